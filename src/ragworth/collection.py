@@ -1,0 +1,131 @@
+"""Texts and ground truth of one test collection."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from ragworth import doors
+from ragworth.doors import Data
+from ragworth.errors import TableError, counted, listed, quoted
+from ragworth.tables import Judgments, Ratings
+
+WORD = r"\w+|[^\w\s]"
+"""What the counter ``words`` counts: runs of letters and digits, and single other signs."""
+
+
+def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
+    """A table of (id, text) called after its id."""
+    frame = doors.to_frame(data, source=source)
+    ids = doors.id_column(frame, kind, table=f"{kind} texts", source=source)
+    if "text" not in frame.columns or (frame["text"].dtype != pl.String and frame.height):
+        raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
+    texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
+    if texts["text"].null_count():
+        row = texts["text"].is_null().arg_true()[0]
+        raise TableError(f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source)
+    again = (~ids.is_first_distinct()).arg_true() if unique else []
+    if len(again):
+        raise TableError(
+            f"row {again[0] + 1}: the {kind} {quoted(ids[again[0]])} is there twice", expected=f"each {kind} once", file=source
+        )
+    return texts
+
+
+def empty(*names: str) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Queries, passages, accepted answers, relevance, sub-questions and ratings; any of them may be absent.
+
+    Attributes
+    ----------
+    queries: query, text.
+    passages: passage, text.
+    answers: query, text; several rows for a query are alternatives.
+    subquestions: query, subquestion, text.
+    relevance: judgments of relevance.
+    ratings: of sub-questions.
+    notes: what was noticed while reading.
+    """
+
+    queries: pl.DataFrame = field(default_factory=lambda: empty("query", "text"))
+    passages: pl.DataFrame = field(default_factory=lambda: empty("passage", "text"))
+    answers: pl.DataFrame = field(default_factory=lambda: empty("query", "text"))
+    subquestions: pl.DataFrame = field(default_factory=lambda: empty("query", "subquestion", "text"))
+    relevance: Judgments | None = None
+    ratings: Ratings | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        queries: Data | None = None,
+        passages: Data | None = None,
+        answers: Data | None = None,
+        subquestions: Data | None = None,
+        relevance: Judgments | Data | None = None,
+        ratings: Ratings | Data | None = None,
+        source: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> Collection:
+        """A checked collection from data frames or dicts of columns."""
+        parts: dict[str, object] = {}
+        if queries is not None:
+            parts["queries"] = _texts("query", queries, source)
+        if passages is not None:
+            parts["passages"] = _texts("passage", passages, source)
+        if answers is not None:
+            parts["answers"] = _texts("query", answers, source, unique=False)
+        if subquestions is not None:
+            frame = doors.to_frame(subquestions, source=source)
+            query = doors.id_column(frame, "query", table="sub-question", source=source)
+            parts["subquestions"] = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
+        if relevance is not None:
+            parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
+        if ratings is not None:
+            parts["ratings"] = ratings if isinstance(ratings, Ratings) else Ratings(ratings, source=source)
+        made = cls(**parts, notes=notes)  # type: ignore[arg-type]
+        return cls(**{**made.__dict__, "notes": (*notes, *made._strangers())})
+
+    def _strangers(self) -> list[str]:
+        """Ids that are judged, rated or answered but have no text, where texts were given."""
+        notes: list[str] = []
+        tables = {
+            "judged": self.relevance.frame if self.relevance else None,
+            "rated": self.ratings.frame if self.ratings else None,
+            "answered": self.answers,
+        }
+        for kind, known in (("query", self.queries), ("passage", self.passages)):
+            for verb, table in tables.items():
+                if table is None or kind not in table.columns or not known.height:
+                    continue
+                strange = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
+                if len(strange):
+                    plural = "queries" if kind == "query" else "passages"
+                    few = listed([quoted(s, 24) for s in strange[:3]], 3)
+                    notes.append(f"{counted(len(strange), kind, plural)} {verb} but without text ({few})")
+        return notes
+
+    def tokens(self) -> pl.DataFrame:
+        """How long each passage is, in words and punctuation marks: passage, tokens."""
+        return self.passages.select("passage", pl.col("text").str.count_matches(WORD).alias("tokens"))
+
+    def equals(self, other: Collection) -> bool:
+        """Whether both hold the same tables."""
+        frames = ("queries", "passages", "answers", "subquestions")
+        return (
+            all(getattr(self, name).equals(getattr(other, name)) for name in frames)
+            and self.relevance == other.relevance
+            and self.ratings == other.ratings
+        )
+
+
+def text_id(text: str) -> str:
+    """An id for a passage that has none: a digest of its text, so that equal texts are one passage."""
+    return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

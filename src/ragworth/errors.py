@@ -1,0 +1,121 @@
+"""Everything that can go wrong on purpose.
+
+::
+
+    RagworthError
+    ├── InputError            what was given cannot be used; exit code 2
+    │   ├── FormatError       a file cannot be read as what it was said to be
+    │   ├── TableError        rows break a table's schema (ids, duplicates, types, ranks)
+    │   └── MetricError       a metric is unknown, misspelt, or lacks what it needs
+    └── MissingExtra          an optional dependency is not installed; exit code 2
+
+Each says what was found, where, what was expected and what to do about it. None of them is worth
+retrying unchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHOWN = 5
+"""How many problems of one kind an error spells out before it only counts them."""
+
+WIDTH = 80
+"""How much of a piece of input an error quotes."""
+
+
+class RagworthError(Exception):
+    """Base of all errors that ragworth raises on purpose."""
+
+    exit_code = 2
+
+
+class InputError(RagworthError):
+    """What was given cannot be used as it is.
+
+    Parameters are kept as attributes, so that a program can act on them; ``str(error)`` is the
+    message for a person.
+    """
+
+    def __init__(
+        self,
+        found: str,
+        *,
+        expected: str = "",
+        remedy: str = "",
+        file: str = "",
+        line: int | None = None,
+        more: tuple[str, ...] = (),
+    ) -> None:
+        self.found = found
+        self.expected = expected
+        self.remedy = remedy
+        self.file = file
+        self.line = line
+        self.more = more
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        where = self.file
+        if self.line is not None:
+            where = f"{where}, line {self.line}" if where else f"line {self.line}"
+        lines = [f"{where}: {self.found}" if where else self.found]
+        lines += [f"  {text}" for text in self.more]
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.remedy:
+            lines.append(f"  to do: {self.remedy}")
+        return "\n".join(lines)
+
+
+class FormatError(InputError):
+    """A file cannot be read as what it was said to be."""
+
+
+class TableError(InputError):
+    """Rows break a table's schema: ids, duplicates, types, ranks, missing columns."""
+
+
+class MetricError(InputError):
+    """A metric is unknown or misspelt, or what it needs was not given."""
+
+
+class MissingExtra(RagworthError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed\n"
+            f'  to do: pip install "ragworth[{extra}]"'
+        )
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """One line of a file that could not be used, and why."""
+
+    line: int
+    found: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.found}"
+
+
+def quoted(text: object, width: int = WIDTH) -> str:
+    """``text`` as a short, printable quotation: control characters escaped, long input cut."""
+    shown = repr(text if isinstance(text, str) else str(text))
+    return shown if len(shown) <= width else f"{shown[: width - 2]}…{shown[0]}"
+
+
+def listed(items: list[str], most: int = SHOWN) -> str:
+    """The first few of ``items`` in words, with how many more there are."""
+    rest = len(items) - most
+    shown = ", ".join(items[:most])
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """``1 query``, ``3 queries``: a number with its noun."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

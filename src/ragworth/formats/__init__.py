@@ -1,0 +1,111 @@
+"""Files to tables and back, one file a format.
+
+A spec is a path, whose ending tells the format (TREC when none does), or ``FORMAT:PATH``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ragworth.collection import Collection
+from ragworth.errors import FormatError
+from ragworth.formats.contract import Format, Loaded
+from ragworth.ordering import Ties
+from ragworth.registry import Registry
+from ragworth.tables import Contexts, Judgments, Ratings, Table
+
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "ragworth.formats",
+    {
+        "trec": "ragworth.formats.trec:FORMAT",
+        "table": "ragworth.formats.frames:FORMAT",
+        "jsonl": "ragworth.formats.jsonl:FORMAT",
+        "beir": "ragworth.formats.beir:FORMAT",
+        "exam": "ragworth.formats.exam:FORMAT",
+        "ir_datasets": "ragworth.formats.ir_datasets:FORMAT",
+    },
+)
+
+WORDS = {
+    "contexts": "read as contexts (a run)",
+    "judgments": "read as judgments",
+    "ratings": "read as ratings",
+    "load": "read as a collection",
+    "write_contexts": "written with contexts",
+    "write_judgments": "written with judgments",
+    "write_ratings": "written with ratings",
+}
+
+
+def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
+    """The format of a spec that can do ``what``, and the path without its prefix."""
+    text = str(spec)
+    prefix, colon, rest = text.partition(":")
+    if colon and prefix in FORMATS:
+        chosen, path = FORMATS.get(prefix), rest
+    else:
+        name = text.removesuffix(".gz").removesuffix(".zst").lower()
+        by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
+        chosen, path = (by_ending[0] if by_ending else _by_content(text, what)), text
+    if not chosen.can(what):
+        able = [f.name for f in FORMATS if f.can(what)]
+        raise FormatError(
+            f"{chosen.title} cannot be {WORDS[what]}",
+            file=path,
+            expected=" or ".join(able),
+            remedy=f"name another format before the path: {able[0]}:{path}",
+        )
+    return chosen, path
+
+
+def _by_content(path: str, what: str) -> Format:
+    """Where no ending tells: a folder is BEIR's, everything else TREC's."""
+    return FORMATS.get("beir" if Path(path).is_dir() and what in ("judgments", "load") else "trec")
+
+
+def read_contexts(
+    spec: str | Path,
+    *,
+    system: str | None = None,
+    ties: Ties = "float64",
+    skip_bad_lines: bool = False,
+) -> Contexts:
+    """Read a run. ``system`` names it; else the file's name does, or the file itself."""
+    chosen, path = resolve(spec, "contexts")
+    table: Contexts = chosen.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
+    return table
+
+
+def read_judgments(spec: str | Path, *, skip_bad_lines: bool = False) -> Judgments:
+    """Read qrels, or judgments of any aspects."""
+    return _read(spec, "judgments", skip_bad_lines)  # type: ignore[no-any-return]
+
+
+def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
+    """Read ratings of sub-questions, or sub-topic qrels."""
+    return _read(spec, "ratings", skip_bad_lines)  # type: ignore[no-any-return]
+
+
+def load(spec: str | Path, *, skip_bad_lines: bool = False) -> Loaded:
+    """Read a collection, with the contexts that come in the same file."""
+    return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
+
+
+def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:
+    chosen, path = resolve(spec, what)
+    return chosen.do(what)(path, skip_bad_lines=skip_bad_lines)
+
+
+def write(table: Table, spec: str | Path, collection: Collection | None = None) -> None:
+    """Write contexts, judgments or ratings in the format that the ending tells; ``collection`` gives texts to JSONL."""
+    what = f"write_{table.name}"
+    if what not in WORDS:
+        table.write(spec)
+        return
+    chosen, path = resolve(spec, what)
+    if chosen.name == "jsonl":
+        chosen.do(what)(table, path, collection)
+    else:
+        chosen.do(what)(table, path)

@@ -1,0 +1,80 @@
+"""A BEIR folder: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``.
+
+``beir:FOLDER`` takes the split ``test``, or the only one there is; ``beir:FOLDER/qrels/dev.tsv`` another.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ragworth.collection import Collection
+from ragworth.errors import FormatError, listed
+from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.files import Path_, stem
+from ragworth.formats.frames import FORMAT as TABLE
+from ragworth.formats.jsonl import read_texts
+from ragworth.tables import Judgments
+
+
+def _one(folder: Path, name: str) -> Path:
+    """The file of this name in a folder, compressed or not."""
+    for ending in ("", ".gz", ".zst"):
+        if (folder / f"{name}{ending}").is_file():
+            return folder / f"{name}{ending}"
+    raise FormatError(
+        f"there is no {name}",
+        file=str(folder),
+        expected="a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv",
+        remedy="check the path",
+    )
+
+
+def _split(path: Path) -> tuple[Path, Path]:
+    """The folder, and the qrels file to take."""
+    if path.is_file():
+        return path.parent.parent, path
+    if not path.is_dir():
+        raise FormatError("there is no such folder", file=str(path), remedy="check the path")
+    splits = sorted(p for p in (path / "qrels").glob("*.tsv*") if p.is_file())
+    for split in splits:
+        if stem(split) == "test" or len(splits) == 1:
+            return path, split
+    raise FormatError(
+        f"splits: {listed([stem(s) for s in splits])}, and no test among them" if splits else "there is no qrels/*.tsv",
+        file=str(path),
+        expected="qrels/test.tsv, or one file in qrels/",
+        remedy="name the file: beir:FOLDER/qrels/SPLIT.tsv" if splits else "check the path",
+    )
+
+
+def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
+    """Relevance judgments of a split: a table with the header ``query-id  corpus-id  score``."""
+    from ragworth.formats.columns import skipped_note
+    from ragworth.formats.frames import read_csv
+
+    _, file = _split(Path(path))
+    frame, bad = read_csv(file, skip_bad_lines=skip_bad_lines)
+    if "score" in frame.columns and "value" not in frame.columns:
+        frame = frame.rename({"score": "value"})
+    return Judgments(frame, source=str(file), notes=skipped_note(file, bad))
+
+
+def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
+    """The whole collection."""
+    folder, file = _split(Path(path))
+    relevance = read_qrels(file, skip_bad_lines=skip_bad_lines)
+    queries, query_notes = read_texts(_one(folder, "queries.jsonl"), kind="query", skip_bad_lines=skip_bad_lines)
+    passages, notes = read_texts(_one(folder, "corpus.jsonl"), kind="passage", skip_bad_lines=skip_bad_lines)
+    judged = queries.join(relevance.frame.select("query").unique(), on="query", how="semi", maintain_order="left")
+    return Loaded(
+        Collection.of(
+            queries=judged,
+            passages=passages,
+            relevance=relevance,
+            source=str(folder),
+            notes=(*query_notes, *notes, *relevance.notes),
+        )
+    )
+
+
+FORMAT = Format(name="beir", title="BEIR folder", judgments=read_qrels, ratings=TABLE.ratings, load=load)

@@ -1,0 +1,203 @@
+"""Text files of columns between spaces or tabs, as TREC has them: fast where they are clean, exact where not.
+
+What a line means is defined by :func:`_carefully`, which splits one line after the other. The fast way
+gives a chunk to Polars, and only when the chunk has been proven to have one separator between fields and
+the same number of fields on every line, so that both ways must agree. Lines that are no rows are found
+by the careful way alone, which knows their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import BadLine, FormatError, counted, quoted
+from ragworth.formats.files import BOM, Path_, chunks, split_lines
+
+NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
+
+PIECE = 1 << 17
+"""Bytes looked at together: few enough to stay in the processor's cache between the looks."""
+
+TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
+
+
+class Column(NamedTuple):
+    """One column of a layout; those of kind ``skip`` must be there but are not read."""
+
+    name: str
+    kind: Literal["text", "number", "skip"]
+
+
+class Layout(NamedTuple):
+    """What a line holds. Fields after the last column are allowed and ignored, as trec_eval does."""
+
+    what: str
+    columns: tuple[Column, ...]
+    example: str
+
+    @property
+    def expected(self) -> str:
+        return f"{' '.join(c.name for c in self.columns)}, such as: {self.example}"
+
+    @property
+    def schema(self) -> dict[str, type[pl.DataType]]:
+        kinds: dict[str, type[pl.DataType]] = {"text": pl.String, "number": pl.Float64}
+        return {c.name: kinds[c.kind] for c in self.columns if c.kind != "skip"}
+
+
+class Read(NamedTuple):
+    """The rows of a file, and the lines that were none."""
+
+    frame: pl.DataFrame
+    bad: list[BadLine]
+
+
+def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -> Read:
+    """Read a file of columns; a bad line is an error, or left out and reported."""
+    frames: list[pl.DataFrame] = []
+    bad: list[BadLine] = []
+    line = 0
+    for chunk in chunks(path):
+        frame = _fast(chunk, layout)
+        if frame is None:
+            frame, wrong = _carefully(chunk, layout, line)
+            bad += wrong
+            if bad and not skip_bad_lines:
+                raise bad_lines_error(path, bad, layout.expected)
+        line += len(split_lines(chunk)) if b"\r" in chunk else _count(chunk, b"\n")
+        frames.append(frame)
+    frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
+    if not frame.height:
+        raise FormatError(
+            f"no rows: the file is empty{' but for lines that are none' if bad else ''}",
+            file=str(path),
+            expected=f"a {layout.what}, a line like: {layout.example}",
+        )
+    return Read(frame, bad)
+
+
+def bad_lines_error(path: Path_, bad: list[BadLine], expected: str) -> FormatError:
+    """The error for lines that are no rows: the first with its number, a few more, and what helps."""
+    rest = len(bad) - 1
+    return FormatError(
+        bad[0].found,
+        file=str(path),
+        line=bad[0].line,
+        more=tuple(str(b) for b in bad[1:4]) + ((f"… {counted(rest - 3, 'more bad line')}",) if rest > 3 else ()),
+        expected=expected,
+        remedy="mend the file, or leave such lines out with --skip-bad-lines (skip_bad_lines=True)",
+    )
+
+
+def skipped_note(path: Path_, bad: list[BadLine]) -> tuple[str, ...]:
+    """What was left out of a file, in words; nothing when nothing was."""
+    if not bad:
+        return ()
+    few = "; ".join(str(b) for b in bad[:3])
+    return (f"{path}: {counted(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
+
+
+def _count(chunk: bytes, byte: bytes) -> int:
+    found = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == byte[0]))
+    return found + (byte == b"\n" and not chunk.endswith(b"\n"))
+
+
+def _is_clean(chunk: bytes, fields: int) -> bool:
+    """One space between fields, no other white space, and fields on average as many as they must be."""
+    data = np.frombuffer(chunk, dtype=np.uint8)
+    spaces = ends = 0
+    before = True
+    for low in range(0, len(data), PIECE):
+        piece = data[low : low + PIECE]
+        separator = piece <= 32
+        if (before and separator[0]) or bool((separator[1:] & separator[:-1]).any()):
+            return False
+        space = int(np.count_nonzero(piece == 32))
+        end = int(np.count_nonzero(piece == 10))
+        if space + end != int(np.count_nonzero(separator)):
+            return False
+        spaces, ends, before = spaces + space, ends + end, bool(separator[-1])
+    return spaces == (ends + (not before)) * (fields - 1)
+
+
+def _fast(chunk: bytes, layout: Layout) -> pl.DataFrame | None:
+    """The rows of a chunk by Polars, or None where the careful way must look."""
+    fields = len(layout.columns)
+    if not _is_clean(chunk, fields):
+        chunk = _tidied(chunk, fields)
+        if not chunk or not _is_clean(chunk, fields):
+            return None
+    if chunk.startswith(BOM):
+        return None
+    wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
+    full = {c.name if c.kind != "skip" else f"skip{i}": _kind(c) for i, c in enumerate(layout.columns)}
+    try:
+        # Raises for a line of more fields than columns; with as many fields as columns on average,
+        # then, no line has fewer either.
+        frame = pl.read_csv(
+            chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted
+        )
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
+        return None
+    for name, kind in layout.schema.items():
+        column = frame[name]
+        if column.null_count() or (kind == pl.Float64 and bool(column.is_nan().any())):
+            return None
+    return frame
+
+
+def _kind(column: Column) -> type[pl.DataType]:
+    return pl.Float64 if column.kind == "number" else pl.String
+
+
+def _tidied(chunk: bytes, fields: int) -> bytes:
+    """The same rows with one space between fields, no empty lines and nothing after the last column."""
+    chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(TO_SPACE)
+    while b"  " in chunk:
+        chunk = chunk.replace(b"  ", b" ")
+    chunk = chunk.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \n")
+    while b"\n\n" in chunk:
+        chunk = chunk.replace(b"\n\n", b"\n")
+    if _count(chunk, b" ") > _count(chunk, b"\n") * (fields - 1):
+        row = rb"(?m)^((?:[^ \n]+ ){%d}[^ \n]+) [^\n]*" % (fields - 1)
+        chunk = re.sub(row, rb"\1", chunk)
+    return chunk
+
+
+def _carefully(chunk: bytes, layout: Layout, before: int) -> Read:
+    """The rows of a chunk one line at a time; ``before`` is how many lines came before it."""
+    values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
+    bad: list[BadLine] = []
+    for number, line in enumerate(split_lines(chunk), before + 1):
+        fields = line.split()
+        if not fields:
+            continue
+        row = _row(fields, layout)
+        if isinstance(row, str):
+            bad.append(BadLine(number, f"{row} in {quoted(line.decode('utf-8', 'replace'), 60)}"))
+        else:
+            for name, value in row.items():
+                values[name].append(value)
+    return Read(pl.DataFrame(values, schema=layout.schema), bad)
+
+
+def _row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | str:
+    """The values of one line by column, or what is wrong with it."""
+    if len(fields) < len(layout.columns):
+        return f"{counted(len(fields), 'field')} where {len(layout.columns)} belong"
+    row: dict[str, str | float] = {}
+    for column, field in zip(layout.columns, fields, strict=False):
+        if column.kind == "number":
+            if not NUMBER.fullmatch(field):
+                return f"the {column.name} is no number ({quoted(field.decode('utf-8', 'replace'), 24)})"
+            row[column.name] = float(field)
+        elif column.kind == "text":
+            try:
+                row[column.name] = field.decode("utf-8")
+            except UnicodeDecodeError:
+                return f"the {column.name} is not UTF-8 text"
+    return row

@@ -1,0 +1,105 @@
+"""Collections by their ``ir_datasets`` identifier, such as ``ir_datasets:beir/scifact/test`` (extra ``ir-datasets``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.errors import FormatError, MissingExtra
+from ragworth.formats.contract import Format, Loaded
+from ragworth.ordering import Ties
+from ragworth.tables import Contexts, Judgments, Ratings
+
+
+def _dataset(name: str) -> Any:
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise MissingExtra("ir_datasets", "ir-datasets", f"reading the collection {name!r}") from error
+    try:
+        return ir_datasets.load(name)
+    except KeyError as error:
+        raise FormatError(
+            f"ir_datasets knows no collection {name!r}", remedy="see its catalogue for identifiers", expected="beir/scifact/test"
+        ) from error
+
+
+def _has(dataset: Any, what: str) -> bool:
+    return bool(getattr(dataset, f"has_{what}")())
+
+
+def _text(item: Any) -> str:
+    """The text of a query or document: ir_datasets' default text where it has one."""
+    if hasattr(item, "default_text"):
+        return str(item.default_text())
+    return str(getattr(item, "text", getattr(item, "title", "")))
+
+
+def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
+    """Relevance judgments; with sub-topics, a passage counts with its highest relevance to any."""
+    dataset = _dataset(str(name))
+    if not _has(dataset, "qrels"):
+        raise FormatError(f"the collection {name!r} has no relevance judgments")
+    frame = pl.DataFrame(
+        [(q.query_id, q.doc_id, float(q.relevance)) for q in dataset.qrels_iter()],
+        schema={"query": pl.String, "passage": pl.String, "value": pl.Float64},
+        orient="row",
+    )
+    frame = frame.group_by("query", "passage", maintain_order=True).agg(pl.col("value").max())
+    return Judgments(frame, source=f"ir_datasets:{name}")
+
+
+def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
+    """Relevance to sub-topics as ratings."""
+    dataset = _dataset(str(name))
+    rows = [
+        (q.query_id, q.doc_id, str(q.subtopic_id), float(q.relevance))
+        for q in (dataset.qrels_iter() if _has(dataset, "qrels") else ())
+        if hasattr(q, "subtopic_id")
+    ]
+    if not rows:
+        raise FormatError(f"the collection {name!r} has no sub-topic judgments")
+    return Ratings(
+        pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"), source=f"ir_datasets:{name}"
+    )
+
+
+def read_contexts(name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False) -> Contexts:
+    """The run that comes with a re-ranking collection."""
+    dataset = _dataset(str(name))
+    if not _has(dataset, "scoreddocs"):
+        raise FormatError(f"the collection {name!r} comes with no run")
+    rows = [(s.query_id, s.doc_id, float(s.score)) for s in dataset.scoreddocs_iter()]
+    frame = pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row")
+    return Contexts(frame, system=system or str(name), ties=ties, source=f"ir_datasets:{name}")
+
+
+def load(name: str, *, skip_bad_lines: bool = False) -> Loaded:
+    """Queries, documents and relevance judgments. Documents are read in full; large ones take a while."""
+    dataset = _dataset(str(name))
+    texts = {
+        "queries": ("query", "query_id") if _has(dataset, "queries") else None,
+        "passages": ("passage", "doc_id") if _has(dataset, "docs") else None,
+    }
+    parts: dict[str, Any] = {}
+    for part, (kind, key) in ((p, k) for p, k in texts.items() if k is not None):
+        items = dataset.queries_iter() if part == "queries" else dataset.docs_iter()
+        parts[part] = pl.DataFrame(
+            [(str(getattr(i, key)), _text(i)) for i in items], schema={kind: pl.String, "text": pl.String}, orient="row"
+        )
+    if _has(dataset, "qrels"):
+        parts["relevance"] = read_judgments(name)
+    contexts = read_contexts(name) if _has(dataset, "scoreddocs") else None
+    return Loaded(Collection.of(**parts, source=f"ir_datasets:{name}"), contexts)
+
+
+FORMAT = Format(
+    name="ir_datasets",
+    title="collection by its ir_datasets identifier",
+    contexts=read_contexts,
+    judgments=read_judgments,
+    ratings=read_ratings,
+    load=load,
+)

@@ -1,0 +1,248 @@
+"""JSON lines: contexts with their texts, as RAG programs log them, and texts by id.
+
+A line of contexts is one query::
+
+    {"query_id": "q1", "query": "…", "answers": ["…"], "retrieved_context": [{"doc_id": "d7", "text": "…", "score": 3.2}]}
+
+The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` may be
+left out; a passage without ``doc_id`` gets an id from its text. ``system`` names the system of a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from ragworth.collection import Collection, text_id
+from ragworth.errors import BadLine, FormatError, counted, quoted
+from ragworth.formats.columns import bad_lines_error, skipped_note
+from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.files import Path_, created, lines, stem
+from ragworth.ordering import Ties
+from ragworth.tables import Contexts
+
+EXPECTED = (
+    'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
+    '"retrieved_context": [{"doc_id": …, "text": …, "score": …}]}'
+)
+
+
+class Bad(Exception):
+    """What is wrong with one line."""
+
+
+def objects(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a file with their line numbers; other lines are errors, or collected in ``bad``."""
+    for number, line in lines(path):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+            if not isinstance(value, dict):
+                raise Bad(f"{type(value).__name__} where an object belongs")
+        except (ValueError, RecursionError, Bad) as error:
+            problem = str(error) if isinstance(error, Bad) else f"this is not JSON ({str(error)[:60]})"
+            bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
+            if not skip:
+                raise bad_lines_error(path, bad, expected) from error
+            continue
+        yield number, value
+
+
+def _no_constant(name: str) -> float:
+    raise Bad(f"{name} is no JSON number")
+
+
+def as_id(value: object, what: str) -> str:
+    """An id from JSON: text or a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise Bad(f"the {what} is {quoted(value, 24)}, not text or a whole number")
+    return str(value)
+
+
+def as_text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise Bad(f"the {what} is {quoted(value, 24)}, not text")
+    return value
+
+
+def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:
+    """Contexts and the texts that came with them."""
+    rows: list[tuple[str, str, int, str, float | None]] = []
+    texts = _Texts()
+    bad: list[BadLine] = []
+    seen: set[tuple[str, str]] = set()
+    name = system or stem(path)
+    for number, item in objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
+        try:
+            context, found = _context(item, name)
+            key = (context[0][0], context[0][1]) if context else (name, as_id(item.get("query_id"), "query_id"))
+            if key in seen:
+                raise Bad(f"query {quoted(key[1], 24)} again for system {quoted(key[0], 24)}")
+            texts.add(found)
+        except Bad as error:
+            bad.append(BadLine(number, str(error)))
+            if not skip_bad_lines:
+                raise bad_lines_error(path, bad, EXPECTED) from error
+            continue
+        seen.add(key)
+        rows += context
+    if not seen:
+        raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
+    frame = pl.DataFrame(
+        rows,
+        schema={"system": pl.String, "query": pl.String, "rank": pl.UInt32, "passage": pl.String, "score": pl.Float64},
+        orient="row",
+    )
+    notes = skipped_note(path, bad)
+    return Loaded(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes))
+
+
+class _Texts:
+    """Texts met on the way; the same id with another text is an error."""
+
+    def __init__(self) -> None:
+        self.queries: dict[str, str] = {}
+        self.passages: dict[str, str] = {}
+        self.answers: dict[str, list[str]] = {}
+
+    def add(self, found: _Texts) -> None:
+        for kind, known, new in (("query", self.queries, found.queries), ("passage", self.passages, found.passages)):
+            for key, text in new.items():
+                if known.get(key, text) != text:
+                    raise Bad(f"the {kind} {quoted(key, 24)} had another text before")
+        for key, answers in found.answers.items():
+            if self.answers.get(key, answers) != answers:
+                raise Bad(f"the query {quoted(key, 24)} had other answers before")
+        self.queries |= found.queries
+        self.passages |= found.passages
+        self.answers |= found.answers
+
+    def collection(self, source: str) -> Collection:
+        pairs = [(query, text) for query, texts in self.answers.items() for text in texts]
+        return Collection.of(
+            queries={"query": list(self.queries), "text": list(self.queries.values())} if self.queries else None,
+            passages={"passage": list(self.passages), "text": list(self.passages.values())} if self.passages else None,
+            answers={"query": [p[0] for p in pairs], "text": [p[1] for p in pairs]} if pairs else None,
+            source=source,
+        )
+
+
+def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int, str, float | None]], _Texts]:
+    """The rows and texts of one line."""
+    found = _Texts()
+    query = as_id(item.get("query_id"), "query_id")
+    system = as_id(item.get("system", name), "system")
+    if item.get("query") is not None:
+        found.queries[query] = as_text(item["query"], "query")
+    answers = item.get("answers") or []
+    answers = [answers] if isinstance(answers, str) else answers
+    if not isinstance(answers, list):
+        raise Bad(f"the answers are {quoted(answers, 24)}, not a list of texts")
+    if answers:
+        found.answers[query] = [as_text(answer, "answer") for answer in answers]
+    passages = item.get("retrieved_context")
+    if not isinstance(passages, list):
+        raise Bad("there is no list 'retrieved_context'")
+    rows: list[tuple[str, str, int, str, float | None]] = []
+    for rank, entry in enumerate(passages, 1):
+        if not isinstance(entry, dict):
+            raise Bad(f"passage {rank} is {quoted(entry, 24)}, not an object")
+        text = as_text(entry["text"], f"text of passage {rank}") if entry.get("text") is not None else None
+        if entry.get("doc_id") is None and text is None:
+            raise Bad(f"passage {rank} has neither doc_id nor text")
+        passage = as_id(entry["doc_id"], "doc_id") if entry.get("doc_id") is not None else text_id(text or "")
+        if text is not None:
+            found.passages[passage] = text
+        score = entry.get("score")
+        if score is not None and (isinstance(score, bool) or not isinstance(score, (int, float))):
+            raise Bad(f"the score of passage {rank} is {quoted(score, 24)}, not a number")
+        rows.append((system, query, rank, passage, None if score is None else float(score)))
+    if len({row[3] for row in rows}) < len(rows):
+        raise Bad(f"a passage is there twice for query {quoted(query, 24)}")
+    return rows, found
+
+
+def read_contexts(
+    path: Path_, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+) -> Contexts:
+    """The contexts alone. The order is the one of the file, so ``ties`` plays no part."""
+    loaded = load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
+    assert loaded is not None
+    return loaded
+
+
+def write_contexts(contexts: Contexts, path: Path_, collection: Collection | None = None) -> None:
+    """Write contexts, with the texts of ``collection`` where it has them."""
+    collection = collection or Collection()
+    queries = dict(collection.queries.iter_rows())
+    texts = dict(collection.passages.iter_rows())
+    answers: dict[str, list[str]] = {}
+    for query, text in collection.answers.iter_rows():
+        answers.setdefault(query, []).append(text)
+    with created(path) as stream:
+        for (system, query), rows in contexts.frame.group_by("system", "query", maintain_order=True):
+            if rows["rank"].to_list() != list(range(1, rows.height + 1)):
+                raise FormatError(
+                    f"the ranks of query {quoted(query)} have gaps, which a list has no room for",
+                    file=str(path),
+                    remedy="write Parquet",
+                )
+            item: dict[str, Any] = {"system": system, "query_id": query}
+            if query in queries:
+                item["query"] = queries[str(query)]
+            if query in answers:
+                item["answers"] = answers[str(query)]
+            item["retrieved_context"] = [
+                {"doc_id": passage}
+                | ({"text": texts[passage]} if passage in texts else {})
+                | ({"score": score} if score is not None else {})
+                for passage, score in rows.select("passage", "score").iter_rows()
+            ]
+            stream.write(json.dumps(item, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+
+def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Texts by id, as BEIR has them: ``{"_id": …, "title": …, "text": …}``; a title goes before its text."""
+    expected = '{"_id": …, "text": …} on each line'
+    ids: list[str] = []
+    texts: list[str] = []
+    bad: list[BadLine] = []
+    for number, item in objects(path, bad, skip=skip_bad_lines, expected=expected):
+        try:
+            key = next((item[k] for k in ("_id", "id", f"{kind}_id", "doc_id", "docno", kind) if k in item), None)
+            identity, text = as_id(key, "_id"), as_text(item.get("text"), "text")
+            title = as_text(item.get("title") or "", "title")
+        except Bad as error:
+            bad.append(BadLine(number, str(error)))
+            if not skip_bad_lines:
+                raise bad_lines_error(path, bad, expected) from error
+            continue
+        ids.append(identity)
+        texts.append(f"{title}\n{text}" if title else text)
+    if not ids:
+        raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
+    return pl.DataFrame({kind: ids, "text": texts}), skipped_note(path, bad)
+
+
+def load_any(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:
+    """Contexts with texts, or passage texts by id: the first line tells."""
+    for _, item in objects(path, [], skip=True, expected=EXPECTED):
+        if "retrieved_context" not in item and "text" in item:
+            frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
+            return Loaded(Collection.of(passages=frame, source=str(path), notes=notes))
+        break
+    return load(path, system=system, skip_bad_lines=skip_bad_lines)
+
+
+FORMAT = Format(
+    name="jsonl",
+    title="JSON lines: contexts with texts, or texts by id",
+    endings=(".jsonl", ".ndjson"),
+    contexts=read_contexts,
+    load=load_any,
+    write_contexts=write_contexts,
+)

@@ -1,0 +1,274 @@
+"""TREC run and qrels files, and sub-topic qrels (ndeval).
+
+A run line is ``query Q0 passage rank score tag``; the rank is ignored, as trec_eval does, and the order
+is by score. A qrels line is ``query iteration passage relevance``. In sub-topic qrels the second
+column is the sub-topic.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from ragworth import ordering
+from ragworth.errors import BadLine, FormatError, counted, quoted
+from ragworth.formats.columns import Column, Layout, Read, bad_lines_error, read_columns, skipped_note
+from ragworth.formats.contract import Format
+from ragworth.formats.files import Path_, created, lines, stem
+from ragworth.ordering import Ties
+from ragworth.tables import OK, Contexts, DuplicatePassages, Judgments, Ratings, order_contexts
+
+RUN = Layout(
+    "TREC run",
+    (
+        Column("query", "text"),
+        Column("Q0", "skip"),
+        Column("passage", "text"),
+        Column("rank", "skip"),
+        Column("score", "number"),
+        Column("tag", "skip"),
+    ),
+    "q1 Q0 d7 1 14.25 bm25",
+)
+TAGGED_RUN = RUN._replace(columns=(*RUN.columns[:-1], Column("tag", "text")))
+
+QRELS = Layout(
+    "TREC qrels file",
+    (
+        Column("query", "text"),
+        Column("iteration", "skip"),
+        Column("passage", "text"),
+        Column("relevance", "number"),
+    ),
+    "q1 0 d7 1",
+)
+
+SUBTOPICS = Layout(
+    "TREC sub-topic qrels file",
+    (
+        Column("query", "text"),
+        Column("subtopic", "text"),
+        Column("passage", "text"),
+        Column("rating", "number"),
+    ),
+    "q1 3 d7 1",
+)
+
+
+def read_run(
+    path: Path_,
+    *,
+    system: str | None = None,
+    by_tag: bool = False,
+    ties: Ties = "float64",
+    skip_bad_lines: bool = False,
+) -> Contexts:
+    """Read a TREC run.
+
+    Parameters
+    ----------
+    system: what to call it; the file's name without its ending when not given.
+    by_tag: take the system from the last column instead, so that one file may hold several systems.
+    ties: precision in which scores are compared: ``float64`` as trec_eval 10, ``float32`` as 9 and before.
+    skip_bad_lines: leave out, and count in ``notes``, lines that are no rows and passages a query has twice.
+    """
+    frame, bad = read_columns(path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines)
+    if by_tag:
+        frame = frame.rename({"tag": "system"})
+    try:
+        ordered = order_contexts(frame, ties=ties, source=str(path))
+    except DuplicatePassages:
+        keys = ["system", "query"] if by_tag else ["query"]
+        frame, bad = _once(path, frame, bad, keys, skip_bad_lines)
+        ordered = order_contexts(frame, ties=ties, source=str(path))
+    if not by_tag:
+        ordered = ordered.with_columns(pl.lit(system if system is not None else stem(path)).alias("system"))
+    return Contexts.trusted(ordered, skipped_note(path, bad))
+
+
+def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool) -> Read:
+    """Refuse a passage that a file has twice for equal ``keys``, naming its line; or keep the first and say so."""
+    groups = ordering.group(frame, keys)
+    order = groups.order
+    again = ordering.repeated(frame["passage"] if order is None else frame["passage"].gather(order), groups.starts)
+    if not len(again):
+        return Read(frame, bad)
+    again = again if order is None else np.sort(order[again])
+    problems = [
+        BadLine(line, f"passage {quoted(passage, 40)} again for query {quoted(query, 40)}")
+        for line, passage, query in zip(
+            _line_numbers(path, bad, again), frame["passage"].gather(again), frame["query"].gather(again), strict=True
+        )
+    ]
+    if not skip:
+        raise FormatError(
+            problems[0].found,
+            file=str(path),
+            line=problems[0].line,
+            more=tuple(str(p) for p in problems[1:4])
+            + ((f"{counted(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
+            expected="each passage once for a query",
+            remedy="remove the duplicates (chunks that share a document's id need ids of their own), "
+            "or keep the first of each with --skip-bad-lines (skip_bad_lines=True)",
+        )
+    keep = np.ones(frame.height, dtype=bool)
+    keep[again] = False
+    return Read(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
+
+
+def _line_numbers(path: Path_, bad: list[BadLine], rows: ordering.Ints) -> list[int]:
+    """The line of each of ``rows``, counted over the lines that became rows."""
+    skipped = {b.line for b in bad}
+    wanted = iter(sorted(int(row) for row in rows))
+    target = next(wanted)
+    found: list[int] = []
+    row = 0
+    for number, line in lines(path):
+        if number in skipped or not line.split():
+            continue
+        if row == target:
+            found.append(number)
+            if (following := next(wanted, None)) is None:
+                break
+            target = following
+        row += 1
+    return found
+
+
+def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
+    """Read TREC qrels as judgments of relevance. Real-valued and negative relevance are read as they are."""
+    frame, bad = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines)
+    frame, bad = _once(path, frame, bad, ["query"], skip_bad_lines)
+    _finite(path, frame, "relevance")
+    return Judgments.trusted(
+        frame.select(
+            "query",
+            "passage",
+            pl.lit("relevance").alias("aspect"),
+            pl.col("relevance").alias("value"),
+            pl.lit(OK).alias("status"),
+            pl.lit(str(path)).alias("source"),
+        ),
+        skipped_note(path, bad),
+    )
+
+
+def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
+    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions."""
+    frame, bad = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines)
+    frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines)
+    _finite(path, frame, "rating")
+    return Ratings.trusted(
+        frame.select(
+            "query",
+            "passage",
+            pl.col("subtopic").alias("subquestion"),
+            pl.col("rating").alias("value"),
+            pl.lit(OK).alias("status"),
+            pl.lit(str(path)).alias("source"),
+        ),
+        skipped_note(path, bad),
+    )
+
+
+def _finite(path: Path_, frame: pl.DataFrame, column: str) -> None:
+    infinite = frame[column].is_infinite().arg_true()
+    if len(infinite):
+        line = _line_numbers(path, [], infinite.to_numpy().astype(np.int64))[:1]
+        raise bad_lines_error(path, [BadLine(n, f"the {column} is infinite") for n in line], "a finite number")
+
+
+def write_run(contexts: Contexts, path: Path_) -> None:
+    """Write one system's contexts as a TREC run.
+
+    The order must survive: where the scores do not give the order shown (there are none, or ties and
+    ranks from elsewhere), 1/rank is written instead of them.
+    """
+    systems = contexts.systems
+    if len(systems) != 1:
+        raise FormatError(
+            f"{counted(len(systems), 'system')} cannot go into one TREC run",
+            file=str(path),
+            remedy="write one file for each: contexts.frame.filter(system == …)",
+        )
+    frame = contexts.frame
+    _writable(frame, ["system", "query", "passage"], path)
+    if not _ordered_by_score(frame):
+        frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
+    text = frame.select(
+        "query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system"
+    )
+    with created(path) as stream:
+        text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
+
+
+def _ordered_by_score(frame: pl.DataFrame) -> bool:
+    if frame["score"].null_count():
+        return False
+    by_score = order_contexts(frame.drop("rank"), ties="float64")
+    return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
+
+
+def write_qrels(judgments: Judgments, path: Path_) -> None:
+    """Write judgments of relevance as TREC qrels. Judgments without a value cannot be written."""
+    frame = judgments.of("relevance")
+    _complete(frame, path)
+    _writable(frame, ["query", "passage"], path)
+    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _number("value")), path)
+
+
+def write_ratings(ratings: Ratings, path: Path_) -> None:
+    """Write ratings as TREC sub-topic qrels. Ratings without a value cannot be written."""
+    _complete(ratings.frame, path)
+    _writable(ratings.frame, ["query", "passage", "subquestion"], path)
+    _write_rows(ratings.frame.select("query", "subquestion", "passage", _number("value")), path)
+
+
+def _number(column: str) -> pl.Expr:
+    """Whole numbers without a decimal point, as other programs read them; the rest in full."""
+    value = pl.col(column)
+    whole = (value == value.round()) & (value.abs() < 2**53)
+    return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+
+
+def _write_rows(frame: pl.DataFrame, path: Path_) -> None:
+    with created(path) as stream:
+        frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
+
+
+def _complete(frame: pl.DataFrame, path: Path_) -> None:
+    missing = frame.filter(pl.col("status") != OK)
+    if missing.height:
+        raise FormatError(
+            f"{counted(missing.height, 'value')} are missing ({missing['status'][0]}) and TREC files have no word for that",
+            file=str(path),
+            remedy="write Parquet, or filter the rows with status 'ok'",
+        )
+
+
+SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
+
+
+def _writable(frame: pl.DataFrame, columns: list[str], path: Path_) -> None:
+    for column in columns:
+        bad = frame.filter(pl.col(column).str.contains(SPACE.pattern))
+        if bad.height:
+            raise FormatError(
+                f"the {column} {quoted(bad[column][0])} holds white space, which separates the columns of TREC files",
+                file=str(path),
+                remedy="write Parquet or JSONL, or rename it",
+            )
+
+
+FORMAT = Format(
+    name="trec",
+    title="TREC run, qrels and sub-topic qrels",
+    contexts=read_run,
+    judgments=read_qrels,
+    ratings=read_ratings,
+    write_contexts=write_run,
+    write_judgments=write_qrels,
+    write_ratings=write_ratings,
+)

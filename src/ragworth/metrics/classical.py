@@ -1,0 +1,254 @@
+"""The metrics of trec_eval, equal to it on any qrels and run, and the share of judged passages.
+
+In all of them a passage nobody judged counts as irrelevant, and the order within a context is the one
+shown (for runs: score descending, then passage id descending).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ragworth.metrics.blocks import Block, Floats
+from ragworth.metrics.declare import Parameter, declare
+
+REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")
+IDEAL = Parameter(
+    "ideal",
+    "judged",
+    "where the best possible ranking comes from: all judged passages of the query, or only those of the context",
+    choices=("judged", "retrieved"),
+)
+NEEDS = ("relevance",)
+
+
+def unit(_: Mapping[str, Any], __: float) -> tuple[float, float]:
+    """Between 0 and 1, whatever the parameters."""
+    return 0.0, 1.0
+
+
+FACTS = {"needs": NEEDS, "range": "0 to 1", "bounds": unit}
+
+
+def ratio(above: Floats, below: Floats | float) -> Floats:
+    """``above / below``, and 0 where ``below`` is 0."""
+    below = np.broadcast_to(np.asarray(below, dtype=np.float64), above.shape)
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def size(block: Block, k: float) -> Floats | float:
+    """What precision divides by: the cutoff, or without one the number of passages shown."""
+    return k if np.isfinite(k) else block.within(k)
+
+
+@declare(
+    name="P",
+    title="precision: share of relevant passages among the first k",
+    formula="P@k = n_p / k",
+    paper="trec_eval P_k; without cutoff set_P",
+    parameters=(REL,),
+    order_free=True,
+    whole_query=False,
+    **FACTS,
+)
+def precision(block: Block, k: float, rel: float) -> Floats:
+    """Number of relevant passages among the first k, divided by k.
+
+    Divides by k even when fewer were shown; without a cutoff, by the number shown.
+    An empty context scores 0.
+    """
+    return ratio(block.hits(rel).count(k), size(block, k))
+
+
+@declare(
+    name="R",
+    title="recall: share of the relevant passages that is among the first k",
+    formula="R@k = n_p / N_p",
+    paper="trec_eval recall_k; without cutoff set_recall",
+    parameters=(REL,),
+    order_free=True,
+    **FACTS,
+)
+def recall(block: Block, k: float, rel: float) -> Floats:
+    """Number of relevant passages among the first k, divided by how many the qrels hold.
+
+    A query without any relevant passage scores 0, and so does an empty context.
+    """
+    return ratio(block.hits(rel).count(k), block.truth.relevant(rel))
+
+
+@declare(
+    name="F1",
+    title="harmonic mean of precision and recall",
+    formula="F1@k = 2 · P@k · R@k / (P@k + R@k) = 2 n_p / (k + N_p)",
+    paper="trec_eval set_F (without cutoff)",
+    parameters=(REL,),
+    order_free=True,
+    **FACTS,
+)
+def f1(block: Block, k: float, rel: float) -> Floats:
+    """Harmonic mean of P@k and R@k; 0 when both are 0.
+
+    As in P@k, k counts even when fewer passages were shown; without a cutoff it is the number shown.
+    """
+    return ratio(2 * block.hits(rel).count(k), size(block, k) + block.truth.relevant(rel))
+
+
+@declare(
+    name="AP",
+    title="average precision",
+    formula="AP@k = Σ over relevant ranks r ≤ k of P@r, divided by N_p",
+    paper="trec_eval map, map_cut_k",
+    parameters=(REL, IDEAL),
+    **FACTS,
+)
+def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
+    """Mean of the precision at each relevant passage; relevant passages not retrieved count 0.
+
+    ``ideal=retrieved`` divides by the relevant passages of the context instead of those of the qrels.
+    A query without any relevant passage scores 0, and so does an empty context.
+    """
+    hits = block.hits(rel)
+    total = hits.sum(hits.sequence() / hits.rank, k)
+    return ratio(total, hits.count(k) if ideal == "retrieved" else block.truth.relevant(rel))
+
+
+@declare(
+    name="RR",
+    title="reciprocal rank of the first relevant passage",
+    formula="RR@k = 1 / (rank of the first relevant passage), 0 if it is beyond k",
+    paper="trec_eval recip_rank",
+    parameters=(REL,),
+    whole_query=False,
+    **FACTS,
+)
+def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
+    """One divided by the rank of the first relevant passage; 0 when none is among the first k."""
+    hits = block.hits(rel)
+    return hits.sum((hits.sequence() == 1) / hits.rank, k)
+
+
+def gains(relevance: Floats, gain: str) -> Floats:
+    """What a passage of this relevance is worth to nDCG; nothing at or below 0."""
+    positive = np.maximum(relevance, 0.0)
+    return np.exp2(positive) - 1 if gain == "exponential" else positive
+
+
+@declare(
+    name="nDCG",
+    title="normalised discounted cumulative gain",
+    formula="nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} gain(r) / log2(r + 1)",
+    paper="trec_eval ndcg, ndcg_cut_k; Järvelin and Kekäläinen 2002",
+    parameters=(
+        Parameter("gain", "linear", "linear: the relevance itself; exponential: 2^relevance − 1", choices=("linear", "exponential")),
+        IDEAL,
+    ),
+    **FACTS,
+)
+def ndcg(block: Block, k: float, gain: str, ideal: str) -> Floats:
+    """Gain of the passages, discounted by the logarithm of their rank, against the best possible order.
+
+    Negative relevance gains nothing. Relevance may be any real number.
+    The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` that of the passages
+    shown. **Choice**: a context with no relevant passage scores 0 under both.
+    """
+    shown = block.relevance[:, : block.upto(k)]
+    query, rank = np.nonzero(shown > 0)
+    worth = gains(shown[query, rank], gain)
+    dcg = np.bincount(query, worth / np.log2(rank + 2), minlength=block.size)
+    if ideal == "judged":
+        return ratio(dcg, block.truth.once(("ideal", gain, k), lambda: _ideal_dcg(block, k, gain)))
+    order = np.lexsort((-worth, query))
+    return ratio(dcg, _sorted_dcg(query[order], worth[order], block.size, k))
+
+
+def _ideal_dcg(block: Block, k: float, gain: str) -> Floats:
+    truth = block.truth
+    positive = truth.judged_value > 0
+    return _sorted_dcg(truth.judged_query[positive], gains(truth.judged_value[positive], gain), truth.size, k)
+
+
+def _sorted_dcg(query: np.typing.NDArray[np.int64], worth: Floats, n: int, k: float) -> Floats:
+    """DCG of values that are in the best order within each query already."""
+    first = np.searchsorted(query, np.arange(n))
+    place = np.arange(len(query)) - first[query]
+    near = place < k
+    return np.bincount(query[near], worth[near] / np.log2(place[near] + 2), minlength=n)
+
+
+@declare(
+    name="Success",
+    title="whether any of the first k is relevant (hit rate)",
+    formula="Success@k = 1 if n_p > 0, else 0",
+    paper="trec_eval success_k",
+    parameters=(REL,),
+    order_free=True,
+    whole_query=False,
+    **FACTS,
+)
+def success(block: Block, k: float, rel: float) -> Floats:
+    """1 when a relevant passage is among the first k, 0 when none is or the context is empty."""
+    return (block.hits(rel).count(k) > 0).astype(np.float64)
+
+
+@declare(
+    name="Rprec",
+    title="precision at the number of relevant passages",
+    formula="Rprec = P@N_p",
+    paper="trec_eval Rprec",
+    parameters=(REL,),
+    takes_cutoff=False,
+    **FACTS,
+)
+def r_precision(block: Block, k: float, rel: float) -> Floats:
+    """Precision among the first N_p passages, N_p being how many relevant ones the qrels hold.
+
+    A query without any relevant passage scores 0, and so does an empty context.
+    """
+    wanted = block.truth.relevant(rel)
+    return ratio(block.hits(rel).count(wanted), wanted)
+
+
+@declare(
+    name="Bpref",
+    title="preference of judged relevant over judged irrelevant passages",
+    formula="Bpref = 1/R · Σ over retrieved relevant r of (1 − min(irrelevant above r, R) / min(R, N))",
+    paper="trec_eval bpref; Buckley and Voorhees 2004",
+    parameters=(REL,),
+    takes_cutoff=False,
+    **FACTS,
+)
+def bpref(block: Block, k: float, rel: float) -> Floats:
+    """How rarely a judged irrelevant passage stands above a relevant one; unjudged passages are passed over.
+
+    R and N are the judged relevant and irrelevant passages of the query. Negative relevance means that
+    a passage was not pooled; it counts as unjudged here, as in trec_eval.
+    A query without any relevant passage scores 0, and so does an empty context.
+    """
+    hits, truth = block.hits(rel), block.truth
+    wrong = np.cumsum((block.relevance < rel) & (block.relevance >= 0), axis=1)
+    above = wrong[hits.query, hits.rank - 1].astype(np.float64)
+    relevant = truth.relevant(rel)
+    fewer = np.minimum(relevant, truth.irrelevant(rel))[hits.query]
+    return ratio(hits.sum(1 - ratio(np.minimum(above, relevant[hits.query]), fewer), np.inf), relevant)
+
+
+@declare(
+    name="Judged",
+    title="share of the first k passages that somebody judged",
+    formula="Judged@k = judged among the first k / passages shown up to k",
+    paper="ir_measures Judged",
+    order_free=True,
+    irrelevant_never_raises=False,
+    whole_query=False,
+    **FACTS,
+)
+def judged(block: Block, k: float) -> Floats:
+    """Share of the shown passages that have a relevance judgment; says how far the other metrics can be trusted.
+
+    Divides by the passages really shown, up to k. An empty context scores 0.
+    """
+    known = ~np.isnan(block.relevance[:, : block.upto(k)])
+    return ratio(known.sum(axis=1).astype(np.float64), block.within(k))

@@ -1,0 +1,185 @@
+"""Coverage, ranked coverage and density of contexts for long answers, from ratings of sub-questions.
+
+A passage answers a sub-question when its rating is at least η. The answerable sub-questions of a query
+are those that its required subset answers, which are those that some rated passage answers. A passage
+nobody rated answers nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ragworth.metrics.blocks import Block, Bools, Floats, Truth
+from ragworth.metrics.classical import ratio, unit
+from ragworth.metrics.declare import Need, Parameter, Result, declare
+
+PAPER = "Ju, Verberne, de Rijke and Yates: Controlled Retrieval-augmented Context Evaluation for Long-form RAG"
+ETA = Parameter("eta", 3.0, "lowest rating that counts as answered (1 for TREC sub-topic qrels)")
+NEEDS: tuple[Need, ...] = ("ratings",)
+
+
+def required_subset(ratings: Floats, eta: float) -> list[int]:
+    """Which passages (rows) are required: repeatedly the one that answers most sub-questions still open.
+
+    Ties go to the earlier row; ends when no passage answers another one. A failed rating (NaN) answers
+    nothing.
+    """
+    answers = ratings >= eta
+    open_ = np.ones(answers.shape[1], dtype=bool)
+    chosen: list[int] = []
+    while len(answers):
+        gain = (answers & open_).sum(axis=1)
+        best = int(gain.argmax())
+        if gain[best] == 0:
+            break
+        chosen.append(best)
+        open_ &= ~answers[best]
+    return chosen
+
+
+class Answerable(NamedTuple):
+    """For each query, which sub-questions can be answered, and whether a failed rating leaves that open."""
+
+    which: Bools
+    unsure: Bools
+
+
+def answerable(truth: Truth, eta: float, width: int) -> Answerable:
+    """Which sub-questions of each query some rated passage answers."""
+
+    def make() -> Answerable:
+        which = np.zeros((truth.size, width), dtype=bool)
+        unsure = np.zeros(truth.size, dtype=bool)
+        for i, ratings in enumerate(truth.rated):
+            known = (ratings >= eta).any(axis=0)
+            which[i, : ratings.shape[1]] = known
+            unsure[i] = bool((np.isnan(ratings).any(axis=0) & ~known).any())
+        return Answerable(which, unsure)
+
+    return truth.once(("answerable", eta), make)
+
+
+class Covered(NamedTuple):
+    share: Floats
+    missing: tuple[tuple[Bools, str], ...]
+
+
+def covered(block: Block, k: float, eta: float) -> Covered:
+    """Share of the answerable sub-questions that the first k passages answer."""
+    assert block.ratings is not None
+    can = answerable(block.truth, eta, block.ratings.shape[2])
+    shown = block.ratings[:, : block.upto(k)]
+    answered = (shown >= eta).any(axis=1)
+    unsure = (np.isnan(shown).any(axis=1) & ~answered).any(axis=1) | can.unsure
+    total = can.which.sum(axis=1).astype(np.float64)
+    share = ratio((answered & can.which).sum(axis=1).astype(np.float64), total)
+    return Covered(share, ((total == 0, "no-answerable"), (unsure, "unjudged")))
+
+
+@declare(
+    name="Cov",
+    title="coverage: share of the answerable sub-questions that the context answers",
+    formula="Cov(η)@k = |answerable sub-questions with a rating ≥ η among the first k| / |answerable sub-questions|",
+    needs=NEEDS,
+    range="0 to 1",
+    bounds=unit,
+    paper=PAPER,
+    parameters=(ETA,),
+    order_free=True,
+)
+def coverage(block: Block, k: float, eta: float) -> Result:
+    """How much of what can be answered the passages shown do answer.
+
+    Passages without ratings count 0. A query with no answerable sub-question has no value
+    (``no-answerable``); nor has a context where a failed rating leaves a sub-question open (``unjudged``).
+    An empty context scores 0.
+    """
+    return Result(*covered(block, k, eta))
+
+
+@declare(
+    name="alpha_nDCG",
+    title="ranked coverage: novelty of what each passage answers, discounted by rank",
+    formula="α-nDCG@k = α-DCG@k / ideal α-DCG@k; gain(r) = Σ_i answers(r, i)·(1 − α)^(earlier passages that answer i)",
+    needs=NEEDS,
+    range="0 to 1 (slightly above where the greedy ideal is not the best)",
+    bounds=lambda values, shown: (0.0, 1.5),
+    paper="Clarke et al. 2008, as in ndeval; " + PAPER,
+    parameters=(Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1), ETA),
+)
+def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
+    """α-nDCG with the sub-questions as sub-topics, discount log2(r + 1), equal to ndeval.
+
+    The ideal order is greedy over all rated passages, ties by passage id descending as in ndeval. The best
+    order is not always greedy, so a context can exceed 1.
+    A query with no answerable sub-question has no value (``no-answerable``); nor has a context where a
+    rating among the first k failed (``unjudged``). An empty context scores 0.
+    """
+    assert block.ratings is not None
+    shown = block.ratings[:, : block.upto(k)]
+    answers = shown >= eta
+    before = np.cumsum(answers, axis=1) - answers
+    gain = (answers * (1 - alpha) ** before).sum(axis=2)
+    dcg = (gain / np.log2(np.arange(2, gain.shape[1] + 2))).sum(axis=1)
+    ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
+    failed = np.isnan(shown).any(axis=(1, 2)) | np.array([bool(np.isnan(r).any()) for r in block.truth.rated])
+    return Result(ratio(dcg, ideal), ((ideal == 0, "no-answerable"), (failed, "unjudged")))
+
+
+def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
+    ideal = np.zeros(truth.size)
+    for i, (ratings, order) in enumerate(zip(truth.rated, truth.rated_by_id, strict=True)):
+        left = ratings[order] >= eta
+        left = left[left.any(axis=1)]
+        worth = np.ones(ratings.shape[1])
+        rank = 1
+        while len(left) and rank <= k:
+            gain = (left * worth).sum(axis=1)
+            best = int(gain.argmax())
+            ideal[i] += gain[best] / np.log2(rank + 1)
+            worth[left[best]] *= 1 - alpha
+            left = np.delete(left, best, axis=0)
+            rank += 1
+    return ideal
+
+
+@declare(
+    name="Den",
+    title="density: coverage per token, against the required subset",
+    formula="Den(w)@k = ((Cov(Z)/tokens(Z)) / (Cov(Z*)/tokens(Z*)))^w, Z* the required subset",
+    needs=("ratings", "tokens"),
+    range="0 and up; may exceed 1",
+    bounds=lambda values, shown: (0.0, np.inf),
+    paper=PAPER,
+    parameters=(Parameter("w", 0.5, "weight; 1 is plain density", low=0), ETA),
+    order_free=True,
+)
+def density(block: Block, k: float, w: float, eta: float) -> Result:
+    """How little text the context needs for what it answers.
+
+    Tokens of passages without ratings count. What counts tokens is named in the notes of the result.
+    No value when there is no answerable sub-question (``no-answerable``), when a failed rating leaves one
+    open (``unjudged``), or when a passage's tokens are not known (``no-tokens``). A context that answers
+    nothing, or is empty, scores 0.
+    """
+    assert block.tokens is not None
+    share, missing = covered(block, k, eta)
+    filled = block.filled(k)
+    lengths = block.tokens[:, : block.upto(k)]
+    tokens = np.where(filled, np.nan_to_num(lengths), 0).sum(axis=1)
+    best = block.truth.once(("required tokens", eta), lambda: _required_tokens(block.truth, eta))
+    unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best)
+    value = ratio(share * np.nan_to_num(best), tokens) ** w
+    return Result(np.where(share > 0, value, 0.0), (*missing, (unknown, "no-tokens")))
+
+
+def _required_tokens(truth: Truth, eta: float) -> Floats:
+    """Tokens of each query's required subset; NaN where one of its passages has no known length."""
+    return np.array(
+        [
+            float(lengths[required_subset(ratings, eta)].sum()) if len(lengths) else 0.0
+            for ratings, lengths in zip(truth.rated, truth.rated_tokens, strict=True)
+        ]
+    )

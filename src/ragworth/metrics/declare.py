@@ -1,0 +1,301 @@
+"""What a metric is: its declaration, and its written form ``UDCG(gamma=0.33)@5``.
+
+A declaration says once what a metric is called, takes, needs and promises, and how it is computed. A
+:class:`Metric` is a declaration with its parameters and cutoff chosen. Its written form is its identity:
+it parses, prints, hashes and labels columns.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ragworth.errors import InputError, MetricError, listed
+from ragworth.metrics.blocks import Block, Bools, Floats
+
+Value = float | bool | str
+Need = Literal["relevance", "abstention", "ratings", "tokens", "runs"]
+
+
+class Result(NamedTuple):
+    """A metric's values for the contexts of a block, and why some have none.
+
+    ``missing`` holds (which contexts, reason); their values are ignored.
+    """
+
+    values: Floats
+    missing: tuple[tuple[Bools, str], ...] = ()
+
+
+Compute = Callable[..., Floats | Result]
+Bounds = Callable[[Mapping[str, Any], float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its default, what it means, and which values it takes."""
+
+    name: str
+    default: Value
+    doc: str
+    choices: tuple[str, ...] = ()
+    low: float = -np.inf
+    high: float = np.inf
+
+    @property
+    def takes(self) -> str:
+        """The values it takes, in words."""
+        if self.choices:
+            return " or ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        if np.isinf(self.low) and np.isinf(self.high):
+            return "a number"
+        if np.isinf(self.high):
+            return f"a number from {plain(self.low)}"
+        return f"a number from {plain(self.low)} to {plain(self.high)}"
+
+    def parse(self, text: str) -> Value:
+        """A value from its written form; raises ValueError when it is none."""
+        if isinstance(self.default, bool):
+            return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _refuse()
+        if isinstance(self.default, str):
+            return self.check(text.strip("'\""))
+        return self.check(float(Fraction(text)) if "/" in text else float(text))
+
+    def check(self, value: Value) -> Value:
+        """``value`` in the type of the default, if the parameter takes it; raises ValueError if not."""
+        if isinstance(self.default, bool):
+            return value if isinstance(value, bool) else _refuse()
+        if isinstance(self.default, str):
+            return value if isinstance(value, str) and value in self.choices else _refuse()
+        if isinstance(value, (str, bool)) or not self.low <= value <= self.high or not np.isfinite(value):
+            return _refuse()
+        return float(value)
+
+
+def _refuse() -> Value:
+    raise ValueError
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """Everything that is to be said about one metric, once.
+
+    Attributes
+    ----------
+    name: as it is written.
+    title: what it measures, in half a line.
+    formula: in plain text.
+    needs: which judgments it reads.
+    bounds: lowest and highest value for given parameters and number of passages shown.
+    range: the same in words.
+    paper: where it comes from.
+    higher_is_better: its direction.
+    order_free: the order of the passages within the cutoff does not matter.
+    irrelevant_never_raises: one more irrelevant passage at the end of a context never raises it.
+    whole_query: it depends on judgments of passages that the context does not hold.
+    reach: how far down the ranking it looks, in multiples of the cutoff.
+    takes_cutoff: ``@k`` may be given.
+    """
+
+    name: str
+    title: str
+    formula: str
+    needs: tuple[Need, ...]
+    range: str
+    bounds: Bounds
+    paper: str
+    compute: Compute
+    parameters: tuple[Parameter, ...] = ()
+    higher_is_better: bool = True
+    order_free: bool = False
+    irrelevant_never_raises: bool = True
+    whole_query: bool = True
+    reach: int = 1
+    takes_cutoff: bool = True
+
+    @property
+    def doc(self) -> str:
+        """Definition, ties, empty contexts and missing judgments: the docstring of the function."""
+        return inspect.getdoc(self.compute) or ""
+
+    @property
+    def universe(self) -> Literal["relevance", "ratings"]:
+        """Whose queries are evaluated: those with relevance judgments or those with ratings."""
+        return "relevance" if "relevance" in self.needs else "ratings"
+
+    def bind(self, cutoff: int | None = None, **values: Value) -> Metric:
+        """The metric with these parameters; wrong ones raise :class:`MetricError`."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        bound: list[tuple[str, Value]] = []
+        for name, value in values.items():
+            if name not in known:
+                raise self._unknown_parameter(name)
+            try:
+                bound.append((name, known[name].check(value)))
+            except ValueError as error:
+                raise self._wrong_value(known[name], value) from error
+        if cutoff is not None and (not self.takes_cutoff or cutoff < 1):
+            raise MetricError(
+                f"{self.name}@{cutoff}: " + ("the cutoff must be 1 or more" if self.takes_cutoff else "takes no cutoff"),
+                remedy=f"write {self.name}@10" if self.takes_cutoff else f"write {self.name}",
+            )
+        chosen = dict(bound)
+        kept = tuple((p.name, chosen[p.name]) for p in self.parameters if chosen.get(p.name, p.default) != p.default)
+        return Metric(self.name, kept, cutoff)
+
+    def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, Value]:
+        """Parameter values from their written forms."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        values: dict[str, Value] = {}
+        for name, text in pairs:
+            if name not in known:
+                raise self._unknown_parameter(name)
+            try:
+                values[name] = known[name].parse(text)
+            except (ValueError, ZeroDivisionError) as error:
+                raise self._wrong_value(known[name], text) from error
+        return values
+
+    def _unknown_parameter(self, name: str) -> MetricError:
+        takes = [p.name for p in self.parameters]
+        return MetricError(
+            f"{self.name} has no parameter {name!r}",
+            expected=listed(takes, 10) if takes else "no parameters",
+            remedy=f"see: ragworth metrics {self.name}",
+        )
+
+    def _wrong_value(self, parameter: Parameter, value: Value) -> MetricError:
+        return MetricError(
+            f"{self.name}: {parameter.name}={value} is not possible",
+            expected=f"{parameter.takes}, such as {self.name}({parameter.name}={written(parameter.default)})",
+        )
+
+
+def declare(**facts: Any) -> Callable[[Compute], Declaration]:
+    """Turn a function over a block into the declaration of a metric."""
+
+    def wrap(compute: Compute) -> Declaration:
+        return Declaration(compute=compute, **facts)
+
+    return wrap
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A declared metric with its parameters and cutoff. ``str()`` is its written form.
+
+    ``parameters`` holds only those that differ from their defaults, in the order of declaration.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Value], ...] = ()
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{name}={written(value)}" for name, value in self.parameters)
+        return self.name + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        from ragworth.metrics import METRICS
+
+        return METRICS.get(self.name)
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """All parameters, the defaults among them."""
+        return {p.name: p.default for p in self.declaration.parameters} | dict(self.parameters)
+
+    @property
+    def needs(self) -> set[Need]:
+        """Which judgments it reads."""
+        needs = set(self.declaration.needs)
+        if self.values.get("estimate") in ("pool", "chapman"):
+            needs.add("runs")
+        return needs
+
+    def bounds(self, shown: float) -> tuple[float, float]:
+        """Lowest and highest value when at most ``shown`` passages are shown."""
+        return self.declaration.bounds(self.values, min(shown, self.cutoff) if self.cutoff else shown)
+
+    def compute(self, block: Block) -> Result:
+        """Values for the contexts of a block."""
+        k = np.inf if self.cutoff is None else float(self.cutoff)
+        result = self.declaration.compute(block, k, **self.values)
+        return result if isinstance(result, Result) else Result(result)
+
+
+def plain(number: float) -> str:
+    """A number as short as it can be written."""
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
+
+
+def written(value: Value) -> str:
+    """A parameter's value as it is written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else plain(value)
+
+
+FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\S+?))?\s*")
+PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
+
+ALIASES = {
+    "map": "AP",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "recall": "R",
+    "precision": "P",
+    "hits": "Success",
+    "hit": "Success",
+    "coverage": "Cov",
+    "density": "Den",
+    "alpha-ndcg": "alpha_nDCG",
+    "α_ndcg": "alpha_nDCG",
+    "α-ndcg": "alpha_nDCG",
+}
+"""Other names that people write, in lower case."""
+
+TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)_(\d+)")
+TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
+
+
+def parse(text: str) -> Metric:
+    """A metric from its written form; trec_eval's names (``ndcg_cut_10``) are understood too."""
+    from ragworth.metrics import METRICS
+
+    trec = TREC_CUT.fullmatch(text.strip())
+    if trec:
+        text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
+    form = FORM.fullmatch(text)
+    if form is None:
+        raise MetricError(f"cannot read {text!r} as a metric", expected="a form like nDCG@10 or UDCG(gamma=0.33)@5")
+    folded = {name.casefold(): name for name in METRICS.names()}
+    wanted = form[1].casefold()
+    name = form[1] if form[1] in METRICS else ALIASES.get(wanted, folded.get(wanted, form[1]))
+    try:
+        declaration = METRICS.get(name)
+    except InputError as error:
+        raise MetricError(error.found, expected=error.expected, remedy=error.remedy) from error
+    pairs: list[tuple[str, str]] = []
+    for part in (form[2] or "").split(",") if (form[2] or "").strip() else []:
+        pair = PAIR.fullmatch(part)
+        if pair is None:
+            raise MetricError(
+                f"cannot read {part.strip()!r} in {text!r}", expected="name=value, such as UDCG(gamma=0.33)@5"
+            )
+        pairs.append((pair[1], pair[2]))
+    if len(dict(pairs)) < len(pairs):
+        raise MetricError(f"a parameter is there twice in {text!r}", expected="each parameter once")
+    if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
+        raise MetricError(f"the cutoff {form[3]!r} in {text!r} is no whole number", expected=f"{name}@10")
+    return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))

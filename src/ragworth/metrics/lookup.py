@@ -1,0 +1,59 @@
+"""Finding the few judged passages among millions of shown ones.
+
+Both sides are reduced to 64-bit keys. A small table of bits, indexed by the top of the key, throws out
+nearly all rows at once; what is left is searched in the sorted keys, and the strings are compared before a
+match counts, so that a collision of keys cannot change a number.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth import ordering
+from ragworth.metrics.blocks import Ints
+
+
+class Found(NamedTuple):
+    """Matches: which of the rows asked for, and which row of the table each one is."""
+
+    asked: Ints
+    row: Ints
+
+
+class Lookup:
+    """A table of distinct (query number, passage id)."""
+
+    def __init__(self, numbers: Ints, passages: pl.Series) -> None:
+        self._numbers = numbers
+        self._passages = passages
+        keys = ordering.keys(passages, numbers)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+        bits = int(np.clip(np.ceil(np.log2(16 * max(len(keys), 1))), 12, 26))
+        self._shift = np.uint64(64 - bits)
+        self._maybe = np.zeros(1 << bits, dtype=bool)
+        self._maybe[keys >> self._shift] = True
+        # How often one key occurs: 1, unless different pairs collide.
+        self._repeats = int(np.unique(keys, return_counts=True)[1].max()) if len(keys) else 0
+
+    def find(self, numbers: Ints, passages: pl.Series) -> Found:
+        """Those of the rows asked for that the table holds."""
+        keys = ordering.keys(passages, numbers)
+        asked = np.flatnonzero(self._maybe[keys >> self._shift])
+        keys = keys[asked]
+        at = np.searchsorted(self._keys, keys)
+        found: list[Found] = []
+        for step in range(self._repeats):
+            near = np.minimum(at + step, len(self._keys) - 1)
+            equal = self._keys[near] == keys
+            rows, candidates = self._order[near[equal]], asked[equal]
+            same = (self._numbers[rows] == numbers[candidates]) & (
+                self._passages.gather(rows) == passages.gather(candidates)
+            ).to_numpy()
+            found.append(Found(candidates[same], rows[same]))
+        if not found:
+            return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return Found(np.concatenate([f.asked for f in found]), np.concatenate([f.row for f in found]))

@@ -1,0 +1,134 @@
+"""Utility and distraction of passages to the model that reads them, and UDCG.
+
+The utility of a passage is u = R·(1 − p_abstain): R is +1 for a relevant passage and −1 for any other,
+p_abstain the probability that the model declines to answer when shown that passage alone. A passage
+nobody judged relevant counts as irrelevant; a passage without an abstention probability has no
+utility, and a context that holds one has no value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ragworth.metrics.blocks import Block, Bools, Floats
+from ragworth.metrics.classical import REL, ratio
+from ragworth.metrics.declare import Need, Parameter, Result, declare
+
+PAPER = "Trappolini, Cuconasu et al.: Redefining Retrieval Evaluation in the Era of LLMs"
+NEEDS: tuple[Need, ...] = ("relevance", "abstention")
+
+
+class Utilities(NamedTuple):
+    """Sums over the first k passages of each context, and where they cannot be had."""
+
+    positive: Floats
+    negative: Floats
+    shown: Floats
+    unknown: Bools
+
+    def result(self, values: Floats) -> Result:
+        return Result(values, ((self.unknown, "unjudged"),))
+
+
+def confidence(block: Block, k: float) -> tuple[Floats, Bools]:
+    """1 − p_abstain of each passage up to the cutoff (0 where there is none), and contexts that lack one."""
+    assert block.abstention is not None
+    filled = block.filled(k)
+    sure = 1 - block.abstention[:, : block.upto(k)]
+    unknown = (np.isnan(sure) & filled).any(axis=1)
+    return np.where(filled, np.nan_to_num(sure), 0.0), unknown
+
+
+def utilities(block: Block, k: float, rel: float) -> Utilities:
+    """Helpful and harmful utility of each context."""
+    sure, unknown = confidence(block, k)
+    relevant = block.relevance[:, : block.upto(k)] >= rel
+    return Utilities(
+        np.where(relevant, sure, 0).sum(axis=1), -np.where(relevant, 0, sure).sum(axis=1), block.within(k), unknown
+    )
+
+
+def sigmoid(x: Floats | float) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.asarray(x, dtype=np.float64))))
+
+
+@declare(
+    name="UDCG",
+    title="utility and distraction-aware cumulative gain",
+    formula="UDCG(γ)@k = σ(Σu⁺/K + γ·Σu⁻/K), u = R·(1 − p_abstain), K = passages shown up to k",
+    needs=NEEDS,
+    range="σ(−γ) to σ(1); raw: −γ to 1",
+    bounds=lambda values, _: (
+        (-values["gamma"], 1.0)
+        if values["raw"]
+        else (float(sigmoid(-values["gamma"])), float(sigmoid(1.0)))
+    ),
+    paper=PAPER,
+    parameters=(
+        Parameter("gamma", 1 / 3, "weight of distraction against help; 0 looks at relevant passages only", low=0, high=1),
+        Parameter("raw", False, "leave out σ"),
+        REL,
+    ),
+    order_free=True,
+    irrelevant_never_raises=False,
+    whole_query=False,
+)
+def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float) -> Result:
+    """How much the passages shown help the model to answer, less how much they mislead it.
+
+    **Choice**: K is the number of passages really shown; an empty context scores σ(0) = 0.5 (raw: 0).
+    The order of the passages does not matter. One more harmless passage can raise it, because it makes the
+    share of harmful ones smaller.
+    """
+    u = utilities(block, k, rel)
+    inside = ratio(u.positive, u.shown) + gamma * ratio(u.negative, u.shown)
+    return u.result(inside if raw else sigmoid(inside))
+
+
+@declare(
+    name="Utility",
+    title="mean utility of the passages shown",
+    formula="Utility@k = Σu / K",
+    needs=NEEDS,
+    range="−1 to 1",
+    bounds=lambda values, shown: (-1.0, 1.0),
+    paper=PAPER,
+    parameters=(REL,),
+    order_free=True,
+    irrelevant_never_raises=False,
+    whole_query=False,
+)
+def mean_utility(block: Block, k: float, rel: float) -> Result:
+    """Mean over the passages shown of R·(1 − p_abstain): 1 all help, −1 all mislead. An empty context scores 0."""
+    u = utilities(block, k, rel)
+    return u.result(ratio(u.positive + u.negative, u.shown))
+
+
+@declare(
+    name="Distraction",
+    title="share of the passages shown that mislead the model",
+    formula="Distraction@k = (irrelevant passages with 1 − p_abstain > threshold) / K",
+    needs=NEEDS,
+    range="0 to 1",
+    bounds=lambda values, shown: (0.0, 1.0),
+    paper=PAPER,
+    parameters=(
+        Parameter("threshold", 0.8, "distracting effect above which a passage misleads (0.8: hard distractors)", low=0, high=1),
+        REL,
+    ),
+    higher_is_better=False,
+    order_free=True,
+    irrelevant_never_raises=False,
+    whole_query=False,
+)
+def distraction(block: Block, k: float, threshold: float, rel: float) -> Result:
+    """Share of hard distractors: irrelevant passages that the model would answer from nevertheless.
+
+    The distracting effect of an irrelevant passage is 1 − p_abstain. An empty context scores 0.
+    """
+    sure, unknown = confidence(block, k)
+    misleading = (sure > threshold) & ~(block.relevance[:, : block.upto(k)] >= rel)
+    share = ratio(misleading.sum(axis=1).astype(np.float64), block.within(k))
+    return Result(share, ((unknown, "unjudged"),))

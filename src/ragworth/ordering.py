@@ -1,0 +1,173 @@
+"""From scored rows to ranked contexts: grouping, order, ties and duplicates, fast on millions of rows.
+
+Files are nearly always grouped by query and sorted by score already, so each step first proves that
+it has nothing to do, and works only on the rows where it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ties = Literal["float64", "float32"]
+Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio: spreads small integers over all 64 bits."""
+
+SEED = 2026
+"""Of the hash of passage ids; any number will do."""
+
+BLOCK = 1 << 19
+"""Rows handled at a time where temporary arrays would otherwise be as long as the table."""
+
+
+class Groups(NamedTuple):
+    """Rows put together by group.
+
+    ``order`` holds row numbers in grouped order, None when the rows were grouped already;
+    group g is the rows ``starts[g]:starts[g + 1]`` of that order.
+    """
+
+    order: Ints | None
+    starts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.starts)
+
+    def row_groups(self) -> Ints:
+        """The group number of every row, in grouped order."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), self.sizes)
+
+
+def group(frame: pl.DataFrame, by: list[str]) -> Groups:
+    """Groups of equal values in ``by``, numbered by first appearance; rows keep their order within one."""
+    n = frame.height
+    if n == 0:
+        return Groups(None, np.zeros(1, dtype=np.int64))
+    new = np.zeros(n, dtype=bool)
+    new[0] = True
+    for name in by:
+        for low in range(1, n, BLOCK):
+            # One row more than the block, rechunked: comparing shifted slices of a column in many
+            # pieces would copy all of it.
+            column = frame[name].slice(low - 1, BLOCK + 1).rechunk()
+            new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
+    starts = np.flatnonzero(new)
+    first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()
+    known, block_group = np.unique(first.to_numpy(), return_inverse=True)
+    if len(known) == len(starts):
+        return Groups(None, np.append(starts, n))
+    per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
+    order = np.argsort(per_row, kind="stable")
+    return Groups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
+
+
+class Move(NamedTuple):
+    """Put what stands in the rows ``source`` into the rows ``target``; all other rows stay."""
+
+    target: Ints
+    source: Ints
+
+    def apply(self, column: pl.Series) -> pl.Series:
+        return column.rechunk().scatter(self.target, column.gather(self.source)) if len(self.target) else column
+
+
+def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> Move:
+    """The moves that put each group into trec_eval's order: score descending, then passage id descending.
+
+    ``ties="float32"`` compares scores in single precision, as trec_eval 9 and earlier do, so that
+    scores which differ only beyond its 24 bits are tied.
+    """
+    n = len(passages)
+    stay = Move(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    if n == 0:
+        return stay
+    ranked = scores.astype(np.float32 if ties == "float32" else np.float64, copy=False)
+    inside = np.ones(n, dtype=bool)  # the row has another before it in its own group
+    inside[starts[:-1]] = False
+    rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
+    order: Ints | None = None
+    if len(rising):
+        wrong = np.unique(np.searchsorted(starts, rising, side="right") - 1)
+        rows = _rows_of(starts, wrong)
+        which = np.repeat(wrong, starts[wrong + 1] - starts[wrong])
+        order = np.arange(n, dtype=np.int64)
+        order[rows] = rows[np.lexsort((-ranked[rows], which))]
+        ranked = ranked[order]
+    tied = np.flatnonzero((ranked[1:] == ranked[:-1]) & inside[1:]) + 1
+    swaps = _break_ties(order, tied, passages) if len(tied) else stay
+    if order is None:
+        return swaps
+    order[swaps.target] = order[swaps.source]
+    moved = np.flatnonzero(order != np.arange(n))
+    return Move(moved, order[moved])
+
+
+def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> Move:
+    """Order each run of equal scores by passage id descending; ``tied`` rows tie with the one before."""
+    heads = tied[np.append(True, np.diff(tied) > 1)] - 1
+    rows = np.union1d(tied, heads)
+    run = np.cumsum(np.isin(rows, heads, assume_unique=True))
+    ids = passages.gather(rows if order is None else order[rows])
+    sequence = (
+        pl.DataFrame({"run": run, "id": ids})
+        .with_row_index("at")
+        .sort("run", "id", descending=[False, True], maintain_order=True)["at"]
+        .to_numpy()
+    )
+    moved = sequence != np.arange(len(rows))
+    return Move(rows[moved], rows[sequence[moved]])
+
+
+def _rows_of(starts: Ints, which: Ints) -> Ints:
+    """All row numbers of the groups ``which``, in order."""
+    sizes = starts[which + 1] - starts[which]
+    offsets = np.repeat(starts[which] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+    return np.arange(int(sizes.sum()), dtype=np.int64) + offsets
+
+
+def positions(groups: Groups) -> npt.NDArray[np.uint32]:
+    """1, 2, 3, … within each group, in grouped order."""
+    before = np.repeat(groups.starts[:-1].astype(np.uint32), groups.sizes)
+    return np.arange(1, int(groups.starts[-1]) + 1, dtype=np.uint32) - before
+
+
+def keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+    """A 64-bit key for each (number, passage id); unequal pairs share one with odds of 2⁻⁶⁴."""
+    return passages.hash(SEED).to_numpy() ^ (numbers.astype(np.uint64) + np.uint64(1)) * SPREAD
+
+
+def blocks(starts: Ints) -> Iterator[tuple[int, int]]:
+    """Ranges of whole groups, of about :data:`BLOCK` rows each: first group, and the one after the last."""
+    low = 0
+    while low < len(starts) - 1:
+        high = int(np.searchsorted(starts, starts[low] + BLOCK, side="right")) - 1
+        high = max(high, low + 1)
+        yield low, high
+        low = high
+
+
+def repeated(passages: pl.Series, starts: Ints) -> Ints:
+    """Rows, in grouped order, whose passage id occurred in an earlier row of the same group."""
+    found = [np.empty(0, dtype=np.int64)]
+    for low, high in blocks(starts):
+        begin, end = int(starts[low]), int(starts[high])
+        numbers = np.repeat(np.arange(low, high), np.diff(starts[low : high + 1]))
+        ids = passages.slice(begin, end - begin)
+        key = keys(ids, numbers)
+        ordered = np.sort(key)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if not len(twice):
+            continue
+        rows = np.flatnonzero(np.isin(key, twice))
+        pairs = pl.DataFrame({"number": numbers[rows], "passage": ids.gather(rows)})
+        first = pairs.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+        found.append(rows[~first] + begin)
+    return np.concatenate(found)

@@ -1,0 +1,87 @@
+"""Name → ``"module:object"`` tables: how metrics, formats and the rest are found by name.
+
+Nothing is imported until a name is asked for. Third parties add to a registry with an entry point of
+the group named in it (``ragworth.metrics``, ``ragworth.formats``, …); a name that is taken already
+raises instead of shadowing what was there.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar, cast
+
+from ragworth.errors import InputError, listed
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """One table of names.
+
+    Parameters
+    ----------
+    kind: what the names stand for, in words (``"metric"``); used in messages.
+    group: entry-point group in which other packages may add names.
+    builtin: the names that ship with ragworth, each with ``"module:object"``.
+    """
+
+    def __init__(self, kind: str, group: str, builtin: dict[str, str]) -> None:
+        self.kind = kind
+        self.group = group
+        self._targets = dict(builtin)
+        self._loaded: dict[str, T] = {}
+        self._discovered = False
+
+    def names(self) -> list[str]:
+        """All names, built-in ones first, in the order of declaration."""
+        self._discover()
+        return list(self._targets)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._targets or (self._discover() or name in self._targets)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self.get(name) for name in self.names())
+
+    def add(self, name: str, target: str | T) -> None:
+        """Add a name; ``target`` is ``"module:object"`` or the object itself."""
+        if name in self._targets:
+            raise InputError(
+                f"the {self.kind} name {name!r} is taken (by {self._targets[name]})",
+                remedy=f"give the new {self.kind} a name of its own",
+            )
+        if isinstance(target, str):
+            self._targets[name] = target
+        else:
+            self._targets[name] = f"{type(target).__module__}:{name}"
+            self._loaded[name] = target
+
+    def get(self, name: str) -> T:
+        """The object behind a name, imported now if it was not yet."""
+        if name not in self:
+            raise self.unknown(name)
+        if name not in self._loaded:
+            module, _, attribute = self._targets[name].partition(":")
+            self._loaded[name] = cast(T, getattr(import_module(module), attribute))
+        return self._loaded[name]
+
+    def unknown(self, name: str) -> InputError:
+        """The error for a name nobody registered, with the nearest ones that somebody did."""
+        folded = {known.casefold(): known for known in self.names()}
+        near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+        return InputError(
+            f"unknown {self.kind} {name!r}",
+            expected=listed(self.names(), most=30),
+            remedy="did you mean " + " or ".join(folded[n] for n in near) + "?" if near else "",
+        )
+
+    def _discover(self) -> bool:
+        """Read entry points once. Returns False, so that it can stand in an ``or`` chain."""
+        if not self._discovered:
+            self._discovered = True
+            for point in entry_points(group=self.group):
+                self.add(point.name, point.value)
+        return False

@@ -1,0 +1,418 @@
+"""The six tables that pass between stages: flat, fixed schemas, checked when made.
+
+============ ============================ =========================================
+table        key                          values
+============ ============================ =========================================
+contexts     system, query, rank          passage, score
+judgments    query, passage, aspect       value, status, source
+ratings      query, passage, subquestion  value, status, source
+answers      system, query, repeat        text, tokens, source
+outcomes     system, query, aspect        value, status, source
+scores       system, query, metric        value, status
+============ ============================ =========================================
+
+``status`` is ``ok`` or says why there is no value. A value is there exactly when the status is ``ok``:
+nothing that could not be had turns into 0 or NaN.
+
+A table is made from a Polars, pandas or Arrow table, a dict of columns or a list of dicts; ``frame`` is
+the checked Polars frame. ``notes`` says in words what was noticed on the way (lines skipped, gaps).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from ragworth import doors, ordering
+from ragworth.doors import Data
+from ragworth.errors import TableError, counted, quoted
+from ragworth.ordering import Groups, Ties
+
+OK = "ok"
+
+
+class DuplicatePassages(TableError):
+    """A context holds a passage twice."""
+
+
+class Table:
+    """What the six have in common. Not made itself."""
+
+    name: ClassVar[str]
+    schema: ClassVar[dict[str, type[pl.DataType]]]
+    key: ClassVar[tuple[str, ...]]
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.frame = self._checked(doors.to_frame(data, source=source), source)
+        self.notes = notes
+
+    @classmethod
+    def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
+        """A table around a frame that is known to be right, without checking it again."""
+        table = cls.__new__(cls)
+        table.frame = frame.select(list(cls.schema))
+        table.notes = notes
+        return table
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read back what :meth:`write` wrote."""
+        try:
+            frame = pl.read_parquet(path)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise TableError(
+                f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)
+            ) from error
+        return cls(frame, source=str(path))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        self.frame.write_parquet(path)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {counted(len(self), 'row')}\n{self.frame}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Table) and self.frame.equals(other.frame)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        """``frame`` with our columns, types and order; raises :class:`TableError` where it cannot be."""
+        columns: list[pl.Series] = []
+        for name, kind in cls.schema.items():
+            if name in doors.ID_ALIASES:
+                columns.append(doors.id_column(frame, name, table=cls.name, source=source))
+            else:
+                columns.append(_value_column(cls, frame, name, kind, source))
+        checked = pl.DataFrame(columns)
+        if "status" in cls.schema and "value" in cls.schema:
+            _check_status(checked, source)
+        _check_key(checked, cls, source)
+        return checked
+
+
+def _value_column(
+    table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
+) -> pl.Series:
+    if name not in frame.columns:
+        default = {"status": OK, "source": "given", "repeat": 0, "aspect": "relevance"}.get(name)
+        if name in ("score", "tokens"):
+            return pl.Series(name, [None] * frame.height, dtype=kind)
+        if default is None:
+            raise TableError(
+                f"a {table.name} table needs a {name!r} column; this one has {', '.join(frame.columns)}",
+                expected=", ".join(table.schema),
+                file=source,
+            )
+        if name == "status" and "value" in frame.columns and frame["value"].null_count():
+            row = frame["value"].is_null().arg_true()[0] + 1
+            raise TableError(
+                f"row {row}: the value is missing and nothing says why",
+                expected="a number, or a 'status' column with the reason",
+                remedy="drop the row, or add a status such as 'unparsable'",
+                file=source,
+            )
+        return pl.repeat(default, frame.height, dtype=kind, eager=True).alias(name)
+    column = frame[name]
+    if kind == pl.String:
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count():
+            raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
+        return column.cast(pl.String)
+    numbers = doors.numbers(column, source=source, kind=kind)
+    if kind == pl.Float64 and bool(numbers.is_nan().any()):
+        row = numbers.is_nan().fill_null(False).arg_true()[0] + 1
+        raise TableError(
+            f"row {row}: {name!r} is NaN",
+            expected="a number, or null with a 'status' saying why",
+            remedy="drop the row or give its reason; NaN says nothing",
+            file=source,
+        )
+    return numbers
+
+
+def _check_status(frame: pl.DataFrame, source: str) -> None:
+    wrong = ((frame["status"] == OK) == frame["value"].is_null()).arg_true()
+    if len(wrong):
+        row = frame.row(wrong[0], named=True)
+        raise TableError(
+            f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
+            expected="a value where the status is 'ok', none where it is not",
+            file=source,
+        )
+
+
+def _check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
+    again = (~frame.select(pl.struct(table.key).is_first_distinct()).to_series()).arg_true()
+    if len(again):
+        row = frame.row(again[0], named=True)
+        raise TableError(
+            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),
+            expected=f"one row for each ({', '.join(table.key)})",
+            remedy="remove the duplicates, or say which one counts",
+            file=source,
+        )
+
+
+class Contexts(Table):
+    """The ordered passages that each system shows the model for each query.
+
+    ``rank`` is the position shown, from 1. Where only scores are given the order is trec_eval's:
+    score descending, then passage id descending (``ties="float32"`` compares in single precision).
+    A rank nobody listed is a passage that was shown but is unknown; it counts as unjudged.
+    """
+
+    name = "contexts"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "rank": pl.UInt32,
+        "passage": pl.String,
+        "score": pl.Float64,
+    }
+    key = ("system", "query", "rank")
+
+    def __init__(
+        self,
+        data: Data,
+        *,
+        system: str = "run",
+        ties: Ties = "float64",
+        source: str = "",
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        frame = doors.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
+        columns = [
+            doors.id_column(frame, "system", table=self.name, source=source)
+            if doors.find_id(frame, "system")
+            else pl.repeat(system, frame.height, dtype=pl.String, eager=True).alias("system"),
+            doors.id_column(frame, "query", table=self.name, source=source),
+            doors.id_column(frame, "passage", table=self.name, source=source),
+            _score_column(frame, source),
+        ]
+        if "rank" in frame.columns:
+            columns.append(_rank_column(frame, source))
+        elif "score" not in frame.columns:
+            raise TableError(
+                f"neither ranks nor scores: the columns are {', '.join(frame.columns)}",
+                expected="a 'rank' column (position shown, from 1) or a 'score' column",
+                file=source,
+            )
+        made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        self.frame = made.select(list(self.schema))
+        self.notes = notes
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems, in order of appearance."""
+        return self.frame["system"].unique(maintain_order=True).to_list()
+
+    def cut(self, k: int) -> Contexts:
+        """The first ``k`` passages of every context."""
+        return Contexts.trusted(self.frame.filter(pl.col("rank") <= k), self.notes)
+
+    @staticmethod
+    def concat(tables: list[Contexts]) -> Contexts:
+        """Several systems in one table; a system may come from one table only."""
+        seen: set[str] = set()
+        for table in tables:
+            for system in table.systems:
+                if system in seen:
+                    raise TableError(
+                        f"two runs are called {system!r}",
+                        expected="a name of its own for each run",
+                        remedy="name them: NAME=PATH on the command line, system=NAME in Python",
+                    )
+                seen.add(system)
+        frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Contexts.schema)
+        return Contexts.trusted(frame, tuple(note for table in tables for note in table.notes))
+
+
+def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
+    if "score" not in frame.columns:
+        return pl.Series("score", [None] * frame.height, dtype=pl.Float64)
+    scores = doors.numbers(frame["score"], source=source)
+    bad = (scores.is_nan() | scores.is_null()) if "rank" not in frame.columns else scores.is_nan()
+    where = bad.fill_null(False).arg_true()
+    if len(where):
+        raise TableError(
+            f"row {where[0] + 1}: the score is {'missing' if scores[int(where[0])] is None else 'NaN'}",
+            expected="a number in every row, or a 'rank' column",
+            file=source,
+        )
+    return scores
+
+
+def _rank_column(frame: pl.DataFrame, source: str) -> pl.Series:
+    ranks = doors.numbers(frame["rank"], source=source, kind=pl.Int64)
+    if ranks.null_count() or (len(ranks) and int(ranks.min()) < 0):  # type: ignore[arg-type]
+        row = (ranks.is_null() | (ranks < 0)).arg_true()[0] + 1
+        raise TableError(f"row {row}: the rank is {ranks[row - 1]}", expected="1 for the first passage", file=source)
+    zero_based = len(ranks) > 0 and ranks.min() == 0
+    return (ranks + 1 if zero_based else ranks).cast(pl.UInt32).alias("rank")
+
+
+def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.DataFrame:
+    """Rows of one context together and in the order shown, with ranks; duplicates are errors.
+
+    ``frame`` has query, passage, score, perhaps system and rank, all checked already.
+    """
+    groups = ordering.group(frame, [name for name in ("system", "query") if name in frame.columns])
+    if groups.order is not None:
+        frame = frame[groups.order]
+        groups = Groups(None, groups.starts)
+    by_rank = "rank" in frame.columns
+    scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
+    move = ordering.sort_by_score(groups.starts, frame["passage"], scores, ties)
+    # Rows move within their group only, where system and query are the same.
+    frame = frame.with_columns(move.apply(frame[name]) for name in frame.columns if name not in ("system", "query"))
+    again = ordering.repeated(frame["passage"], groups.starts)
+    if len(again):
+        row = frame.row(int(again[0]), named=True)
+        raise DuplicatePassages(
+            f"passage {quoted(row['passage'])} is there twice for query {quoted(row['query'])}"
+            + (f" ({counted(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
+            expected="each passage once in a context",
+            remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own",
+            file=source,
+        )
+    if not by_rank:
+        return frame.with_columns(pl.Series("rank", ordering.positions(groups), dtype=pl.UInt32))
+    ranks, number = frame["rank"].to_numpy(), groups.row_groups()
+    same = np.flatnonzero((ranks[1:] == ranks[:-1]) & (number[1:] == number[:-1])) + 1
+    if len(same):
+        row = frame.row(int(same[0]), named=True)
+        raise TableError(
+            f"two passages have rank {row['rank']} for query {quoted(row['query'])}",
+            expected="each rank once in a context",
+            remedy="leave the ranks out and give scores, or number the passages 1, 2, 3, …",
+            file=source,
+        )
+    return frame
+
+
+class Judgments(Table):
+    """A value for (query, passage): relevance, abstention probability, downstream score, …
+
+    Besides the long form, one column per aspect is understood: ``relevance`` and ``abstention``.
+    """
+
+    name = "judgments"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "query": pl.String,
+        "passage": pl.String,
+        "aspect": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("query", "passage", "aspect")
+    wide: ClassVar[dict[str, tuple[str, ...]]] = {
+        "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
+        "abstention": ("abstention", "p_abstain"),
+    }
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        frame = doors.to_frame(data, source=source, nested=("query_id", "passage_id", "value"))
+        if "value" not in frame.columns and "aspect" not in frame.columns:
+            frame = self._unpivoted(frame, source)
+        self.frame = self._checked(frame, source)
+        self.notes = notes
+
+    @classmethod
+    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        ids = [name for name in (doors.find_id(frame, "query"), doors.find_id(frame, "passage")) if name]
+        parts = []
+        for aspect, names in cls.wide.items():
+            column = next((name for name in names if name in frame.columns), None)
+            if column is not None:
+                value = doors.numbers(frame[column], source=source).alias("value")
+                part = frame.select(ids).with_columns(value, pl.lit(aspect).alias("aspect"))
+                parts.append(part.filter(pl.col("value").is_not_null()))
+        if not parts:
+            raise TableError(
+                f"no judgment among the columns {', '.join(frame.columns)}",
+                expected="'aspect' and 'value' columns, or one column per aspect: relevance, abstention",
+                file=source,
+            )
+        return pl.concat(parts)
+
+    def of(self, aspect: str) -> pl.DataFrame:
+        """The rows of one aspect."""
+        return self.frame.filter(pl.col("aspect") == aspect)
+
+    @staticmethod
+    def concat(tables: list[Judgments]) -> Judgments:
+        """Judgments from several files in one table; a judgment may come from one of them only."""
+        frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Judgments.schema)
+        _check_key(frame, Judgments, "the judgments together")
+        return Judgments.trusted(frame, tuple(note for table in tables for note in table.notes))
+
+
+class Ratings(Table):
+    """How well a passage answers each sub-question of a query, 0 to 5 (any scale in TREC sub-topic files)."""
+
+    name = "ratings"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "query": pl.String,
+        "passage": pl.String,
+        "subquestion": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("query", "passage", "subquestion")
+
+
+class Answers(Table):
+    """What the model wrote for (system, query), once for each repeat."""
+
+    name = "answers"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "repeat": pl.Int64,
+        "text": pl.String,
+        "tokens": pl.Int64,
+        "source": pl.String,
+    }
+    key = ("system", "query", "repeat")
+
+
+class Outcomes(Table):
+    """What came of showing a context to the model: grade, 1–5 score, utility, …"""
+
+    name = "outcomes"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "aspect": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("system", "query", "aspect")
+
+
+class Scores(Table):
+    """A metric's value for (system, query)."""
+
+    name = "scores"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "metric": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+    }
+    key = ("system", "query", "metric")
