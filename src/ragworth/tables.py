@@ -201,7 +201,7 @@ class Contexts(Table):
             _score_column(frame, source),
         ]
         if "rank" in frame.columns:
-            columns.append(_rank_column(frame, source))
+            columns.append(_rank_column(frame, columns[0], source))
         elif "score" not in frame.columns:
             raise TableError(
                 f"neither ranks nor scores: the columns are {', '.join(frame.columns)}",
@@ -253,13 +253,15 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
     return scores
 
 
-def _rank_column(frame: pl.DataFrame, source: str) -> pl.Series:
+def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
+    """Ranks from 1; a system that counts from 0, as some programs do, is moved up by one."""
     ranks = doors.numbers(frame["rank"], source=source, kind=pl.Int64)
     if ranks.null_count() or (len(ranks) and int(ranks.min()) < 0):  # type: ignore[arg-type]
         row = (ranks.is_null() | (ranks < 0)).arg_true()[0] + 1
         raise TableError(f"row {row}: the rank is {ranks[row - 1]}", expected="1 for the first passage", file=source)
-    zero_based = len(ranks) > 0 and ranks.min() == 0
-    return (ranks + 1 if zero_based else ranks).cast(pl.UInt32).alias("rank")
+    both = pl.DataFrame([system, ranks.alias("rank")])
+    from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
+    return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
 
 
 def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.DataFrame:

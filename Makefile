@@ -1,0 +1,38 @@
+# Each target makes what it needs in .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check docs bench clean
+
+.venv/core: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+# ir-measures comes without its dependencies: one of them has no wheel on some machines, and only
+# ir-measures itself is needed to test ours inside it.
+.venv/dev: .venv/core
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4"
+	touch $@
+
+demo: .venv/core
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/scoring/demo.sh
+
+test: .venv/dev
+	$(BIN)/pytest -n auto
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/core
+	$(BIN)/python -m ragworth.report.pages docs
+
+bench: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check "ranx>=0.3.20" matplotlib
+	$(BIN)/python benchmarks/scoring.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,87 @@
+"""ragworth: what retrieved passages are worth to the language model that reads them.
+
+>>> import ragworth
+>>> contexts = ragworth.Contexts({"q1": {"d1": 2.0, "d2": 1.0}})
+>>> ragworth.score(contexts, {"q1": {"d2": 1}}, "RR").frame["value"].to_list()
+[0.5]
+
+Names are imported when they are first used, so that ``import ragworth`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Contexts": "ragworth.tables",
+    "Judgments": "ragworth.tables",
+    "Ratings": "ragworth.tables",
+    "Answers": "ragworth.tables",
+    "Outcomes": "ragworth.tables",
+    "Scores": "ragworth.tables",
+    "Collection": "ragworth.collection",
+    "Metric": "ragworth.metrics.declare",
+    "Tokens": "ragworth.metrics.engine",
+    "RagworthError": "ragworth.errors",
+    "InputError": "ragworth.errors",
+    "parse": "ragworth.metrics.declare",
+    "read_contexts": "ragworth.formats",
+    "read_judgments": "ragworth.formats",
+    "read_ratings": "ragworth.formats",
+    "load": "ragworth.formats",
+    "write": "ragworth.formats",
+    "score": "ragworth.metrics.engine",
+    "required": "ragworth.metrics.required",
+    "summarise": "ragworth.comparison",
+    "compare": "ragworth.comparison",
+    "correlate": "ragworth.comparison",
+}
+
+if TYPE_CHECKING:
+    from ragworth.collection import Collection
+    from ragworth.comparison import compare, correlate, summarise
+    from ragworth.errors import InputError, RagworthError
+    from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
+    from ragworth.metrics.declare import Metric, parse
+    from ragworth.metrics.engine import Tokens, score
+    from ragworth.metrics.required import required
+    from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+
+__all__ = [
+    "Answers",
+    "Collection",
+    "Contexts",
+    "InputError",
+    "Judgments",
+    "Metric",
+    "Outcomes",
+    "RagworthError",
+    "Ratings",
+    "Scores",
+    "Tokens",
+    "__version__",
+    "compare",
+    "correlate",
+    "load",
+    "parse",
+    "read_contexts",
+    "read_judgments",
+    "read_ratings",
+    "required",
+    "score",
+    "summarise",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ragworth' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
