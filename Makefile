@@ -28,7 +28,7 @@ check: .venv/dev
 	$(BIN)/mypy
 
 docs: .venv/core
-	$(BIN)/python -m ragworth.report.pages docs
+	$(BIN)/python docs/make.py
 
 bench: .venv/dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "ranx>=0.3.20" matplotlib

@@ -33,7 +33,7 @@ _PUBLIC = {
     "read_ratings": "ragworth.formats",
     "load": "ragworth.formats",
     "write": "ragworth.formats",
-    "score": "ragworth.metrics.engine",
+    "score": "ragworth.scoring",
     "required": "ragworth.metrics.required",
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from ragworth.errors import InputError, RagworthError
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
     from ragworth.metrics.declare import Metric, parse
-    from ragworth.metrics.engine import Tokens, score
+    from ragworth.metrics.engine import Tokens
     from ragworth.metrics.required import required
+    from ragworth.scoring import score
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 __all__ = [

@@ -83,24 +83,7 @@ def score(
     tokens: Tokens | Data | None = None,
     complete: bool = True,
 ) -> Scores:
-    """Score every context of every system with every metric.
-
-    Parameters
-    ----------
-    contexts: what the systems show: a :class:`Contexts` table, a data frame with scores or ranks, or a dict
-        ``{query: {passage: score}}``.
-    judgments: relevance, abstention probabilities, …: a :class:`Judgments` table, a data frame, or a dict
-        ``{query: {passage: relevance}}``.
-    metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``.
-    ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
-    tokens: passage lengths, for ``Den``.
-    complete: judged queries that a system has nothing for count as empty contexts; False leaves them out.
-
-    Returns
-    -------
-    Scores with one row for each system, metric and judged query. A score that cannot be had has a status
-    that says why, and no value. ``notes`` tells what did not match.
-    """
+    """Score contexts with metrics of ours; :func:`ragworth.score` says what the parameters are."""
     wanted = parse_all(metrics)
     contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
     if judgments is not None and not isinstance(judgments, Judgments):

@@ -1,0 +1,5 @@
+"""``python -m ragworth``."""
+
+from ragworth.cli import main
+
+main(prog_name="ragworth")

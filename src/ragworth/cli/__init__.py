@@ -1,0 +1,56 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from ragworth import __version__
+from ragworth.errors import RagworthError
+
+COMMANDS = {
+    "score": "ragworth.cli.score:command",
+    "compare": "ragworth.cli.compare:command",
+    "required": "ragworth.cli.required:command",
+    "metrics": "ragworth.cli.metrics:command",
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are needed, and whose errors are one screen of words."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        self.commands.setdefault(cmd_name, command)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RagworthError as error:
+            click.echo(f"ragworth: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except BrokenPipeError:
+            # The reader of our output (head, less) has seen enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="ragworth")
+def main() -> None:
+    """What retrieved passages are worth to the language model that reads them.
+
+    Runs are TREC files, Parquet, CSV or JSONL; judgments are TREC qrels, BEIR folders or tables. A path may
+    carry its format in front (exam:FILE, beir:FOLDER, ir_datasets:ID) and a run its name (bm25=FILE).
+    """

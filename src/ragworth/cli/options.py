@@ -1,0 +1,149 @@
+"""Options that scoring commands share, and the scoring itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ragworth.errors import InputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LOOKS = ("text", "csv", "json", "markdown", "latex", "parquet")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What to score, by which files."""
+
+    runs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    qrels: tuple[str, ...]
+    judgments: tuple[str, ...]
+    ratings: str | None
+    passages: str | None
+    collection: str | None
+    incomplete: bool
+    ties: str
+    skip_bad_lines: bool
+
+
+def scoring_options(function: F) -> F:
+    """The options that say what to score."""
+    options = [
+        click.argument("runs", nargs=-1, metavar="[NAME=]RUN..."),
+        click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as nDCG@10 or 'UDCG(gamma=0.33)@5'; repeat for more. Default: nDCG@10."),
+        click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
+        click.option("-j", "--judgments", multiple=True, help="Judgments of any aspects (relevance, abstention): Parquet, CSV or TSV."),
+        click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
+        click.option("-p", "--passages", help="Passage texts, for metrics that count tokens: JSONL, Parquet, CSV."),
+        click.option("-c", "--collection", help="A whole collection (judgments, ratings, passages, and runs if it has them): beir:FOLDER, exam:FILE, ir_datasets:ID."),
+        click.option("--incomplete", is_flag=True, help="Leave out judged queries that a run has nothing for, instead of counting them as empty."),
+        click.option("--ties", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Precision in which run scores tie: trec_eval 10, or 9 and earlier."),
+        click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def output_options(function: F) -> F:
+    """The options that say where results go."""
+    options = [
+        click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output. Default: text, or the ending of --output."),
+        click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal."),
+        click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."),
+        click.option("--resamples", type=click.IntRange(1), help="Bootstrap or randomisation resamples.  [default: 2000 to score, 10000 to compare]"),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of all resampling."),
+        click.option("--quiet", is_flag=True, help="No notes on standard error."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def scored(given: Inputs) -> Any:
+    """Read everything and score it; the result's notes tell what did not match."""
+    from ragworth import formats
+    from ragworth.metrics.engine import Tokens
+    from ragworth.scoring import score, split
+    from ragworth.tables import Contexts, Judgments
+
+    metrics = given.metrics or ("nDCG@10",)
+    ours, _ = split(metrics)
+    skip = given.skip_bad_lines
+    loaded = formats.load(given.collection, skip_bad_lines=skip) if given.collection else None
+    runs = [_read_run(run, given) for run in given.runs]
+    if not runs and loaded is not None and loaded.contexts is not None:
+        runs = [loaded.contexts]
+    if not runs:
+        raise InputError("no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs")
+    tables = [formats.read_judgments(path, skip_bad_lines=skip) for path in (*given.qrels, *given.judgments)]
+    ratings = formats.read_ratings(given.ratings, skip_bad_lines=skip) if given.ratings else None
+    passages = formats.load(given.passages, skip_bad_lines=skip).collection if given.passages else None
+    notes: tuple[str, ...] = passages.notes if passages is not None else ()
+    if loaded is not None:
+        notes = (*loaded.collection.notes, *notes)
+        if loaded.collection.relevance is not None and not given.qrels:
+            tables.append(loaded.collection.relevance)
+        ratings = ratings or loaded.collection.ratings
+        if passages is None and loaded.collection.passages.height:
+            passages = loaded.collection
+    wants_tokens = any("tokens" in metric.needs for metric in ours)
+    counts = Tokens(passages.tokens(), "words and punctuation marks") if passages is not None and wants_tokens else None
+    result = score(
+        Contexts.concat(runs),
+        Judgments.concat(tables) if tables else None,
+        metrics,
+        ratings=ratings,
+        tokens=counts,
+        complete=not given.incomplete,
+    )
+    result.notes = tuple(dict.fromkeys((*notes, *result.notes)))
+    return result
+
+
+def _read_run(spec: str, given: Inputs) -> Any:
+    """A run from ``NAME=PATH`` or a path; a path that exists as it is, ``=`` and all, is one."""
+    from ragworth import formats
+
+    name, equals, path = spec.partition("=")
+    named = bool(equals and name and "/" not in name and not Path(spec).exists())
+    return formats.read_contexts(
+        path if named else spec,
+        system=name if named else None,
+        ties=given.ties,  # type: ignore[arg-type]
+        skip_bad_lines=given.skip_bad_lines,
+    )
+
+
+NOTES = 12
+"""How many notes are printed before they are only counted."""
+
+
+def tell(notes: tuple[str, ...], quiet: bool) -> None:
+    """Print notes to standard error."""
+    if quiet:
+        return
+    for note in notes[:NOTES]:
+        click.echo(f"note: {note}", err=True)
+    if len(notes) > NOTES:
+        click.echo(f"note: … and {len(notes) - NOTES} more notes (Python: scores.notes)", err=True)
+
+
+def emit(frame: Any, readable: Any, look: str | None, output: str | None) -> None:
+    """Write the full ``frame`` for machines, or the ``readable`` one for people."""
+    from ragworth.report.render import look_of, render, save
+
+    chosen = look or (look_of(output) if output else "text")
+    table = readable if chosen in ("text", "markdown", "latex") else frame
+    if output:
+        save(table, output, chosen)
+        return
+    if chosen == "parquet":
+        raise InputError("Parquet is not for terminals", remedy="name a file: --output scores.parquet")
+    click.echo(render(table, chosen).decode(), nl=False)

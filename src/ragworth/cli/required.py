@@ -1,0 +1,29 @@
+"""``ragworth required``."""
+
+from __future__ import annotations
+
+import click
+
+from ragworth.cli.options import LOOKS, emit, tell
+
+
+@click.command("required", short_help="Which passages a long answer needs.")
+@click.argument("ratings")
+@click.option("--eta", type=float, default=3.0, show_default=True, help="Lowest rating that counts as answered.")
+@click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read.")
+@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, output: str | None) -> None:
+    """Class each rated passage: required, partially or fully redundant, or answering nothing.
+
+    \b
+    ragworth required ratings.csv
+    ragworth required exam:dl19.jsonl.gz --eta 4 -o required.csv
+    """
+    from ragworth import formats
+    from ragworth.metrics.required import required
+
+    table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)
+    tell(table.notes, quiet=False)
+    classes = required(table, eta)
+    emit(classes, classes, look, output)

@@ -1,0 +1,272 @@
+"""From scores to statements: means with intervals, differences between systems, agreement of metrics."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.errors import InputError, MetricError, RagworthError, listed
+from ragworth.metrics.declare import parse
+from ragworth.metrics.facts import number
+from ragworth.stats.correlation import CORRELATIONS
+from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.paired import TESTS, Test, holm, smallest_detectable
+from ragworth.tables import OK, Scores
+
+Floats = npt.NDArray[np.float64]
+
+
+class Matrix(NamedTuple):
+    """One metric's values, queries × systems; NaN where there is none."""
+
+    metric: str
+    queries: list[str]
+    systems: list[str]
+    values: Floats
+
+
+def matrices(scores: Scores) -> list[Matrix]:
+    """The scores of each metric as a matrix."""
+    result: list[Matrix] = []
+    for (metric,), part in scores.frame.group_by("metric", maintain_order=True):
+        queries, systems = part["query"].unique(maintain_order=True), part["system"].unique(maintain_order=True)
+        values = np.full((len(queries), len(systems)), np.nan)
+        at = number(part["query"], queries), number(part["system"], systems)
+        values[at] = part["value"].fill_null(float("nan")).to_numpy()
+        result.append(Matrix(str(metric), queries.to_list(), systems.to_list(), values))
+    return result
+
+
+def higher_is_better(metric: str) -> bool:
+    """The direction of a metric by its written form; metrics of other tools count as higher is better."""
+    try:
+        return parse(metric).declaration.higher_is_better
+    except RagworthError:
+        return True
+
+
+def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
+    """Mean of each metric for each system, with a bootstrap interval over queries.
+
+    Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the
+    others have none, with counts). A mean of no values is null.
+    """
+    _check_level(level)
+    rows: list[dict[str, object]] = []
+    for matrix in matrices(scores):
+        interval = mean_intervals(matrix.values, level=level, resamples=resamples, seed=seed)
+        for i, system in enumerate(matrix.systems):
+            values = matrix.values[:, i]
+            n = int((~np.isnan(values)).sum())
+            rows.append(
+                {
+                    "metric": matrix.metric,
+                    "system": system,
+                    "mean": float(np.nanmean(values)) if n else None,
+                    "low": _number(interval.low[i]),
+                    "high": _number(interval.high[i]),
+                    "n": n,
+                }
+            )
+    counts = scores.frame.group_by("metric", "system", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    )
+    schema = {"metric": pl.String, "system": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
+    return frame.with_columns(pl.col("missing").map_elements(_reasons, return_dtype=pl.String))
+
+
+def _reasons(statuses: pl.Series) -> str:
+    return ", ".join(f"{row[1]} {row[0]}" for row in statuses.value_counts(sort=True).iter_rows())
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"the confidence level is {level}", expected="a number between 0 and 1, such as 0.95")
+
+
+class Comparison(NamedTuple):
+    """Differences between systems.
+
+    Attributes
+    ----------
+    differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
+        n (queries both have a value for), total, detectable. Wins are queries on which ``system`` is better.
+    changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
+    test: which test gave the p-values.
+    """
+
+    differences: pl.DataFrame
+    changes: pl.DataFrame
+    test: str
+    level: float
+    resamples: int
+    seed: int
+
+    def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
+        """Rows in which a system is significantly worse than its baseline by this metric."""
+        rows = self.differences.filter(pl.col("metric") == metric)
+        if not rows.height:
+            known = self.differences["metric"].unique(maintain_order=True).to_list()
+            raise MetricError(f"{metric} was not compared", expected=listed(known, 12), remedy=f"add it: -m '{metric}'")
+        drop = pl.col("difference") < 0 if higher_is_better(metric) else pl.col("difference") > 0
+        return rows.filter(drop & (pl.col("p_holm") < alpha))
+
+
+def compare(
+    scores: Scores,
+    *,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    test: Test = "randomisation",
+    family: Literal["metric", "all"] = "metric",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    changes: int = 5,
+) -> Comparison:
+    """Compare systems query by query.
+
+    Parameters
+    ----------
+    baseline: what the others are compared with; the first system when not given.
+    all_pairs: compare every system with every later one instead.
+    test: of the mean difference: randomisation, t, wilcoxon, sign or bootstrap.
+    family: what Holm's correction goes over: the systems compared by one metric, or all comparisons made.
+    changes: how many queries to list that changed most.
+
+    A query counts when both systems have a value for it.
+    """
+    _check_level(level)
+    if test not in TESTS:
+        raise InputError(f"unknown test {test!r}", expected=listed(list(TESTS), 9))
+    systems = scores.frame["system"].unique(maintain_order=True).to_list()
+    if len(systems) < 2:
+        raise InputError(
+            f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
+        )
+    if baseline is not None and baseline not in systems:
+        raise InputError(f"there is no system {baseline!r} to compare with", expected=listed(systems, 12))
+    first = baseline if baseline is not None else systems[0]
+    pairs = list(combinations(systems, 2)) if all_pairs else [(first, s) for s in systems if s != first]
+    rows: list[dict[str, object]] = []
+    changed: list[pl.DataFrame] = []
+    for matrix in matrices(scores):
+        column = {system: matrix.values[:, i] for i, system in enumerate(matrix.systems)}
+        here = [(a, b) for a, b in pairs if a in column and b in column]
+        pair_differences = np.stack([_difference(column[a], column[b]) for a, b in here], axis=1)
+        interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed)
+        up = 1 if higher_is_better(matrix.metric) else -1
+        for i, (a, b) in enumerate(here):
+            both = ~np.isnan(pair_differences[:, i])
+            differences = pair_differences[both, i]
+            detectable = smallest_detectable(differences, alpha=1 - level)
+            rows.append(
+                {
+                    "metric": matrix.metric,
+                    "baseline": a,
+                    "system": b,
+                    "mean_baseline": float(column[a][both].mean()) if both.any() else None,
+                    "mean_system": float(column[b][both].mean()) if both.any() else None,
+                    "difference": float(differences.mean()) if both.any() else None,
+                    "low": _number(interval.low[i]),
+                    "high": _number(interval.high[i]),
+                    "p": TESTS[test](differences, resamples=resamples, seed=seed) if both.any() else None,
+                    "wins": int((up * differences > 0).sum()),
+                    "ties": int((differences == 0).sum()),
+                    "losses": int((up * differences < 0).sum()),
+                    "n": int(both.sum()),
+                    "total": len(both),
+                    "detectable": _number(detectable),
+                }
+            )
+            changed.append(_changes(matrix, a, b, column, changes))
+    return Comparison(_corrected(rows, family), pl.concat(changed), test, level, resamples, seed)
+
+
+def _difference(before: Floats, after: Floats) -> Floats:
+    """After − before, and exactly 0 where they differ by no more than rounding."""
+    difference = after - before
+    return np.where(np.abs(difference) < 1e-12, 0.0, difference)
+
+
+DIFFERENCES: dict[str, type[pl.DataType]] = {
+    "metric": pl.String,
+    "baseline": pl.String,
+    "system": pl.String,
+    "mean_baseline": pl.Float64,
+    "mean_system": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "wins": pl.Int64,
+    "ties": pl.Int64,
+    "losses": pl.Int64,
+    "n": pl.Int64,
+    "total": pl.Int64,
+    "detectable": pl.Float64,
+}
+
+
+def _corrected(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
+    """The rows with Holm's p-values beside the plain ones."""
+    frame = pl.DataFrame(rows, schema=DIFFERENCES)
+    parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
+    return pl.concat(
+        part.with_columns(
+            pl.Series("p_holm", holm(part["p"].fill_null(float("nan")).to_numpy()), dtype=pl.Float64).fill_nan(None)
+        )
+        for part in parts
+    )
+
+
+def _changes(matrix: Matrix, a: str, b: str, column: dict[str, Floats], most: int) -> pl.DataFrame:
+    """The queries on which two systems differ most; none that do not differ."""
+    frame = pl.DataFrame(
+        {
+            "metric": pl.repeat(matrix.metric, len(matrix.queries), eager=True),
+            "baseline": pl.repeat(a, len(matrix.queries), eager=True),
+            "system": pl.repeat(b, len(matrix.queries), eager=True),
+            "query": matrix.queries,
+            "before": column[a],
+            "after": column[b],
+        }
+    ).with_columns(pl.Series("difference", _difference(column[a], column[b])))
+    moved = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+    return moved.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
+
+
+def correlate(scores: Scores, *, over: Literal["systems", "queries"] = "systems") -> pl.DataFrame:
+    """How far metrics agree: correlation of every two of them.
+
+    ``over="systems"`` correlates the systems' means, over queries for which both metrics have a value for the
+    system; ``"queries"`` correlates the values of all (system, query) at once.
+
+    Returns first, second, n and pearson, spearman, kendall (τ-b); null where one side is constant or n < 2.
+    """
+    if over not in ("systems", "queries"):
+        raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
+    known = scores.frame.filter(pl.col("status") == OK).select("system", "query", "metric", "value")
+    parts = {str(key[0]): part.drop("metric") for key, part in known.group_by("metric", maintain_order=True)}
+    names = scores.frame["metric"].unique(maintain_order=True).to_list()
+    none = known.clear().drop("metric")
+    rows: list[dict[str, object]] = []
+    for first, second in combinations(names, 2):
+        both = parts.get(first, none).join(parts.get(second, none), on=["system", "query"], maintain_order="left")
+        if over == "systems":
+            both = both.group_by("system", maintain_order=True).agg(pl.col("value", "value_right").mean())
+        x, y = both["value"].to_numpy(), both["value_right"].to_numpy()
+        row: dict[str, object] = {"first": first, "second": second, "n": both.height}
+        rows.append(row | {name: _number(measure(x, y)) for name, measure in CORRELATIONS.items()})
+    schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(CORRELATIONS, pl.Float64)
+    return pl.DataFrame(rows, schema=schema)

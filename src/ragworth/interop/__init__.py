@@ -1,0 +1,1 @@
+"""Our metrics inside other people's tools, and theirs inside ours."""

@@ -1,0 +1,223 @@
+"""ragworth's metrics as ``ir_measures`` measures, and its measures as metrics of ours (extra ``ir-measures``).
+
+After ``import ragworth.interop.ir_measures`` the names of our metrics parse there::
+
+    >>> import ir_measures, ragworth.interop.ir_measures
+    >>> ir_measures.parse_measure("UDCG(gamma=0.5)@5")
+    UDCG(gamma=0.5)@5
+
+and run wherever measures of ir_measures run, in ``pt.Experiment`` of PyTerrier among others. What a metric needs
+beyond relevance comes with the qrels: a column (or field) ``abstention`` for utility metrics, ``iteration`` as
+the sub-question and ``tokens`` for coverage and density. Classical measures run here too where no
+other provider is installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import polars as pl
+
+from ragworth import doors
+from ragworth.errors import MetricError, MissingExtra, counted
+from ragworth.metrics import METRICS
+from ragworth.metrics.declare import Declaration, Metric
+from ragworth.metrics.engine import Tokens, score
+from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
+
+try:
+    import ir_measures
+    from ir_measures.measures.base import registry as known_measures
+    from ir_measures.providers.base import Any as AnyValue
+except ImportError as error:
+    raise MissingExtra("ir_measures", "ir-measures", "using metrics of or in ir_measures") from error
+
+THEIRS = {"nDCG": {"dcg"}, "alpha_nDCG": {"alpha", "rel"}, "Judged": set()}
+"""Parameters of their measures that ours take too; ``rel`` where nothing else is said."""
+
+
+class RagworthWarning(UserWarning):
+    """Some queries have no value, and why."""
+
+
+def _measure(declaration: Declaration) -> Any:
+    """An ir_measures measure that stands for one of our metrics."""
+    parameters = {
+        p.name: ir_measures.ParamInfo(
+            dtype=(float, int) if isinstance(p.default, float) else type(p.default), default=p.default, desc=p.doc
+        )
+        for p in declaration.parameters
+    }
+    if declaration.takes_cutoff:
+        parameters["cutoff"] = ir_measures.ParamInfo(dtype=int, required=False, desc="ranking cutoff threshold")
+    facts = {
+        "__name__": declaration.name,
+        "NAME": declaration.name,
+        "PRETTY_NAME": declaration.title,
+        "SHORT_DESC": declaration.title,
+        "SUPPORTED_PARAMS": parameters,
+        "__doc__": declaration.doc,
+        "__module__": __name__,
+    }
+    return type(f"_{declaration.name}", (ir_measures.Measure,), facts)()
+
+
+def _supported() -> list[Any]:
+    """All that we can compute: our metrics under our names, and theirs that mean the same."""
+    supported = []
+    for declaration in METRICS:
+        name = declaration.name
+        if name not in known_measures:
+            measure = _measure(declaration)
+            ir_measures.measures.register(measure, name=name)
+            supported.append(measure(**{key: AnyValue() for key in measure.SUPPORTED_PARAMS}))
+            continue
+        theirs = known_measures[name]
+        if isinstance(theirs, ir_measures.Measure):
+            same = THEIRS.get(name, {"rel"})
+            given = {key: AnyValue() for key in theirs.SUPPORTED_PARAMS if key in same or key == "cutoff"}
+            supported.append(theirs(**given))
+    return supported
+
+
+def to_metric(measure: Any) -> Metric:
+    """Our metric for an ir_measures measure that :class:`RagworthProvider` supports."""
+    declaration = METRICS.get(measure.NAME)
+    values = {key: value for key, value in measure.params.items() if key not in ("cutoff", "judged_only")}
+    if measure.NAME == "nDCG" and "dcg" in values:
+        values["gain"] = "exponential" if values.pop("dcg") == "exp-log2" else "linear"
+    if measure.NAME == "alpha_nDCG" and "eta" not in values:
+        values["eta"] = float(values.pop("rel", 1))
+    return declaration.bind(measure.params.get("cutoff"), **values)
+
+
+class RagworthProvider(ir_measures.Provider):  # type: ignore[misc]
+    """Computes measures with ragworth."""
+
+    NAME = "ragworth"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.SUPPORTED_MEASURES = _supported()
+
+    def supports(self, measure: Any) -> bool:
+        """Like the base class; measures that skip unjudged documents or map gains are not ours."""
+        skips = measure.params.get("judged_only") or measure.params.get("gains")
+        return not skips and bool(super().supports(measure))
+
+    def _evaluator(self, measures: Iterable[Any], qrels: Any) -> RagworthEvaluator:
+        return RagworthEvaluator(list(measures), _rows(qrels))
+
+
+class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
+    """Scores runs for given measures and qrels. A query without a value is left out, with a warning."""
+
+    def __init__(self, measures: list[Any], qrels: pl.DataFrame) -> None:
+        super().__init__(measures, qrels["query_id"].unique(maintain_order=True).to_list())
+        self.metrics = {str(to_metric(measure)): measure for measure in measures}
+        self.judgments = _judgments(qrels)
+        self.ratings, self.tokens = _ratings(qrels), _tokens(qrels)
+
+    def iter_calc(self, run: Any) -> Iterator[Any]:
+        """Values query by query; judged queries that the run lacks count as empty contexts."""
+        contexts = Contexts(_rows(run).select("query_id", "doc_id", "score"))
+        if not len(contexts):
+            for measure in self.measures:
+                for query in self.qrel_qids:
+                    yield ir_measures.Metric(query_id=query, measure=measure, value=measure.DEFAULT)
+            return
+        scores = score(contexts, self.judgments, list(self.metrics), ratings=self.ratings, tokens=self.tokens)
+        for metric, query, value, status in scores.frame.select("metric", "query", "value", "status").iter_rows():
+            if status == OK:
+                yield ir_measures.Metric(query_id=query, measure=self.metrics[metric], value=value)
+        missing = scores.frame.filter(pl.col("status") != OK).group_by("metric", "status", maintain_order=True).len()
+        for metric, status, n in missing.iter_rows():
+            queries = counted(n, "query has", "queries have")
+            warnings.warn(f"{metric}: {queries} no value ({status}), left out of the mean", RagworthWarning, stacklevel=2)
+
+
+def _rows(data: Any) -> pl.DataFrame:
+    """Qrels or a run in any form that ir_measures takes, all their fields kept."""
+    if isinstance(data, dict):
+        pairs = [(q, d, value) for q, items in data.items() for d, value in items.items()]
+        columns = {"query_id": [p[0] for p in pairs], "doc_id": [p[1] for p in pairs], "score": [p[2] for p in pairs]}
+        return pl.DataFrame(columns | {"relevance": columns["score"]}, strict=False)
+    if hasattr(data, "itertuples"):
+        return doors.to_frame(data)
+    rows = list(data)
+    fields = getattr(rows[0], "_fields", ()) if rows else ("query_id", "doc_id", "score", "relevance")
+    return pl.DataFrame({field: [getattr(row, field) for row in rows] for field in fields}, strict=False)
+
+
+def _judgments(qrels: pl.DataFrame) -> Judgments:
+    """Relevance, the highest over sub-topics, and abstention where the qrels have it."""
+    pairs = qrels.group_by("query_id", "doc_id", maintain_order=True)
+    parts = [Judgments(pairs.agg(pl.col("relevance").max().alias("value")))]
+    if "abstention" in qrels.columns:
+        values = pairs.agg(pl.col("abstention").first().alias("value")).filter(pl.col("value").is_not_null())
+        parts.append(Judgments(values.with_columns(pl.lit("abstention").alias("aspect"))))
+    return Judgments.concat(parts)
+
+
+def _ratings(qrels: pl.DataFrame) -> Ratings | None:
+    if "iteration" not in qrels.columns:
+        return None
+    return Ratings(
+        qrels.select(
+            "query_id",
+            "doc_id",
+            pl.col("iteration").cast(pl.String).alias("subquestion"),
+            pl.col("relevance").alias("value"),
+        )
+    )
+
+
+def _tokens(qrels: pl.DataFrame) -> Tokens | None:
+    if "tokens" not in qrels.columns:
+        return None
+    return Tokens.of(qrels.select("doc_id", "tokens").unique("doc_id", maintain_order=True))
+
+
+def foreign(text: str) -> Any | None:
+    """The measure that ir_measures calls so, or None if it knows none of this name."""
+    try:
+        measure = ir_measures.parse_measure(text)
+        measure.validate_params()
+    except (ValueError, NameError, AssertionError, TypeError, KeyError):
+        return None
+    return measure
+
+
+def score_foreign(contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True) -> Scores:
+    """Score contexts with measures of ir_measures. The order of the passages is the one shown."""
+    if judgments is None:
+        raise MetricError(f"{measures[0]} needs relevance judgments", remedy="give --qrels FILE")
+    relevance = judgments.of("relevance").filter(pl.col("status") == OK)
+    if bool((relevance["value"] != relevance["value"].round()).any()):
+        raise MetricError(
+            f"{measures[0]} comes from ir_measures, which takes whole-number relevance only",
+            remedy="round the relevance, or use a metric of ours (ragworth metrics)",
+        )
+    qrels = [ir_measures.Qrel(q, p, int(v)) for q, p, v in relevance.select("query", "passage", "value").iter_rows()]
+    rows: list[tuple[str, str, str, float]] = []
+    for system in contexts.systems:
+        mine = contexts.frame.filter(pl.col("system") == system)
+        run = [ir_measures.ScoredDoc(q, p, -float(r)) for q, p, r in mine.select("query", "passage", "rank").iter_rows()]
+        shown = set(mine["query"])
+        try:
+            results = list(ir_measures.iter_calc(measures, qrels, run))
+        except ValueError as error:
+            raise MetricError(f"ir_measures cannot compute it here: {error}") from error
+        rows += [(system, m.query_id, str(m.measure), float(m.value)) for m in results if complete or m.query_id in shown]
+    frame = pl.DataFrame(rows, schema=["system", "query", "metric", "value"], orient="row")
+    order = {str(measure): i for i, measure in enumerate(measures)}
+    place = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)
+    return Scores(frame.sort(place, maintain_order=True))
+
+
+PROVIDER = RagworthProvider()
+if PROVIDER.NAME not in ir_measures.providers.registry:
+    ir_measures.providers.register(PROVIDER)
+    ir_measures.DefaultPipeline.providers.append(PROVIDER)

@@ -1,0 +1,69 @@
+"""Frames arranged for reading: fewer columns, intervals in brackets, n of N."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ragworth.comparison import Comparison
+from ragworth.report.render import p_value
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+
+
+def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
+    """Means with intervals, one row for each metric and system."""
+    percent = f"{100 * level:g} % interval"
+    rows = [
+        {
+            "metric": row["metric"],
+            "system": row["system"],
+            "mean": row["mean"],
+            percent: _interval(row["low"], row["high"]),
+            "n of N": f"{row['n']} of {row['total']}",
+            "missing": row["missing"],
+        }
+        for row in summary.iter_rows(named=True)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides={"mean": pl.Float64})
+    return frame.drop("missing") if not any(row["missing"] for row in rows) else frame
+
+
+def difference_table(comparison: Comparison) -> pl.DataFrame:
+    """Differences with intervals, tests, wins and what could have been seen."""
+    percent = f"{100 * comparison.level:g} % interval"
+    many = comparison.differences.height > comparison.differences["metric"].n_unique()
+    rows = [
+        {
+            "metric": row["metric"],
+            "system": f"{row['system']} − {row['baseline']}",
+            "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
+            percent: _interval(row["low"], row["high"]),
+            "p": p_value(row["p"]),
+            "Holm p": p_value(row["p_holm"]),
+            "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "n of N": f"{row['n']} of {row['total']}",
+            "detectable": row["detectable"],
+        }
+        for row in comparison.differences.iter_rows(named=True)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides={"detectable": pl.Float64})
+    return frame if many else frame.drop("Holm p")
+
+
+def change_table(comparison: Comparison) -> pl.DataFrame:
+    """The queries that changed most."""
+    return comparison.changes.select(
+        "metric",
+        pl.format("{} − {}", "system", "baseline").alias("system"),
+        "query",
+        "before",
+        "after",
+        "difference",
+    )
+
+
+def correlation_table(correlations: pl.DataFrame) -> pl.DataFrame:
+    """Agreement of metrics, with the usual signs for names."""
+    return correlations.rename({"pearson": "Pearson r", "spearman": "Spearman ρ", "kendall": "Kendall τ-b"})

@@ -1,0 +1,209 @@
+"""TREC runs, qrels and sub-topic qrels: everything that is a row, however it is laid out."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+
+from ragworth import Contexts
+from ragworth.formats import files, read_contexts, read_judgments, read_ratings
+from ragworth.formats.trec import read_qrels, read_run
+
+Save = Callable[[str, str | bytes], Path]
+Row = tuple[str, int, str, float]
+
+PLAIN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2 tag\nq2 Q0 d1 1 -0.5 tag\n"
+ROWS: list[Row] = [("q1", 1, "d1", 3.5), ("q1", 2, "d2", 2.0), ("q2", 1, "d1", -0.5)]
+
+LAYOUTS = {
+    "plain": PLAIN,
+    "tabs": PLAIN.replace(" ", "\t"),
+    "tabs and spaces": PLAIN.replace(" Q0 ", "\tQ0 \t"),
+    "padded columns": PLAIN.replace(" ", "     "),
+    "leading spaces": "  " + PLAIN.replace("\n", "\n   ").rstrip(" "),
+    "trailing spaces": PLAIN.replace("\n", "  \t\n"),
+    "vertical tabs and form feeds": PLAIN.replace(" Q0 ", "\x0bQ0\x0c"),
+    "CRLF": PLAIN.replace("\n", "\r\n"),
+    "CR": PLAIN.replace("\n", "\r"),
+    "blank lines": "\n\n" + PLAIN.replace("\n", "\n \t \n\n"),
+    "byte-order mark": "\ufeff" + PLAIN,
+    "byte-order mark and CRLF": "\ufeff" + PLAIN.replace("\n", "\r\n"),
+    "no final newline": PLAIN.removesuffix("\n"),
+    "trailing fields": PLAIN.replace("tag\n", "tag and  more\tjunk\n"),
+    "trailing fields on one line": PLAIN.replace("tag\n", "tag junk\n", 1),
+    "unsorted": "q1 Q0 d2 1 2 tag\nq1 Q0 d1 2 3.5 tag\nq2 Q0 d1 1 -0.5 tag\n",
+    "queries interleaved": "q1 Q0 d2 9 2 tag\nq2 Q0 d1 9 -0.5 tag\nq1 Q0 d1 9 3.5 tag\n",
+    "ranks that are no numbers": PLAIN.replace("d1 1", "d1 first").replace("d2 2", "d2 -"),
+    "scientific notation": "q1 Q0 d1 1 35E-1 tag\nq1 Q0 d2 2 +2.0e+0 tag\nq2 Q0 d1 1 -.05e1 tag\n",
+    "zeros around": "q1 Q0 d1 1 003.500 tag\nq1 Q0 d2 2 2. tag\nq2 Q0 d1 1 -00.5 tag\n",
+    "invalid UTF-8 where nobody looks": PLAIN.encode().replace(b"Q0", b"\xff\xfe").decode("latin-1"),
+}
+
+
+def rows(contexts: Contexts) -> list[Row]:
+    return contexts.frame.select("query", "rank", "passage", "score").rows()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_are_the_same_run(layout: str, save: Save) -> None:
+    encoding = "latin-1" if "invalid" in layout else "utf-8"
+    contexts = read_contexts(save("bm25.run", LAYOUTS[layout].encode(encoding)))
+    assert rows(contexts) == ROWS
+    assert contexts.systems == ["bm25"]
+    assert contexts.notes == ()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_small_chunks_change_nothing(layout: str, size: int, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    encoding = "latin-1" if "invalid" in layout else "utf-8"
+    assert rows(read_run(save("run", LAYOUTS[layout].encode(encoding)))) == ROWS
+
+
+@pytest.mark.parametrize("name", ["run.gz", "run", "run.txt"])
+def test_gzip_is_known_by_its_bytes(name: str, save: Save) -> None:
+    assert rows(read_contexts(save(name, gzip.compress(PLAIN.encode())))) == ROWS
+
+
+@pytest.mark.parametrize("name", ["run.zst", "run", "run.txt"])
+def test_zstd_is_known_by_its_bytes(name: str, save: Save) -> None:
+    assert rows(read_contexts(save(name, zstd.compress(PLAIN.encode())))) == ROWS
+
+
+def test_compressed_members_follow_each_other(save: Save) -> None:
+    """``cat a.gz b.gz`` is a gzip file too, and so with zstd."""
+    first, second = PLAIN[:20].encode(), PLAIN[20:].encode()
+    assert rows(read_run(save("a", gzip.compress(first) + gzip.compress(second)))) == ROWS
+    assert rows(read_run(save("b", zstd.compress(first) + zstd.compress(second)))) == ROWS
+
+
+def test_compressed_chunks(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", 11)
+    assert rows(read_run(save("a", gzip.compress(b"\xef\xbb\xbf" + PLAIN.encode())))) == ROWS
+    assert rows(read_run(save("b", zstd.compress(b"\xef\xbb\xbf" + PLAIN.encode())))) == ROWS
+
+
+def test_many_chunks_of_many_lines(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clean chunks and untidy ones take different ways; together they give the run as a whole."""
+    lines = [f"q{i % 7}{' ' * (1 + i % 5 // 4)}Q0 d{i} {i} {(i * 37) % 101}.25 t" for i in range(2000)]
+    path = save("run", "\n".join(lines))
+    whole = read_run(path)
+    monkeypatch.setattr(files, "CHUNK", 256)
+    assert read_run(path) == whole
+    assert len(whole) == 2000
+
+
+@pytest.mark.parametrize(
+    "name", ["#7", "d#7", '"d"', '"', "'", '"a', "a,b", "naïve", "文書", "d\u00a0e", "😀", "NULL", "nan", "1e5", "0x1", "-"]
+)
+def test_ids_are_taken_as_they_are(name: str, save: Save) -> None:
+    contexts = read_run(save("run", f"{name} Q0 x 1 2 t\n{name} Q0 {name} 2 1 t\nz Q0 y 1 1 t\n"))
+    assert rows(contexts) == [(name, 1, "x", 2.0), (name, 2, name, 1.0), ("z", 1, "y", 1.0)]
+
+
+def test_number_like_ids_keep_their_zeros(save: Save) -> None:
+    contexts = read_run(save("run", "007 Q0 0010 1 1 t\n7 Q0 10 1 1 t\n"))
+    assert rows(contexts) == [("007", 1, "0010", 1.0), ("7", 1, "10", 1.0)]
+
+
+def test_infinite_scores_have_their_place(save: Save) -> None:
+    text = "q Q0 a 1 -inf t\nq Q0 b 2 1e308 t\nq Q0 c 3 inf t\nq Q0 d 4 -Infinity t\nq Q0 e 5 +INF t\n"
+    assert [row[2:] for row in rows(read_run(save("run", text)))] == [
+        ("e", math.inf),
+        ("c", math.inf),
+        ("b", 1e308),
+        ("d", -math.inf),
+        ("a", -math.inf),
+    ]
+
+
+def test_ties_go_by_id_descending_in_bytes(save: Save) -> None:
+    text = "".join(f"q Q0 {name} 1 1.0 t\n" for name in ("10", "9", "B", "a", "é", "z", "文", "😀"))
+    # UTF-8 keeps the order of code points: digits, capitals, small letters, é, 文, 😀.
+    assert [row[2] for row in rows(read_run(save("run", text)))] == ["😀", "文", "é", "z", "a", "B", "9", "10"]
+
+
+def test_ties_depend_on_precision(save: Save) -> None:
+    """1 and 1 + 2⁻³⁰ differ in double precision and are equal in single (24 bits)."""
+    path = save("run", f"q Q0 a 1 {1 + 2**-30!r} t\nq Q0 b 2 1.0 t\n")
+    assert [row[2] for row in rows(read_contexts(path))] == ["a", "b"]
+    assert [row[2] for row in rows(read_contexts(path, ties="float32"))] == ["b", "a"]
+    # The scores themselves are kept in full.
+    assert read_contexts(path, ties="float32").frame["score"].to_list() == [1.0, 1 + 2**-30]
+
+
+def test_scores_beyond_single_precision_are_infinite_there(save: Save) -> None:
+    path = save("run", "q Q0 a 1 2e300 t\nq Q0 b 2 1e300 t\nq Q0 c 3 1 t\n")
+    assert [row[2] for row in rows(read_contexts(path))] == ["a", "b", "c"]
+    assert [row[2] for row in rows(read_contexts(path, ties="float32"))] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [
+        ("bm25.run", "bm25"),
+        ("bm25.run.gz", "bm25"),
+        ("bm25.txt", "bm25"),
+        ("bm25", "bm25"),
+        ("v1.2.res", "v1.2"),
+        ("input.bm25", "input.bm25"),
+        (".run", ".run"),
+    ],
+)
+def test_a_run_is_called_after_its_file(name: str, system: str, save: Save) -> None:
+    assert read_contexts(save(name, PLAIN)).systems == [system]
+
+
+def test_a_run_can_be_named(save: Save) -> None:
+    assert read_contexts(save("bm25.run", PLAIN), system="mine").systems == ["mine"]
+
+
+def test_systems_by_tag(save: Save) -> None:
+    text = "q Q0 a 1 1 one\nq Q0 a 1 2 two\nq Q0 b 1 3 one\np Q0 a 1 1 two\nq Q0 b 1 1 two extra\n"
+    contexts = read_run(save("run", text), by_tag=True)
+    assert contexts.systems == ["one", "two"]
+    assert contexts.frame.select("system", "query", "rank", "passage").rows() == [
+        ("one", "q", 1, "b"),
+        ("one", "q", 2, "a"),
+        ("two", "q", 1, "a"),
+        ("two", "q", 2, "b"),
+        ("two", "p", 1, "a"),
+    ]
+
+
+def test_qrels(save: Save) -> None:
+    path = save("qrels", "q1\t0  d1 1\nq1 Q0 d2 0.25\nq2 0 d1 -2 trailing\n\nq1 0 d3 3e0")
+    judgments = read_judgments(path)
+    assert judgments.frame.select("query", "passage", "aspect", "value", "status").rows() == [
+        ("q1", "d1", "relevance", 1.0, "ok"),
+        ("q1", "d2", "relevance", 0.25, "ok"),
+        ("q2", "d1", "relevance", -2.0, "ok"),
+        ("q1", "d3", "relevance", 3.0, "ok"),
+    ]
+    assert judgments.frame["source"].unique().to_list() == [str(path)]
+
+
+def test_subtopic_qrels(save: Save) -> None:
+    ratings = read_ratings(save("qrels", "q1 1 d1 1\nq1 2 d1 0\r\nq1 s-3 d1 4.5\nq2 1 d1 1\n"))
+    assert ratings.frame.select("query", "passage", "subquestion", "value", "status").rows() == [
+        ("q1", "d1", "1", 1.0, "ok"),
+        ("q1", "d1", "2", 0.0, "ok"),
+        ("q1", "d1", "s-3", 4.5, "ok"),
+        ("q2", "d1", "1", 1.0, "ok"),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 16, 1 << 20])
+def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", size)
+    text = "".join(f"q{i % 3} 0 d{i} {i % 4}\n" for i in range(50))
+    judgments = read_qrels(save("qrels", text))
+    assert judgments.frame.select("query", "passage", "value").rows() == [
+        (f"q{i % 3}", f"d{i}", float(i % 4)) for i in range(50)
+    ]
