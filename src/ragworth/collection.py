@@ -13,7 +13,10 @@ from ragworth.errors import TableError, counted, listed, quoted
 from ragworth.tables import Judgments, Ratings
 
 WORD = r"\w+|[^\w\s]"
-"""What the counter ``words`` counts: runs of letters and digits, and single other signs."""
+"""What is counted as a token: runs of letters and digits, and single other signs."""
+
+COUNTER = "words and punctuation marks"
+"""The same in words, for results."""
 
 
 def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:

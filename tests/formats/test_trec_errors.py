@@ -86,6 +86,28 @@ def test_many_bad_lines_are_counted(save: Save) -> None:
     assert "1,500 bad lines skipped (line 2: " in contexts.notes[0]
 
 
+@pytest.mark.parametrize("bad", ["q Q0 d 1 high t", "q Q0 d 1", "q Q0 d 1 1 t\tx y\njunk"])
+def test_line_numbers_go_on_after_a_bad_line(bad: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each bad line stands in a chunk of its own, between clean ones."""
+    monkeypatch.setattr(files, "CHUNK", 64)
+    text = ""
+    expected: list[int] = []
+    for i in range(40):
+        text += "".join(f"q Q0 d{i}.{j} 1 {i}.5 t\n" for j in range(6))
+        text += bad.replace("d 1", f"e{i} 1") + "\n"
+        expected.append(text.count("\n"))
+    path = save("run", text)
+    contexts = read_contexts(path, skip_bad_lines=True)
+    assert len(contexts) == 240 + 40 * ("junk" in bad)
+    assert "40 bad lines skipped" in contexts.notes[0]
+    assert [part.split(":")[0] for part in contexts.notes[0].split("line ")[1:4]] == [str(n) for n in expected[:3]]
+    # The last one is only named when the ones before it are mended.
+    mended = "\n".join("" if n in expected[:-1] else line for n, line in enumerate(text.split("\n"), 1))
+    with pytest.raises(FormatError) as caught:
+        read_contexts(save("mended", mended))
+    assert caught.value.line == expected[-1]
+
+
 def test_long_lines_are_quoted_short(save: Save) -> None:
     path = save("run", "q Q0 a 1 1 t\n" + "x" * 100_000 + "\x1b[31m\n")
     with pytest.raises(FormatError) as caught:
@@ -181,7 +203,7 @@ def test_folder(reader: str, tmp_path: Path) -> None:
         READERS[reader](tmp_path)
 
 
-@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"], ids=["too long", "zero byte"])
 @pytest.mark.parametrize("reader", READERS)
 def test_impossible_names(reader: str, name: str) -> None:
     with pytest.raises(FormatError):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.errors import InputError
+from ragworth.errors import SHOWN, InputError, RagworthError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ def scoring_options(function: F) -> F:
         click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
         click.option("-j", "--judgments", multiple=True, help="Judgments of any aspects (relevance, abstention): Parquet, CSV or TSV."),
         click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
-        click.option("-p", "--passages", help="Passage texts, for metrics that count tokens: JSONL, Parquet, CSV."),
+        click.option("-p", "--passages", help="Passage texts, or their lengths in a column 'tokens', for metrics that count tokens: JSONL, Parquet, CSV."),
         click.option("-c", "--collection", help="A whole collection (judgments, ratings, passages, and runs if it has them): beir:FOLDER, exam:FILE, ir_datasets:ID."),
         click.option("--incomplete", is_flag=True, help="Leave out judged queries that a run has nothing for, instead of counting them as empty."),
         click.option("--ties", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Precision in which run scores tie: trec_eval 10, or 9 and earlier."),
@@ -69,6 +69,7 @@ def output_options(function: F) -> F:
 def scored(given: Inputs) -> Any:
     """Read everything and score it; the result's notes tell what did not match."""
     from ragworth import formats
+    from ragworth.collection import COUNTER
     from ragworth.metrics.engine import Tokens
     from ragworth.scoring import score, split
     from ragworth.tables import Contexts, Judgments
@@ -76,35 +77,65 @@ def scored(given: Inputs) -> Any:
     metrics = given.metrics or ("nDCG@10",)
     ours, _ = split(metrics)
     skip = given.skip_bad_lines
-    loaded = formats.load(given.collection, skip_bad_lines=skip) if given.collection else None
-    runs = [_read_run(run, given) for run in given.runs]
-    if not runs and loaded is not None and loaded.contexts is not None:
-        runs = [loaded.contexts]
+    reading = Together()
+    loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
+    runs = [reading.of(lambda run=run: _read_run(run, given)) for run in given.runs]
+    tables = [
+        reading.of(lambda path=path: formats.read_judgments(path, skip_bad_lines=skip))
+        for path in (*given.qrels, *given.judgments)
+    ]
+    ratings = reading.of(lambda: formats.read_ratings(given.ratings or "", skip_bad_lines=skip)) if given.ratings else None
+    lengths = None
+    if given.passages and any("tokens" in metric.needs for metric in ours):
+        lengths = reading.of(lambda: Tokens.of(*formats.read_lengths(given.passages or "", skip_bad_lines=skip)))
+    reading.done()
+    notes: tuple[str, ...] = ()
+    if loaded is not None:
+        texts, notes = loaded.collection, loaded.collection.notes
+        runs = runs or ([loaded.contexts] if loaded.contexts is not None else [])
+        if texts.relevance is not None and not given.qrels:
+            tables.append(texts.relevance)
+        ratings = ratings or texts.ratings
+        if lengths is None and texts.passages.height:
+            lengths = Tokens(texts.tokens(), COUNTER)
     if not runs:
         raise InputError("no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs")
-    tables = [formats.read_judgments(path, skip_bad_lines=skip) for path in (*given.qrels, *given.judgments)]
-    ratings = formats.read_ratings(given.ratings, skip_bad_lines=skip) if given.ratings else None
-    passages = formats.load(given.passages, skip_bad_lines=skip).collection if given.passages else None
-    notes: tuple[str, ...] = passages.notes if passages is not None else ()
-    if loaded is not None:
-        notes = (*loaded.collection.notes, *notes)
-        if loaded.collection.relevance is not None and not given.qrels:
-            tables.append(loaded.collection.relevance)
-        ratings = ratings or loaded.collection.ratings
-        if passages is None and loaded.collection.passages.height:
-            passages = loaded.collection
-    wants_tokens = any("tokens" in metric.needs for metric in ours)
-    counts = Tokens(passages.tokens(), "words and punctuation marks") if passages is not None and wants_tokens else None
     result = score(
         Contexts.concat(runs),
         Judgments.concat(tables) if tables else None,
         metrics,
         ratings=ratings,
-        tokens=counts,
+        tokens=lengths,
         complete=not given.incomplete,
     )
     result.notes = tuple(dict.fromkeys((*notes, *result.notes)))
     return result
+
+
+class Together:
+    """Runs several readings and reports all that failed at once, so that nobody mends files one by one."""
+
+    def __init__(self) -> None:
+        self.problems: list[RagworthError] = []
+
+    def of(self, read: Callable[[], Any]) -> Any:
+        """What ``read`` gives, or None after noting why it could not."""
+        try:
+            return read()
+        except RagworthError as error:
+            self.problems.append(error)
+            return None
+
+    def done(self) -> None:
+        """Raise what was noted, if anything was."""
+        if len(self.problems) == 1:
+            raise self.problems[0]
+        if self.problems:
+            shown = tuple(str(problem).replace("\n", "\n  ") for problem in self.problems[:SHOWN])
+            rest = len(self.problems) - SHOWN
+            raise InputError(
+                f"{len(self.problems)} inputs cannot be read", more=(*shown, *((f"… and {rest} more",) if rest > 0 else ()))
+            )
 
 
 def _read_run(spec: str, given: Inputs) -> Any:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ragworth.collection import Collection
+import polars as pl
+
+from ragworth.collection import COUNTER, Collection
 from ragworth.errors import FormatError
 from ragworth.formats.contract import Format, Loaded
 from ragworth.ordering import Ties
@@ -91,6 +93,18 @@ def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
 def load(spec: str | Path, *, skip_bad_lines: bool = False) -> Loaded:
     """Read a collection, with the contexts that come in the same file."""
     return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
+
+
+def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, str]:
+    """Passage lengths (passage, tokens) and who counted them: a column ``tokens``, or we from the texts."""
+    chosen, path = resolve(spec, "load")
+    if chosen.name == "table":
+        from ragworth.formats.frames import read_table
+
+        frame, _ = read_table(path, skip_bad_lines=skip_bad_lines)
+        if "tokens" in frame.columns:
+            return frame, f"column 'tokens' of {path}"
+    return load(spec, skip_bad_lines=skip_bad_lines).collection.tokens(), COUNTER
 
 
 def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.files import BOM, Path_, chunks, split_lines
+from ragworth.formats.files import BOM, Path_, ahead, chunks, split_lines
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
@@ -60,15 +60,15 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -
     """Read a file of columns; a bad line is an error, or left out and reported."""
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
-    line = 0
-    for chunk in chunks(path):
-        frame = _fast(chunk, layout)
+    before = 0
+    for chunk, clean in ahead((chunk, _is_clean(chunk, len(layout.columns))) for chunk in chunks(path)):
+        frame = _fast(chunk, clean, layout)
         if frame is None:
-            frame, wrong = _carefully(chunk, layout, line)
+            frame, wrong = _carefully(chunk, layout, before)
             bad += wrong
             if bad and not skip_bad_lines:
                 raise bad_lines_error(path, bad, layout.expected)
-        line += len(split_lines(chunk)) if b"\r" in chunk else _count(chunk, b"\n")
+        before += frame.height if clean else len(split_lines(chunk))
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
@@ -124,10 +124,10 @@ def _is_clean(chunk: bytes, fields: int) -> bool:
     return spaces == (ends + (not before)) * (fields - 1)
 
 
-def _fast(chunk: bytes, layout: Layout) -> pl.DataFrame | None:
+def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
     """The rows of a chunk by Polars, or None where the careful way must look."""
     fields = len(layout.columns)
-    if not _is_clean(chunk, fields):
+    if not clean:
         chunk = _tidied(chunk, fields)
         if not chunk or not _is_clean(chunk, fields):
             return None

@@ -6,10 +6,11 @@ import gzip
 import sys
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 from ragworth.errors import FormatError
 
@@ -24,6 +25,7 @@ CHUNK = 16 << 20
 GZIP, ZSTD, BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
 
 Path_ = str | Path
+T = TypeVar("T")
 
 
 @contextmanager
@@ -74,6 +76,16 @@ def chunks(path: Path_) -> Iterator[bytes]:
                 buffer += bytes(len(buffer))
             buffer[: have - cut] = buffer[cut:have]
             have -= cut
+
+
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one made in another thread while this one is used."""
+    done = object()
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        waiting = worker.submit(next, items, done)
+        while (item := waiting.result()) is not done:
+            waiting = worker.submit(next, items, done)
+            yield cast(T, item)
 
 
 def lines(path: Path_) -> Iterator[tuple[int, bytes]]:

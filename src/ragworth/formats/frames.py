@@ -10,10 +10,10 @@ from typing import TypeVar
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, TableError, counted, quoted
+from ragworth.errors import BadLine, FormatError, counted, quoted
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
-from ragworth.formats.files import Path_, chunks, created, lines, opened, stem
+from ragworth.formats.files import Path_, chunks, created, opened, stem
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 
@@ -99,7 +99,8 @@ def _is_id(name: str) -> bool:
     return name in IDS or name.endswith(("_id", "-id", "qid", "docno", "docid"))
 
 
-def _frame(path: Path_, skip_bad_lines: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_table(path: Path_, *, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A table as it is, by its ending, and what was skipped."""
     if ".parquet" in Path(path).suffixes:
         return read_parquet(path), ()
     frame, bad = read_csv(path, skip_bad_lines=skip_bad_lines)
@@ -110,13 +111,13 @@ def read_contexts(
     path: Path_, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Contexts from a table with query, passage and score or rank; ``system`` where the table has none."""
-    frame, notes = _frame(path, skip_bad_lines)
+    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return Contexts(frame, system=system or stem(path), ties=ties, source=str(path), notes=notes)
 
 
 def _reader(table: type[T]) -> Callable[..., T]:
     def read(path: Path_, *, skip_bad_lines: bool = False) -> T:
-        frame, notes = _frame(path, skip_bad_lines)
+        frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
         return table(frame, source=str(path), notes=notes)
@@ -127,7 +128,7 @@ def _reader(table: type[T]) -> Callable[..., T]:
 
 def load_passages(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
     """Passage texts from a table with passage and text."""
-    frame, notes = _frame(path, skip_bad_lines)
+    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return Loaded(Collection.of(passages=frame, source=str(path), notes=notes))
 
 

@@ -181,13 +181,13 @@ def _tokens(qrels: pl.DataFrame) -> Tokens | None:
 
 
 def foreign(text: str) -> Any | None:
-    """The measure that ir_measures calls so, or None if it knows none of this name."""
+    """The measure that ir_measures calls so, or None if it knows none of this name, or the name is ours."""
     try:
         measure = ir_measures.parse_measure(text)
         measure.validate_params()
     except (ValueError, NameError, AssertionError, TypeError, KeyError):
         return None
-    return measure
+    return None if measure.NAME in METRICS else measure
 
 
 def score_foreign(contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True) -> Scores:

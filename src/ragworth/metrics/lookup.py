@@ -32,7 +32,7 @@ class Lookup:
         keys = ordering.keys(passages, numbers)
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
-        bits = int(np.clip(np.ceil(np.log2(16 * max(len(keys), 1))), 12, 26))
+        bits = int(np.clip(np.ceil(np.log2(64 * max(len(keys), 1))), 12, 27))
         self._shift = np.uint64(64 - bits)
         self._maybe = np.zeros(1 << bits, dtype=bool)
         self._maybe[keys >> self._shift] = True
