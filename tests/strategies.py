@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import polars as pl
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declare import Metric, Parameter, Value
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
+
+T = TypeVar("T")
 
 PASSAGES = ("d1", "d10", "d2", "D3", "é4", "d5", "Ω6", "7")
 """Ids whose order as text is neither that of their numbers nor that of the alphabet."""
@@ -99,60 +102,72 @@ def values(scores: Scores) -> dict[tuple[str, str, str], tuple[float | None, str
     return {(system, query, metric): (value, status) for system, query, metric, value, status in rows}
 
 
-@st.composite
-def worlds(draw: st.DrawFn, failures: bool = False) -> World:
+class Dice:
+    """Bytes read as choices, the first option where they run out.
+
+    One draw of bytes for a whole world: a draw for each of its hundreds of numbers would take most of the time.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = iter(data)
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[next(self._data, 0) % len(options)]
+
+    def some(self, options: Sequence[T], least: int = 0) -> list[T]:
+        """Some of the options, at least so many, in any order."""
+        order = sorted(options, key=lambda _: self.pick(range(256)))
+        return order[: self.pick(range(least, len(options) + 1))]
+
+
+def worlds(failures: bool = False) -> st.SearchStrategy[World]:
     """Two or three systems, up to three judged queries; the first query is everywhere, so that all runs overlap.
 
     ``failures`` adds judgments and ratings without a value; few, so that all they could have been can be tried.
     """
-    judged = QUERIES[: draw(st.integers(1, 3))]
-    systems = ("A", "B", "C")[: draw(st.integers(2, 3))]
-    context = st.dictionaries(st.sampled_from(PASSAGES), st.sampled_from(SCORES), max_size=len(PASSAGES))
-    first = st.dictionaries(st.sampled_from(PASSAGES), st.sampled_from(SCORES), min_size=1, max_size=len(PASSAGES))
+    return st.binary(min_size=450, max_size=450).map(lambda data: _world(Dice(data), failures))
+
+
+def _world(dice: Dice, failures: bool) -> World:
+    judged = QUERIES[: dice.pick((1, 2, 3))]
+    systems = ("A", "B", "C")[: dice.pick((2, 3))]
     runs = {
-        system: {QUERIES[0]: draw(first)} | {query: draw(context) for query in (*judged[1:], STRANGER)}
+        system: {
+            query: {p: dice.pick(SCORES) for p in dice.some(PASSAGES, least=query == QUERIES[0])}
+            for query in (*judged, STRANGER)
+        }
         for system in systems
     }
-    relevance = {query: _known(draw, RELEVANCE) or {PASSAGES[0]: 1.0} for query in judged}
-    sure = st.lists(st.sampled_from(SIXTEENTHS), min_size=len(PASSAGES), max_size=len(PASSAGES))
-    abstention = {query: dict(zip(PASSAGES, draw(sure), strict=True)) for query in judged}
-    ratings = {query: _rated(draw) for query in judged}
-    lengths = draw(st.lists(st.integers(1, 9), min_size=len(PASSAGES), max_size=len(PASSAGES)))
-    tokens = dict(zip(PASSAGES, lengths, strict=True))
+    relevance = {query: _known(dice, RELEVANCE) or {PASSAGES[0]: 1.0} for query in judged}
+    abstention = {query: _known(dice, SIXTEENTHS) for query in judged}
+    ratings = {query: _rated(dice) for query in judged}
+    tokens = {p: dice.pick(range(1, 10)) for p in PASSAGES}
     # Unknown probabilities and lengths leave contexts without a value, so they are rare.
-    for unknown in draw(st.lists(st.sampled_from(PASSAGES), max_size=1)):
-        tokens.pop(unknown)
-        abstention[judged[-1]].pop(unknown)
+    if dice.pick((False, True)):
+        tokens.pop(dice.pick(PASSAGES))
+        abstention[judged[-1]].pop(dice.pick(PASSAGES))
     if failures:
         for query in judged:
-            _fail(draw, relevance[query])
-            _fail(draw, abstention[query])
-            _fail(draw, ratings[query][next(iter(ratings[query]))])
-            _fail(draw, ratings[query][next(reversed(ratings[query]))])
-    return World(runs, relevance, {q: dict(v) for q, v in abstention.items()}, ratings, tokens)
+            first, last = next(iter(ratings[query])), next(reversed(ratings[query]))
+            for known in (relevance[query], abstention[query], ratings[query][first], ratings[query][last]):
+                if dice.pick((False, True)):
+                    known[dice.pick(list(known))] = None
+    return World(runs, relevance, abstention, ratings, tokens)
 
 
-def _known(draw: st.DrawFn, choices: Sequence[float | str]) -> dict[str, float | None]:
-    drawn = draw(st.lists(st.sampled_from(choices), min_size=len(PASSAGES), max_size=len(PASSAGES)))
-    return {p: value for p, value in zip(PASSAGES, drawn, strict=True) if isinstance(value, float)}
+def _known(dice: Dice, choices: Sequence[float | str]) -> dict[str, float | None]:
+    drawn = {passage: dice.pick(choices) for passage in PASSAGES}
+    return {passage: value for passage, value in drawn.items() if isinstance(value, float)}
 
 
-def _rated(draw: st.DrawFn) -> dict[str, dict[str, float | None]]:
+def _rated(dice: Dice) -> dict[str, dict[str, float | None]]:
     """Ratings of some passages, in any order of appearance; not every passage is rated on every sub-question."""
-    passages = draw(st.permutations(PASSAGES))[: draw(st.integers(1, len(PASSAGES)))]
-    questions = [f"s{i}" for i in range(draw(st.integers(1, 4)))]
-    row = st.lists(st.sampled_from(RATINGS), min_size=len(questions), max_size=len(questions))
+    questions = ("s0", "s1", "s2", "s3")[: dice.pick((1, 2, 3, 4))]
     rated: dict[str, dict[str, float | None]] = {}
-    for passage in passages:
-        found = {s: v for s, v in zip(questions, draw(row), strict=True) if isinstance(v, float)}
-        rated[passage] = dict(found) or {questions[0]: 0.0}
+    for passage in dice.some(PASSAGES, least=1):
+        drawn = {question: dice.pick(RATINGS) for question in questions}
+        rated[passage] = {q: value for q, value in drawn.items() if isinstance(value, float)} or {questions[0]: 0.0}
     return rated
-
-
-def _fail(draw: st.DrawFn, known: dict[str, float | None]) -> None:
-    """Take the value out of at most one judgment."""
-    for lost in draw(st.lists(st.sampled_from(sorted(known)), max_size=1)):
-        known[lost] = None
 
 
 GRID: dict[str, tuple[Value, ...]] = {

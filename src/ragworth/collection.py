@@ -28,11 +28,15 @@ def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.Dat
     texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
     if texts["text"].null_count():
         row = texts["text"].is_null().arg_true()[0]
-        raise TableError(f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source)
-    again = (~ids.is_first_distinct()).arg_true() if unique else []
-    if len(again):
         raise TableError(
-            f"row {again[0] + 1}: the {kind} {quoted(ids[again[0]])} is there twice", expected=f"each {kind} once", file=source
+            f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source
+        )
+    again = (~ids.is_first_distinct()).arg_true()
+    if unique and len(again):
+        raise TableError(
+            f"row {again[0] + 1}: the {kind} {quoted(ids[again[0]])} is there twice",
+            expected=f"each {kind} once",
+            file=source,
         )
     return texts
 

@@ -75,7 +75,14 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
     counts = scores.frame.group_by("metric", "system", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
     )
-    schema = {"metric": pl.String, "system": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64, "n": pl.Int64}
+    schema = {
+        "metric": pl.String,
+        "system": pl.String,
+        "mean": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n": pl.Int64,
+    }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
     return frame.with_columns(pl.col("missing").map_elements(_reasons, return_dtype=pl.String))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MissingExtra, TableError, listed, quoted
+from ragworth.errors import MissingExtraError, TableError, listed, quoted
 
 Frame = pl.DataFrame
 Data = Any
@@ -67,7 +67,7 @@ def _from_pandas(data: Any, source: str) -> Frame:
     try:
         return pl.from_pandas(data)
     except ImportError as error:
-        raise MissingExtra("pyarrow", "pandas", "reading a pandas data frame") from error
+        raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
     except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
         raise TableError(
             f"cannot read this pandas data frame: {str(error).splitlines()[0]}",
@@ -119,7 +119,9 @@ def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
         raise TableError(f"row {row}: the {ids.name!r} id is missing", expected="an id in every row", file=source)
     empty = (text.str.len_bytes() == 0).arg_true()
     if len(empty):
-        raise TableError(f"row {empty[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source)
+        raise TableError(
+            f"row {empty[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source
+        )
     return text
 
 
@@ -135,11 +137,13 @@ def numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataT
             remedy="convert the column; a value that could not be had is null with a 'status' saying why",
             file=source,
         )
-    try:
-        return column.cast(kind, strict=True)
-    except pl.exceptions.PolarsError as error:
+    cast = column.cast(kind, strict=False)
+    lost = ((cast.cast(pl.Float64) != column.cast(pl.Float64)) | (cast.is_null() & column.is_not_null())).arg_true()
+    if len(lost):
+        whole = kind != pl.Float64
         raise TableError(
-            f"column {column.name!r} does not fit: {str(error).splitlines()[0]}",
-            expected="whole numbers" if kind != pl.Float64 else "numbers",
+            f"row {lost[0] + 1}: {column.name!r} is {column[int(lost[0])]}",
+            expected="whole numbers" if whole else "numbers",
             file=source,
-        ) from error
+        )
+    return cast

@@ -7,7 +7,7 @@
     │   ├── FormatError       a file cannot be read as what it was said to be
     │   ├── TableError        rows break a table's schema (ids, duplicates, types, ranks)
     │   └── MetricError       a metric is unknown, misspelt, or lacks what it needs
-    └── MissingExtra          an optional dependency is not installed; exit code 2
+    └── MissingExtraError          an optional dependency is not installed; exit code 2
 
 Each says what was found, where, what was expected and what to do about it. None of them is worth
 retrying unchanged.
@@ -80,15 +80,14 @@ class MetricError(InputError):
     """A metric is unknown or misspelt, or what it needs was not given."""
 
 
-class MissingExtra(RagworthError):
+class MissingExtraError(RagworthError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package = package
         self.extra = extra
         super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed\n"
-            f'  to do: pip install "ragworth[{extra}]"'
+            f'{purpose} needs the package {package!r}, which is not installed\n  to do: pip install "ragworth[{extra}]"'
         )
 
 

@@ -89,7 +89,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     stay = Move(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     if n == 0:
         return stay
-    ranked = scores.astype(np.float32 if ties == "float32" else np.float64, copy=False)
+    ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
     inside = np.ones(n, dtype=bool)  # the row has another before it in its own group
     inside[starts[:-1]] = False
     rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
@@ -130,7 +130,7 @@ def _rows_of(starts: Ints, which: Ints) -> Ints:
     """All row numbers of the groups ``which``, in order."""
     sizes = starts[which + 1] - starts[which]
     offsets = np.repeat(starts[which] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
-    return np.arange(int(sizes.sum()), dtype=np.int64) + offsets
+    return np.asarray(np.arange(int(sizes.sum()), dtype=np.int64) + offsets)
 
 
 def positions(groups: Groups) -> npt.NDArray[np.uint32]:
@@ -141,7 +141,8 @@ def positions(groups: Groups) -> npt.NDArray[np.uint32]:
 
 def keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
     """A 64-bit key for each (number, passage id); unequal pairs share one with odds of 2⁻⁶⁴."""
-    return passages.hash(SEED).to_numpy() ^ (numbers.astype(np.uint64) + np.uint64(1)) * SPREAD
+    hashed: Keys = passages.hash(SEED).to_numpy()
+    return hashed ^ (numbers.astype(np.uint64) + np.uint64(1)) * SPREAD
 
 
 def blocks(starts: Ints) -> Iterator[tuple[int, int]]:

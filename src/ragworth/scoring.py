@@ -83,6 +83,8 @@ def score(
         parts.append(score_foreign(contexts, judgments, theirs, complete=complete))
     if len(parts) == 1:
         return parts[0]
-    systems = pl.col("system").replace_strict({name: i for i, name in enumerate(contexts.systems)}, return_dtype=pl.Int64)
+    systems = pl.col("system").replace_strict(
+        {name: i for i, name in enumerate(contexts.systems)}, return_dtype=pl.Int64
+    )
     frame = pl.concat([part.frame for part in parts]).sort(systems, maintain_order=True)
     return Scores.trusted(frame, tuple(note for part in parts for note in part.notes))

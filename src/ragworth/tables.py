@@ -33,8 +33,11 @@ from ragworth.ordering import Groups, Ties
 
 OK = "ok"
 
+DEEPEST = 10_000_000
+"""No context is deeper; a larger rank is a score, or an id, in the wrong column."""
 
-class DuplicatePassages(TableError):
+
+class DuplicatePassageError(TableError):
     """A context holds a passage twice."""
 
 
@@ -66,9 +69,7 @@ class Table:
         try:
             frame = pl.read_parquet(path)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise TableError(
-                f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)
-            ) from error
+            raise TableError(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)) from error
         return cls(frame, source=str(path))
 
     def write(self, path: str | Path) -> None:
@@ -102,14 +103,20 @@ class Table:
         return checked
 
 
+DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0, "aspect": "relevance"}
+
+
+def _constant(name: str, value: str | int, length: int, kind: type[pl.DataType]) -> pl.Series:
+    return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
+
+
 def _value_column(
     table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
 ) -> pl.Series:
     if name not in frame.columns:
-        default = {"status": OK, "source": "given", "repeat": 0, "aspect": "relevance"}.get(name)
-        if name in ("score", "tokens"):
+        if name == "tokens":
             return pl.Series(name, [None] * frame.height, dtype=kind)
-        if default is None:
+        if name not in DEFAULTS:
             raise TableError(
                 f"a {table.name} table needs a {name!r} column; this one has {', '.join(frame.columns)}",
                 expected=", ".join(table.schema),
@@ -123,7 +130,7 @@ def _value_column(
                 remedy="drop the row, or add a status such as 'unparsable'",
                 file=source,
             )
-        return pl.repeat(default, frame.height, dtype=kind, eager=True).alias(name)
+        return _constant(name, DEFAULTS[name], frame.height, kind)
     column = frame[name]
     if kind == pl.String:
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count():
@@ -195,7 +202,7 @@ class Contexts(Table):
         columns = [
             doors.id_column(frame, "system", table=self.name, source=source)
             if doors.find_id(frame, "system")
-            else pl.repeat(system, frame.height, dtype=pl.String, eager=True).alias("system"),
+            else _constant("system", system, frame.height, pl.String),
             doors.id_column(frame, "query", table=self.name, source=source),
             doors.id_column(frame, "passage", table=self.name, source=source),
             _score_column(frame, source),
@@ -256,9 +263,13 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
 def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
     """Ranks from 1; a system that counts from 0, as some programs do, is moved up by one."""
     ranks = doors.numbers(frame["rank"], source=source, kind=pl.Int64)
-    if ranks.null_count() or (len(ranks) and int(ranks.min()) < 0):  # type: ignore[arg-type]
-        row = (ranks.is_null() | (ranks < 0)).arg_true()[0] + 1
-        raise TableError(f"row {row}: the rank is {ranks[row - 1]}", expected="1 for the first passage", file=source)
+    wrong = (ranks.is_null() | (ranks < 0) | (ranks > DEEPEST)).arg_true()
+    if len(wrong):
+        raise TableError(
+            f"row {wrong[0] + 1}: the rank is {ranks[int(wrong[0])]}",
+            expected=f"1 for the first passage, 2 for the second, … (at most {DEEPEST:,})",
+            file=source,
+        )
     both = pl.DataFrame([system, ranks.alias("rank")])
     from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
     return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
@@ -281,7 +292,7 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.D
     again = ordering.repeated(frame["passage"], groups.starts)
     if len(again):
         row = frame.row(int(again[0]), named=True)
-        raise DuplicatePassages(
+        raise DuplicatePassageError(
             f"passage {quoted(row['passage'])} is there twice for query {quoted(row['query'])}"
             + (f" ({counted(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
             expected="each passage once in a context",

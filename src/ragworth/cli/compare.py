@@ -16,10 +16,33 @@ WORSE = 3
 @scoring_options
 @click.option("-b", "--baseline", help="The system the others are compared with. Default: the first.")
 @click.option("--all-pairs", is_flag=True, help="Compare every two systems.")
-@click.option("--test", type=click.Choice(["randomisation", "t", "wilcoxon", "sign", "bootstrap"]), default="randomisation", show_default=True, help="Paired test of the mean difference.")
-@click.option("--family", type=click.Choice(["metric", "all"]), default="metric", show_default=True, help="What Holm's correction goes over: the systems of one metric, or everything.")
-@click.option("--changes", type=click.IntRange(0), default=5, show_default=True, help="How many of the queries that changed most to list.")
-@click.option("--fail-if-worse", metavar="METRIC", multiple=True, help="Exit with 3 when a system is significantly worse than the baseline by this metric.")
+@click.option(
+    "--test",
+    type=click.Choice(["randomisation", "t", "wilcoxon", "sign", "bootstrap"]),
+    default="randomisation",
+    show_default=True,
+    help="Paired test of the mean difference.",
+)
+@click.option(
+    "--family",
+    type=click.Choice(["metric", "all"]),
+    default="metric",
+    show_default=True,
+    help="What Holm's correction goes over: the systems of one metric, or everything.",
+)
+@click.option(
+    "--changes",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="How many of the queries that changed most to list.",
+)
+@click.option(
+    "--fail-if-worse",
+    metavar="METRIC",
+    multiple=True,
+    help="Exit with 3 when a system is significantly worse than the baseline by this metric.",
+)
 @output_options
 def command(baseline: str | None, all_pairs: bool, test: str, family: str, changes: int, fail_if_worse: tuple[str, ...],
             look: str | None, output: str | None, level: float, resamples: int | None, seed: int, quiet: bool,

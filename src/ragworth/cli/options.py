@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,16 +37,45 @@ def scoring_options(function: F) -> F:
     """The options that say what to score."""
     options = [
         click.argument("runs", nargs=-1, metavar="[NAME=]RUN..."),
-        click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as nDCG@10 or 'UDCG(gamma=0.33)@5'; repeat for more. Default: nDCG@10."),
+        click.option(
+            "-m",
+            "--metric",
+            "metrics",
+            multiple=True,
+            help="Metric, such as nDCG@10 or 'UDCG(gamma=0.33)@5'; repeat for more.  [default: nDCG@10]",
+        ),
         click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
-        click.option("-j", "--judgments", multiple=True, help="Judgments of any aspects (relevance, abstention): Parquet, CSV or TSV."),
+        click.option(
+            "-j",
+            "--judgments",
+            multiple=True,
+            help="Judgments of any aspects (relevance, abstention): Parquet, CSV or TSV.",
+        ),
         click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
-        click.option("-p", "--passages", help="Passage texts, or their lengths in a column 'tokens', for metrics that count tokens: JSONL, Parquet, CSV."),
-        click.option("-c", "--collection", help="A whole collection (judgments, ratings, passages, and runs if it has them): beir:FOLDER, exam:FILE, ir_datasets:ID."),
-        click.option("--incomplete", is_flag=True, help="Leave out judged queries that a run has nothing for, instead of counting them as empty."),
-        click.option("--ties", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Precision in which run scores tie: trec_eval 10, or 9 and earlier."),
+        click.option(
+            "-p",
+            "--passages",
+            help="Passage texts, or lengths in a column 'tokens', for metrics that count tokens.",
+        ),
+        click.option(
+            "-c",
+            "--collection",
+            help="A whole collection, with runs if it has them: beir:FOLDER, exam:FILE, ir_datasets:ID.",
+        ),
+        click.option(
+            "--incomplete",
+            is_flag=True,
+            help="Leave out judged queries that a run has nothing for, instead of counting them as empty.",
+        ),
+        click.option(
+            "--ties",
+            type=click.Choice(["float64", "float32"]),
+            default="float64",
+            show_default=True,
+            help="Precision in which run scores tie: trec_eval 10, or 9 and earlier.",
+        ),
         click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
-    ]  # fmt: skip
+    ]
     for option in reversed(options):
         function = option(function)
     return function
@@ -54,13 +84,25 @@ def scoring_options(function: F) -> F:
 def output_options(function: F) -> F:
     """The options that say where results go."""
     options = [
-        click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output. Default: text, or the ending of --output."),
-        click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal."),
+        click.option(
+            "-f",
+            "--format",
+            "look",
+            type=click.Choice(LOOKS),
+            help="Look of the output. Default: text, or the ending of --output.",
+        ),
+        click.option(
+            "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal."
+        ),
         click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."),
-        click.option("--resamples", type=click.IntRange(1), help="Bootstrap or randomisation resamples.  [default: 2000 to score, 10000 to compare]"),
+        click.option(
+            "--resamples",
+            type=click.IntRange(1),
+            help="Bootstrap or randomisation resamples.  [default: 2000 to score, 10000 to compare]",
+        ),
         click.option("--seed", type=int, default=0, show_default=True, help="Seed of all resampling."),
         click.option("--quiet", is_flag=True, help="No notes on standard error."),
-    ]  # fmt: skip
+    ]
     for option in reversed(options):
         function = option(function)
     return function
@@ -79,12 +121,14 @@ def scored(given: Inputs) -> Any:
     skip = given.skip_bad_lines
     reading = Together()
     loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
-    runs = [reading.of(lambda run=run: _read_run(run, given)) for run in given.runs]
+    runs = [reading.of(partial(_read_run, run, given)) for run in given.runs]
     tables = [
-        reading.of(lambda path=path: formats.read_judgments(path, skip_bad_lines=skip))
+        reading.of(partial(formats.read_judgments, path, skip_bad_lines=skip))
         for path in (*given.qrels, *given.judgments)
     ]
-    ratings = reading.of(lambda: formats.read_ratings(given.ratings or "", skip_bad_lines=skip)) if given.ratings else None
+    ratings = (
+        reading.of(lambda: formats.read_ratings(given.ratings or "", skip_bad_lines=skip)) if given.ratings else None
+    )
     lengths = None
     if given.passages and any("tokens" in metric.needs for metric in ours):
         lengths = reading.of(lambda: Tokens.of(*formats.read_lengths(given.passages or "", skip_bad_lines=skip)))
@@ -99,7 +143,9 @@ def scored(given: Inputs) -> Any:
         if lengths is None and texts.passages.height:
             lengths = Tokens(texts.tokens(), COUNTER)
     if not runs:
-        raise InputError("no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs")
+        raise InputError(
+            "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"
+        )
     result = score(
         Contexts.concat(runs),
         Judgments.concat(tables) if tables else None,
@@ -134,7 +180,8 @@ class Together:
             shown = tuple(str(problem).replace("\n", "\n  ") for problem in self.problems[:SHOWN])
             rest = len(self.problems) - SHOWN
             raise InputError(
-                f"{len(self.problems)} inputs cannot be read", more=(*shown, *((f"… and {rest} more",) if rest > 0 else ()))
+                f"{len(self.problems)} inputs cannot be read",
+                more=(*shown, *((f"… and {rest} more",) if rest > 0 else ())),
             )
 
 

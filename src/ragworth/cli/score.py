@@ -12,7 +12,11 @@ from ragworth.cli.options import Inputs, emit, output_options, scored, scoring_o
 @click.command("score", short_help="Score runs with any metrics.")
 @scoring_options
 @click.option("--per-query", is_flag=True, help="One row for each query instead of means.")
-@click.option("--correlate", type=click.Choice(["systems", "queries"]), help="Correlate the metrics, over systems' means or over all queries.")
+@click.option(
+    "--correlate",
+    type=click.Choice(["systems", "queries"]),
+    help="Correlate the metrics, over systems' means or over all queries.",
+)
 @output_options
 def command(per_query: bool, correlate: str | None, look: str | None, output: str | None, level: float,
             resamples: int | None, seed: int, quiet: bool, **given: Any) -> None:  # fmt: skip

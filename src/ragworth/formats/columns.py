@@ -138,9 +138,7 @@ def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
     try:
         # Raises for a line of more fields than columns; with as many fields as columns on average,
         # then, no line has fewer either.
-        frame = pl.read_csv(
-            chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted
-        )
+        frame = pl.read_csv(chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted)
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
     for name, kind in layout.schema.items():

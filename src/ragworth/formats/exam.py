@@ -86,7 +86,9 @@ def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
         source=source,
         notes=notes,
     )
-    return Loaded(collection, Contexts(contexts.sort("system", maintain_order=True), source=source) if contexts.height else None)
+    return Loaded(
+        collection, Contexts(contexts.sort("system", maintain_order=True), source=source) if contexts.height else None
+    )
 
 
 def _part(path: Path_, what: str, skip_bad_lines: bool) -> Any:

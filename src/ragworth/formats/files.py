@@ -41,7 +41,7 @@ def opened(path: Path_) -> Iterator[IO[bytes]]:
                 with zstd.open(raw) as stream:
                     yield cast(IO[bytes], stream)
             else:
-                yield cast(BufferedReader, raw)
+                yield raw
     except FileNotFoundError as error:
         raise FormatError("there is no such file", file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:

@@ -88,9 +88,8 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
         if column.name not in ("text", "status", "source", "aspect") and not _is_id(column.name):
             numbers = column.cast(pl.Float64, strict=False)
             if numbers.null_count() == column.null_count() and column.null_count() < len(column):
-                whole = numbers.cast(pl.Int64, strict=False)
-                exact = bool((whole.cast(pl.Float64) == numbers).all()) and column.name in ("rank", "repeat", "tokens")
-                column = whole if exact else numbers
+                columns.append(numbers)
+                continue
         columns.append(column)
     return pl.DataFrame(columns)
 

@@ -1,4 +1,4 @@
-"""Collections by their ``ir_datasets`` identifier, such as ``ir_datasets:beir/scifact/test`` (extra ``ir-datasets``)."""
+"""Collections by their identifier in ``ir_datasets``, such as ``ir_datasets:beir/scifact/test`` (extra)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import FormatError, MissingExtra
+from ragworth.errors import FormatError, MissingExtraError
 from ragworth.formats.contract import Format, Loaded
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
@@ -17,12 +17,14 @@ def _dataset(name: str) -> Any:
     try:
         import ir_datasets
     except ImportError as error:
-        raise MissingExtra("ir_datasets", "ir-datasets", f"reading the collection {name!r}") from error
+        raise MissingExtraError("ir_datasets", "ir-datasets", f"reading the collection {name!r}") from error
     try:
         return ir_datasets.load(name)
     except KeyError as error:
         raise FormatError(
-            f"ir_datasets knows no collection {name!r}", remedy="see its catalogue for identifiers", expected="beir/scifact/test"
+            f"ir_datasets knows no collection {name!r}",
+            remedy="see its catalogue for identifiers",
+            expected="beir/scifact/test",
         ) from error
 
 
@@ -62,11 +64,14 @@ def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     if not rows:
         raise FormatError(f"the collection {name!r} has no sub-topic judgments")
     return Ratings(
-        pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"), source=f"ir_datasets:{name}"
+        pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"),
+        source=f"ir_datasets:{name}",
     )
 
 
-def read_contexts(name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False) -> Contexts:
+def read_contexts(
+    name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+) -> Contexts:
     """The run that comes with a re-ranking collection."""
     dataset = _dataset(str(name))
     if not _has(dataset, "scoreddocs"):

@@ -2,7 +2,8 @@
 
 A line of contexts is one query::
 
-    {"query_id": "q1", "query": "…", "answers": ["…"], "retrieved_context": [{"doc_id": "d7", "text": "…", "score": 3.2}]}
+    {"query_id": "q1", "query": "…", "answers": ["…"],
+     "retrieved_context": [{"doc_id": "d7", "text": "…", "score": 3.2}]}
 
 The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` may be
 left out; a passage without ``doc_id`` gets an id from its text. ``system`` names the system of a line.
@@ -17,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.collection import Collection, text_id
-from ragworth.errors import BadLine, FormatError, counted, quoted
+from ragworth.errors import BadLine, FormatError, quoted
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.files import Path_, created, lines, stem
@@ -30,7 +31,7 @@ EXPECTED = (
 )
 
 
-class Bad(Exception):
+class WrongLineError(Exception):
     """What is wrong with one line."""
 
 
@@ -42,9 +43,9 @@ def objects(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> It
         try:
             value = json.loads(line, parse_constant=_no_constant)
             if not isinstance(value, dict):
-                raise Bad(f"{type(value).__name__} where an object belongs")
-        except (ValueError, RecursionError, Bad) as error:
-            problem = str(error) if isinstance(error, Bad) else f"this is not JSON ({str(error)[:60]})"
+                raise WrongLineError(f"{type(value).__name__} where an object belongs")
+        except (ValueError, RecursionError, WrongLineError) as error:
+            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
             bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
@@ -53,19 +54,19 @@ def objects(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> It
 
 
 def _no_constant(name: str) -> float:
-    raise Bad(f"{name} is no JSON number")
+    raise WrongLineError(f"{name} is no JSON number")
 
 
 def as_id(value: object, what: str) -> str:
     """An id from JSON: text or a whole number."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise Bad(f"the {what} is {quoted(value, 24)}, not text or a whole number")
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text or a whole number")
     return str(value)
 
 
 def as_text(value: object, what: str) -> str:
     if not isinstance(value, str):
-        raise Bad(f"the {what} is {quoted(value, 24)}, not text")
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text")
     return value
 
 
@@ -81,9 +82,9 @@ def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False
             context, found = _context(item, name)
             key = (context[0][0], context[0][1]) if context else (name, as_id(item.get("query_id"), "query_id"))
             if key in seen:
-                raise Bad(f"query {quoted(key[1], 24)} again for system {quoted(key[0], 24)}")
+                raise WrongLineError(f"query {quoted(key[1], 24)} again for system {quoted(key[0], 24)}")
             texts.add(found)
-        except Bad as error:
+        except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
                 raise bad_lines_error(path, bad, EXPECTED) from error
@@ -113,10 +114,10 @@ class _Texts:
         for kind, known, new in (("query", self.queries, found.queries), ("passage", self.passages, found.passages)):
             for key, text in new.items():
                 if known.get(key, text) != text:
-                    raise Bad(f"the {kind} {quoted(key, 24)} had another text before")
+                    raise WrongLineError(f"the {kind} {quoted(key, 24)} had another text before")
         for key, answers in found.answers.items():
             if self.answers.get(key, answers) != answers:
-                raise Bad(f"the query {quoted(key, 24)} had other answers before")
+                raise WrongLineError(f"the query {quoted(key, 24)} had other answers before")
         self.queries |= found.queries
         self.passages |= found.passages
         self.answers |= found.answers
@@ -141,28 +142,28 @@ def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int,
     answers = item.get("answers") or []
     answers = [answers] if isinstance(answers, str) else answers
     if not isinstance(answers, list):
-        raise Bad(f"the answers are {quoted(answers, 24)}, not a list of texts")
+        raise WrongLineError(f"the answers are {quoted(answers, 24)}, not a list of texts")
     if answers:
         found.answers[query] = [as_text(answer, "answer") for answer in answers]
     passages = item.get("retrieved_context")
     if not isinstance(passages, list):
-        raise Bad("there is no list 'retrieved_context'")
+        raise WrongLineError("there is no list 'retrieved_context'")
     rows: list[tuple[str, str, int, str, float | None]] = []
     for rank, entry in enumerate(passages, 1):
         if not isinstance(entry, dict):
-            raise Bad(f"passage {rank} is {quoted(entry, 24)}, not an object")
+            raise WrongLineError(f"passage {rank} is {quoted(entry, 24)}, not an object")
         text = as_text(entry["text"], f"text of passage {rank}") if entry.get("text") is not None else None
         if entry.get("doc_id") is None and text is None:
-            raise Bad(f"passage {rank} has neither doc_id nor text")
+            raise WrongLineError(f"passage {rank} has neither doc_id nor text")
         passage = as_id(entry["doc_id"], "doc_id") if entry.get("doc_id") is not None else text_id(text or "")
         if text is not None:
             found.passages[passage] = text
         score = entry.get("score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, (int, float))):
-            raise Bad(f"the score of passage {rank} is {quoted(score, 24)}, not a number")
+            raise WrongLineError(f"the score of passage {rank} is {quoted(score, 24)}, not a number")
         rows.append((system, query, rank, passage, None if score is None else float(score)))
     if len({row[3] for row in rows}) < len(rows):
-        raise Bad(f"a passage is there twice for query {quoted(query, 24)}")
+        raise WrongLineError(f"a passage is there twice for query {quoted(query, 24)}")
     return rows, found
 
 
@@ -216,7 +217,7 @@ def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple
             key = next((item[k] for k in ("_id", "id", f"{kind}_id", "doc_id", "docno", kind) if k in item), None)
             identity, text = as_id(key, "_id"), as_text(item.get("text"), "text")
             title = as_text(item.get("title") or "", "title")
-        except Bad as error:
+        except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
                 raise bad_lines_error(path, bad, expected) from error

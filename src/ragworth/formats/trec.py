@@ -18,7 +18,7 @@ from ragworth.formats.columns import Column, Layout, Read, bad_lines_error, read
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
 from ragworth.ordering import Ties
-from ragworth.tables import OK, Contexts, DuplicatePassages, Judgments, Ratings, order_contexts
+from ragworth.tables import OK, Contexts, DuplicatePassageError, Judgments, Ratings, order_contexts
 
 RUN = Layout(
     "TREC run",
@@ -79,7 +79,7 @@ def read_run(
         frame = frame.rename({"tag": "system"})
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
-    except DuplicatePassages:
+    except DuplicatePassageError:
         keys = ["system", "query"] if by_tag else ["query"]
         frame, bad = _once(path, frame, bad, keys, skip_bad_lines)
         ordered = order_contexts(frame, ties=ties, source=str(path))
@@ -197,9 +197,7 @@ def write_run(contexts: Contexts, path: Path_) -> None:
     _writable(frame, ["system", "query", "passage"], path)
     if not _ordered_by_score(frame):
         frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
-    text = frame.select(
-        "query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system"
-    )
+    text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
     with created(path) as stream:
         text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
 
@@ -242,7 +240,7 @@ def _complete(frame: pl.DataFrame, path: Path_) -> None:
     missing = frame.filter(pl.col("status") != OK)
     if missing.height:
         raise FormatError(
-            f"{counted(missing.height, 'value')} are missing ({missing['status'][0]}) and TREC files have no word for that",
+            f"{counted(missing.height, 'value')} missing ({missing['status'][0]}), for which TREC files have no word",
             file=str(path),
             remedy="write Parquet, or filter the rows with status 'ok'",
         )

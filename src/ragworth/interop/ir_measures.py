@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from ragworth import doors
-from ragworth.errors import MetricError, MissingExtra, counted
+from ragworth.errors import MetricError, MissingExtraError, counted
 from ragworth.metrics import METRICS
 from ragworth.metrics.declare import Declaration, Metric
 from ragworth.metrics.engine import Tokens, score
@@ -32,7 +32,7 @@ try:
     from ir_measures.measures.base import registry as known_measures
     from ir_measures.providers.base import Any as AnyValue
 except ImportError as error:
-    raise MissingExtra("ir_measures", "ir-measures", "using metrics of or in ir_measures") from error
+    raise MissingExtraError("ir_measures", "ir-measures", "using metrics of or in ir_measures") from error
 
 THEIRS = {"nDCG": {"dcg"}, "alpha_nDCG": {"alpha", "rel"}, "Judged": set()}
 """Parameters of their measures that ours take too; ``rel`` where nothing else is said."""
@@ -135,7 +135,9 @@ class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
         missing = scores.frame.filter(pl.col("status") != OK).group_by("metric", "status", maintain_order=True).len()
         for metric, status, n in missing.iter_rows():
             queries = counted(n, "query has", "queries have")
-            warnings.warn(f"{metric}: {queries} no value ({status}), left out of the mean", RagworthWarning, stacklevel=2)
+            warnings.warn(
+                f"{metric}: {queries} no value ({status}), left out of the mean", RagworthWarning, stacklevel=2
+            )
 
 
 def _rows(data: Any) -> pl.DataFrame:
@@ -190,7 +192,9 @@ def foreign(text: str) -> Any | None:
     return None if measure.NAME in METRICS else measure
 
 
-def score_foreign(contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True) -> Scores:
+def score_foreign(
+    contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True
+) -> Scores:
     """Score contexts with measures of ir_measures. The order of the passages is the one shown."""
     if judgments is None:
         raise MetricError(f"{measures[0]} needs relevance judgments", remedy="give --qrels FILE")
@@ -204,13 +208,17 @@ def score_foreign(contexts: Contexts, judgments: Judgments | None, measures: lis
     rows: list[tuple[str, str, str, float]] = []
     for system in contexts.systems:
         mine = contexts.frame.filter(pl.col("system") == system)
-        run = [ir_measures.ScoredDoc(q, p, -float(r)) for q, p, r in mine.select("query", "passage", "rank").iter_rows()]
+        run = [
+            ir_measures.ScoredDoc(q, p, -float(r)) for q, p, r in mine.select("query", "passage", "rank").iter_rows()
+        ]
         shown = set(mine["query"])
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))
         except ValueError as error:
             raise MetricError(f"ir_measures cannot compute it here: {error}") from error
-        rows += [(system, m.query_id, str(m.measure), float(m.value)) for m in results if complete or m.query_id in shown]
+        rows += [
+            (system, m.query_id, str(m.measure), float(m.value)) for m in results if complete or m.query_id in shown
+        ]
     frame = pl.DataFrame(rows, schema=["system", "query", "metric", "value"], orient="row")
     order = {str(measure): i for i, measure in enumerate(measures)}
     place = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)

@@ -21,6 +21,11 @@ Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 
+def summed(row: Ints, values: Floats, n: int) -> Floats:
+    """The sum of ``values`` in each of n rows."""
+    return np.bincount(row, values, minlength=n).astype(np.float64, copy=False)  # of nothing: whole numbers
+
+
 def no_floats() -> Floats:
     return np.empty(0)
 
@@ -138,7 +143,7 @@ class Hits:
     def sum(self, values: Floats, k: npt.ArrayLike) -> Floats:
         """The sum over each context's hits up to the cutoff."""
         near = self.rank <= np.broadcast_to(np.asarray(k), self.size)[self.query]
-        return np.bincount(self.query[near], values[near], minlength=self.size)
+        return summed(self.query[near], values[near], self.size)
 
     def sequence(self) -> Ints:
         """1 for the first hit of a context, 2 for the second, …"""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Floats
+from ragworth.metrics.blocks import Block, Floats, summed
 from ragworth.metrics.declare import Parameter, declare
 
 REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")
@@ -92,6 +92,7 @@ def f1(block: Block, k: float, rel: float) -> Floats:
     """Harmonic mean of P@k and R@k; 0 when both are 0.
 
     As in P@k, k counts even when fewer passages were shown; without a cutoff it is the number shown.
+    An empty context scores 0.
     """
     return ratio(2 * block.hits(rel).count(k), size(block, k) + block.truth.relevant(rel))
 
@@ -125,7 +126,10 @@ def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
     **FACTS,
 )
 def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
-    """One divided by the rank of the first relevant passage; 0 when none is among the first k."""
+    """One divided by the rank of the first relevant passage; 0 when none is among the first k.
+
+    An empty context scores 0.
+    """
     hits = block.hits(rel)
     return hits.sum((hits.sequence() == 1) / hits.rank, k)
 
@@ -142,7 +146,12 @@ def gains(relevance: Floats, gain: str) -> Floats:
     formula="nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} gain(r) / log2(r + 1)",
     paper="trec_eval ndcg, ndcg_cut_k; Järvelin and Kekäläinen 2002",
     parameters=(
-        Parameter("gain", "linear", "linear: the relevance itself; exponential: 2^relevance − 1", choices=("linear", "exponential")),
+        Parameter(
+            "gain",
+            "linear",
+            "linear: the relevance itself; exponential: 2^relevance − 1",
+            choices=("linear", "exponential"),
+        ),
         IDEAL,
     ),
     **FACTS,
@@ -152,12 +161,12 @@ def ndcg(block: Block, k: float, gain: str, ideal: str) -> Floats:
 
     Negative relevance gains nothing. Relevance may be any real number.
     The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` that of the passages
-    shown. **Choice**: a context with no relevant passage scores 0 under both.
+    shown. **Choice**: a context with no relevant passage, or an empty context, scores 0 under both.
     """
     shown = block.relevance[:, : block.upto(k)]
     query, rank = np.nonzero(shown > 0)
     worth = gains(shown[query, rank], gain)
-    dcg = np.bincount(query, worth / np.log2(rank + 2), minlength=block.size)
+    dcg = summed(query, worth / np.log2(rank + 2), block.size)
     if ideal == "judged":
         return ratio(dcg, block.truth.once(("ideal", gain, k), lambda: _ideal_dcg(block, k, gain)))
     order = np.lexsort((-worth, query))
@@ -175,7 +184,7 @@ def _sorted_dcg(query: np.typing.NDArray[np.int64], worth: Floats, n: int, k: fl
     first = np.searchsorted(query, np.arange(n))
     place = np.arange(len(query)) - first[query]
     near = place < k
-    return np.bincount(query[near], worth[near] / np.log2(place[near] + 2), minlength=n)
+    return summed(query[near], worth[near] / np.log2(place[near] + 2), n)
 
 
 @declare(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Bools, Floats, Truth
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth
 from ragworth.metrics.classical import ratio, unit
 from ragworth.metrics.declare import Need, Parameter, Result, declare
 
@@ -71,8 +71,9 @@ def covered(block: Block, k: float, eta: float) -> Covered:
     assert block.ratings is not None
     can = answerable(block.truth, eta, block.ratings.shape[2])
     shown = block.ratings[:, : block.upto(k)]
-    answered = (shown >= eta).any(axis=1)
-    unsure = (np.isnan(shown).any(axis=1) & ~answered).any(axis=1) | can.unsure
+    answered = np.asarray((shown >= eta).any(axis=1))
+    failed = np.asarray(np.isnan(shown).any(axis=1))
+    unsure = np.asarray((failed & ~answered).any(axis=1)) | can.unsure
     total = can.which.sum(axis=1).astype(np.float64)
     share = ratio((answered & can.which).sum(axis=1).astype(np.float64), total)
     return Covered(share, ((total == 0, "no-answerable"), (unsure, "unjudged")))
@@ -119,8 +120,8 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     """
     assert block.ratings is not None
     shown = block.ratings[:, : block.upto(k)]
-    answers = shown >= eta
-    before = np.cumsum(answers, axis=1) - answers
+    answers: Bools = shown >= eta
+    before: Ints = np.cumsum(answers, axis=1) - answers
     gain = (answers * (1 - alpha) ** before).sum(axis=2)
     dcg = (gain / np.log2(np.arange(2, gain.shape[1] + 2))).sum(axis=1)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))

@@ -145,7 +145,8 @@ class Declaration:
                 raise self._wrong_value(known[name], value) from error
         if cutoff is not None and (not self.takes_cutoff or cutoff < 1):
             raise MetricError(
-                f"{self.name}@{cutoff}: " + ("the cutoff must be 1 or more" if self.takes_cutoff else "takes no cutoff"),
+                f"{self.name}@{cutoff}: "
+                + ("the cutoff must be 1 or more" if self.takes_cutoff else "takes no cutoff"),
                 remedy=f"write {self.name}@10" if self.takes_cutoff else f"write {self.name}",
             )
         chosen = dict(bound)

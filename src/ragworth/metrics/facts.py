@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -99,9 +100,7 @@ def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
     return Matrices(passages["number"].to_numpy(), passages["passage"].rechunk(), value, columns)
 
 
-def truth_of(
-    low: int, high: int, judged: Values | None, rated: Matrices | None, tokens: Floats | None
-) -> Truth:
+def truth_of(low: int, high: int, judged: Values | None, rated: Matrices | None, tokens: Floats | None) -> Truth:
     """The truth about the queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
     facts: dict[str, object] = {"failed": np.zeros(high - low, dtype=np.int64)}
     if judged is not None:
@@ -112,9 +111,11 @@ def truth_of(
         facts = {"judged_query": query[order], "judged_value": value[order], "failed": failed}
     if rated is not None:
         bounds = np.searchsorted(rated.query, np.arange(low, high + 1))
-        spans = [slice(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        spans = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
         facts["rated"] = tuple(rated.value[s, : rated.columns[low + i]] for i, s in enumerate(spans))
-        facts["rated_by_id"] = tuple(rated.passage[s].arg_sort(descending=True).to_numpy().astype(np.int64) for s in spans)
+        facts["rated_by_id"] = tuple(
+            rated.passage[s].arg_sort(descending=True).to_numpy().astype(np.int64) for s in spans
+        )
         if tokens is not None:
             facts["rated_tokens"] = tuple(tokens[s] for s in spans)
     return Truth(high - low, **facts)  # type: ignore[arg-type]

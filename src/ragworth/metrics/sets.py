@@ -13,7 +13,9 @@ from ragworth.metrics.classical import NEEDS, REL, ratio, unit
 from ragworth.metrics.declare import Parameter, declare
 
 PAPER = "Schwartz, Vasilyev and Sawaya: How Important Is Recall for Measuring Retrieval Quality?"
-ALPHA = Parameter("alpha", 0.5, "weight of precision against recall, or of junk against relevant passages", low=0, high=1)
+ALPHA = Parameter(
+    "alpha", 0.5, "weight of precision against recall, or of junk against relevant passages", low=0, high=1
+)
 
 
 @declare(
@@ -30,8 +32,8 @@ ALPHA = Parameter("alpha", 0.5, "weight of precision against recall, or of junk 
 def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
     """Weighted harmonic mean of precision and recall over the K passages shown.
 
-    Differs from F1@k where fewer than k were shown: K is what was really shown. 0 when nothing
-    relevant was shown.
+    Differs from F1@k where fewer than k were shown: K is what was really shown. An empty context, and one
+    without anything relevant, scores 0.
     """
     return ratio(block.hits(rel).count(k), alpha * block.within(k) + (1 - alpha) * block.truth.relevant(rel))
 
@@ -71,7 +73,7 @@ def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: 
       c₂·(depth/2)^b with b = log2(c₂/c₁), at most 1; b = 1 when c₁ = 0. **Choice**: the paper names
       extrapolation without saying how.
 
-    0 when nothing relevant was shown.
+    An empty context, and one without anything relevant, scores 0.
     """
     hits, shown = block.hits(rel), block.within(k)
     found, twice = hits.count(k), hits.count(2 * shown)

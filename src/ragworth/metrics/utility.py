@@ -37,7 +37,7 @@ def confidence(block: Block, k: float) -> tuple[Floats, Bools]:
     assert block.abstention is not None
     filled = block.filled(k)
     sure = 1 - block.abstention[:, : block.upto(k)]
-    unknown = (np.isnan(sure) & filled).any(axis=1)
+    unknown = np.asarray((np.isnan(sure) & filled).any(axis=1))
     return np.where(filled, np.nan_to_num(sure), 0.0), unknown
 
 
@@ -61,13 +61,13 @@ def sigmoid(x: Floats | float) -> Floats:
     needs=NEEDS,
     range="σ(−γ) to σ(1); raw: −γ to 1",
     bounds=lambda values, _: (
-        (-values["gamma"], 1.0)
-        if values["raw"]
-        else (float(sigmoid(-values["gamma"])), float(sigmoid(1.0)))
+        (-values["gamma"], 1.0) if values["raw"] else (float(sigmoid(-values["gamma"])), float(sigmoid(1.0)))
     ),
     paper=PAPER,
     parameters=(
-        Parameter("gamma", 1 / 3, "weight of distraction against help; 0 looks at relevant passages only", low=0, high=1),
+        Parameter(
+            "gamma", 1 / 3, "weight of distraction against help; 0 looks at relevant passages only", low=0, high=1
+        ),
         Parameter("raw", False, "leave out σ"),
         REL,
     ),
@@ -115,7 +115,9 @@ def mean_utility(block: Block, k: float, rel: float) -> Result:
     bounds=lambda values, shown: (0.0, 1.0),
     paper=PAPER,
     parameters=(
-        Parameter("threshold", 0.8, "distracting effect above which a passage misleads (0.8: hard distractors)", low=0, high=1),
+        Parameter(
+            "threshold", 0.8, "distracting effect above which a passage misleads (0.8: hard distractors)", low=0, high=1
+        ),
         REL,
     ),
     higher_is_better=False,

@@ -36,7 +36,9 @@ def facts(metric: Declaration) -> list[tuple[str, str]]:
 def metric_page(metric: Declaration) -> str:
     """The page of one metric."""
     lines = [f"# {metric.name}", "", f"{metric.title[0].upper()}{metric.title[1:]}.", "", "| | |", "| --- | --- |"]
-    lines += [f"| {title} | {_table_safe(f'`{words}`' if title == 'Formula' else words)} |" for title, words in facts(metric)]
+    lines += [
+        f"| {title} | {_table_safe(f'`{words}`' if title == 'Formula' else words)} |" for title, words in facts(metric)
+    ]
     lines += ["", metric.doc, ""]
     if metric.parameters:
         lines += ["## Parameters", "", "| name | default | takes | meaning |", "| --- | --- | --- | --- |"]
@@ -57,7 +59,10 @@ def _table_safe(text: str) -> str:
 def metric_index() -> str:
     """The list of all metrics."""
     lines = ["# Metrics", "", "| metric | what it says | needs |", "| --- | --- | --- |"]
-    lines += [f"| [{m.name}]({m.name}.md) | {_table_safe(m.title)} | {', '.join(NEEDS[n] for n in m.needs)} |" for m in METRICS]
+    lines += [
+        f"| [{m.name}]({m.name}.md) | {_table_safe(m.title)} | {', '.join(NEEDS[n] for n in m.needs)} |"
+        for m in METRICS
+    ]
     lines += ["", "<!-- made by `make docs` from the metrics' declarations -->", ""]
     return "\n".join(lines)
 

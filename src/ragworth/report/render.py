@@ -51,7 +51,9 @@ def _grid(frame: pl.DataFrame) -> list[list[str]]:
 
 def text(frame: pl.DataFrame) -> str:
     """Aligned columns: numbers to the right, words to the left; repeated leading words left out."""
-    right = [kind.is_numeric() or name.endswith(("95 %", "interval", "p", "n of N")) for name, kind in frame.schema.items()]
+    right = [
+        kind.is_numeric() or name.endswith(("95 %", "interval", "p", "n of N")) for name, kind in frame.schema.items()
+    ]
     rows = [list(frame.columns), *_grid(frame)]
     widths = [max(len(row[i]) for row in rows) for i in range(frame.width)]
     lines = []
@@ -67,7 +69,9 @@ def text(frame: pl.DataFrame) -> str:
 
 def markdown(frame: pl.DataFrame) -> str:
     """A Markdown table."""
-    clean = [[value.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for value in row] for row in _grid(frame)]
+    clean = [
+        [value.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for value in row] for row in _grid(frame)
+    ]
     marks = ["---:" if kind.is_numeric() else "---" for kind in frame.dtypes]
     rows = [frame.columns, marks, *clean]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

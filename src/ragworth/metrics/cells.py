@@ -1,0 +1,214 @@
+"""From tables to blocks: where the judged passages stand in the contexts of each system.
+
+The work is sparse. Of millions of shown passages a few per cent are judged; those are found once for all
+systems, and the dense blocks that metrics read are filled from them, a few queries at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth import ordering
+from ragworth.errors import counted
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Pool, Truth
+from ragworth.metrics.facts import Matrices, Values, number, truth_of
+from ragworth.metrics.lookup import Lookup
+from ragworth.tables import Contexts
+
+CELLS = 1 << 20
+"""Cells (queries × depth) of a block. Large enough to amortise calls, small enough for the cache."""
+
+
+class Shown(NamedTuple):
+    """All contexts of all systems: context c is the rows ``starts[c]:starts[c + 1]`` of the frame.
+
+    Attributes
+    ----------
+    systems: their names.
+    system: number of each context's system.
+    query: query id of each context.
+    size: how many passages each context holds: its last rank.
+    """
+
+    frame: pl.DataFrame
+    starts: Ints
+    systems: list[str]
+    system: Ints
+    query: pl.Series
+    size: Ints
+
+    @classmethod
+    def of(cls, contexts: Contexts) -> Shown:
+        frame = contexts.frame
+        groups = ordering.group(frame, ["system", "query"])
+        if groups.order is not None:
+            frame = frame[groups.order]
+        heads = frame.select("system", "query")[groups.starts[:-1]]
+        systems = heads["system"].unique(maintain_order=True)
+        size = frame["rank"].gather(groups.starts[1:] - 1).to_numpy().astype(np.int64)
+        return cls(frame, groups.starts, systems.to_list(), number(heads["system"], systems), heads["query"], size)
+
+    def notes(self) -> list[str]:
+        """Contexts in which some ranks were never listed."""
+        gaps = self.size > np.diff(self.starts)
+        return [
+            f"{name}: {counted(int(gaps[self.system == i].sum()), 'context')} with ranks nobody listed; "
+            "they count as passages shown and not judged"
+            for i, name in enumerate(self.systems)
+            if gaps[self.system == i].any()
+        ]
+
+
+class Cells(NamedTuple):
+    """Judged passages among those shown, by context: its number, the rank, and the row of the judgment."""
+
+    context: Ints
+    rank: Ints
+    row: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the queries that are evaluated; None where nothing was asked for."""
+
+    queries: pl.Series
+    judged: Values | None = None
+    abstention: Values | None = None
+    rated: Matrices | None = None
+    lengths: pl.DataFrame | None = None
+
+
+class Blocks:
+    """Makes the blocks of each system.
+
+    Parameters
+    ----------
+    depth: how far down any metric looks.
+    levels: relevance levels for which several runs' finds are to be pooled.
+    """
+
+    def __init__(self, shown: Shown, known: Known, depth: int, levels: set[float]) -> None:
+        self.shown, self.known, self.depth = shown, known, depth
+        self.query = number(shown.query, known.queries)
+        self.relevance = self._find(known.judged.lookup) if known.judged else None
+        self.abstention = self._find(known.abstention.lookup) if known.abstention else None
+        self.rated = self._find(known.rated.lookup) if known.rated else None
+        self.tokens: Cells | None = None
+        self.rated_tokens: Floats | None = None
+        if known.lengths is not None and known.rated is not None:
+            lengths = Lookup(np.zeros(known.lengths.height, dtype=np.int64), known.lengths["passage"].rechunk())
+            self.tokens = self._find(lengths, by_query=False)
+            there = lengths.find(np.zeros(len(known.rated.query), dtype=np.int64), known.rated.passage)
+            self.rated_tokens = np.full(len(known.rated.query), np.nan)
+            self.rated_tokens[there.asked] = known.lengths["tokens"].to_numpy()[there.row]
+        self.finds = {rel: self._finds(rel) for rel in levels}
+        # Context number of (system, query), −1 where the system has none.
+        self.context = np.full((len(shown.systems), len(known.queries)), -1, dtype=np.int64)
+        mine = np.flatnonzero(self.query >= 0)
+        self.context[shown.system[mine], self.query[mine]] = mine
+        columns = known.rated.value.shape[1] if known.rated else 1
+        self.span = max(1, CELLS // max(depth, 1) // max(columns, 1))
+        self.truths: dict[int, Truth] = {}
+
+    def of(self, system: int) -> Iterator[tuple[int, int, Block]]:
+        """The contexts of one system as blocks of consecutive queries: first, after the last, block."""
+        total = len(self.known.queries)
+        for low in range(0, total, self.span):
+            high = min(low + self.span, total)
+            if low not in self.truths:
+                self.truths[low] = truth_of(low, high, self.known.judged, self.known.rated, self.rated_tokens)
+            yield low, high, self._block(system, low, high)
+
+    def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
+        """Every shown passage, down to the depth needed, that the lookup knows."""
+        shown = self.shown
+        found: list[Cells] = []
+        for low, high in ordering.blocks(shown.starts):
+            begin, end = int(shown.starts[low]), int(shown.starts[high])
+            context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
+            rank = shown.frame["rank"].slice(begin, end - begin).to_numpy().astype(np.int64)
+            passage = shown.frame["passage"].slice(begin, end - begin)
+            use = (rank <= self.depth) & (self.query[context] >= 0)
+            if not use.all():
+                context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
+            there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
+            found.append(Cells(context[there.asked], rank[there.asked], there.row))
+        context, rank, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.argsort(context, kind="stable")
+        return Cells(context[order], rank[order], row[order])
+
+    def _finds(self, rel: float) -> Bools:
+        """Which relevant judgments each system found: systems × judgments."""
+        assert self.known.judged is not None and self.relevance is not None
+        found = np.zeros((len(self.shown.systems), len(self.known.judged.value)), dtype=bool)
+        found[self.shown.system[self.relevance.context], self.relevance.row] = True
+        return np.asarray(found & (self.known.judged.value >= rel))
+
+    def _pool(self, rel: float, system: int, low: int, high: int) -> Pool:
+        """What this system and the others found for the queries ``low`` to ``high``."""
+        assert self.known.judged is not None
+        query, found = self.known.judged.query, self.finds[rel]
+        mine, others = found[system], np.asarray(np.delete(found, system, axis=0).any(axis=0))
+
+        def count(which: Bools) -> Floats:
+            here = which & (query >= low) & (query < high)
+            return np.bincount(query[here] - low, minlength=high - low).astype(np.float64)
+
+        return Pool(count(mine | others), count(mine), count(others), count(mine & others))
+
+    def _block(self, system: int, low: int, high: int) -> Block:
+        context = self.context[system, low:high]
+        size = np.where(context >= 0, self.shown.size[context], 0)
+        place = _Place(context, max(1, min(self.depth, int(size.max(initial=0)))), len(self.shown.size))
+        known = self.known
+        relevance, failed, abstention, ratings, tokens = place.empty(np.nan), None, None, None, None
+        if known.judged is not None and self.relevance is not None:
+            at, row = place.of(self.relevance)
+            relevance[at] = known.judged.value[row]
+            if known.judged.failed.any():
+                failed = place.empty(0.0).astype(bool)
+                failed[at] = known.judged.failed[row]
+        if known.abstention is not None and self.abstention is not None:
+            at, row = place.of(self.abstention)
+            abstention = place.empty(np.nan)
+            abstention[at] = known.abstention.value[row]
+        if known.rated is not None and self.rated is not None:
+            at, row = place.of(self.rated)
+            ratings = np.zeros((*relevance.shape, known.rated.value.shape[1]))
+            ratings[at] = known.rated.value[row]
+        if known.lengths is not None and self.tokens is not None:
+            at, row = place.of(self.tokens)
+            tokens = place.empty(np.nan)
+            tokens[at] = known.lengths["tokens"].to_numpy()[row]
+        pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
+        return Block(self.truths[low], size, relevance, failed, abstention, ratings, tokens, pools)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where cells go in one block: contexts (−1 for none) are its rows, ranks its columns."""
+
+    context: Ints
+    width: int
+    contexts: int
+    row_of: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        there = self.context >= 0
+        row_of = np.full(self.contexts, -1, dtype=np.int64)
+        row_of[self.context[there]] = np.flatnonzero(there)
+        object.__setattr__(self, "row_of", row_of)
+
+    def empty(self, value: float) -> Floats:
+        return np.full((len(self.context), self.width), value)
+
+    def of(self, cells: Cells) -> tuple[tuple[Ints, Ints], Ints]:
+        """Row and column of each cell that belongs here, and the row of its judgment."""
+        row = self.row_of[cells.context]
+        mine = (row >= 0) & (cells.rank <= self.width)
+        return (row[mine], cells.rank[mine] - 1), cells.row[mine]

@@ -1,0 +1,205 @@
+"""The command line, as somebody at a terminal meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+import ragworth
+from ragworth.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "scoring"
+QRELS = str(EXAMPLE / "qrels.txt")
+RUNS = [str(EXAMPLE / "runs" / f"{name}.run") for name in ("bm25", "dense", "rerank")]
+ABSTENTION = str(EXAMPLE / "abstention.csv")
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_scores_on_the_terminal_equal_the_library() -> None:
+    result = call("score", "-q", QRELS, "-m", "nDCG@5", *RUNS)
+    assert result.exit_code == 0, result.stderr
+    scores = ragworth.score(ragworth.read_contexts(RUNS[1]), ragworth.read_judgments(QRELS), "nDCG@5")
+    mean = ragworth.summarise(scores)["mean"][0]
+    line = next(line for line in result.stdout.splitlines() if "dense" in line)
+    assert line.split()[:3] == ["nDCG@5", "dense", f"{mean:.4f}"]
+    assert line.endswith("40 of 40")
+
+
+@pytest.mark.parametrize("look", ["csv", "json", "markdown", "latex", "text"])
+def test_every_look_holds_the_same_numbers(look: str) -> None:
+    result = call("score", "-q", QRELS, "-m", "P@5", RUNS[0], "-f", look)
+    assert result.exit_code == 0
+    exact = ragworth.summarise(ragworth.score(ragworth.read_contexts(RUNS[0]), ragworth.read_judgments(QRELS), "P@5"))
+    mean = float(exact["mean"][0])
+    if look == "json":
+        assert json.loads(result.stdout)[0]["mean"] == mean
+    elif look == "csv":
+        assert pl.read_csv(result.stdout.encode())["mean"][0] == pytest.approx(mean, abs=1e-15)
+    else:
+        assert f"{mean:.4f}" in result.stdout
+
+
+def test_per_query_to_parquet_reads_back_as_scores(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    result = call("score", "-q", QRELS, "-m", "AP", "-m", "RR", "--per-query", *RUNS, "-o", str(path))
+    assert result.exit_code == 0
+    table = ragworth.Scores.read(path)
+    assert len(table) == 3 * 2 * 40
+    assert table == ragworth.score(
+        ragworth.Contexts.concat([ragworth.read_contexts(run) for run in RUNS]),
+        ragworth.read_judgments(QRELS),
+        ["AP", "RR"],
+    )
+
+
+def test_utility_coverage_and_density_from_files() -> None:
+    result = call(
+        "score", RUNS[0], "-q", QRELS, "-j", ABSTENTION, "-r", str(EXAMPLE / "ratings.txt"), "-p",
+        str(EXAMPLE / "passages.csv"), "-m", "UDCG@5", "-m", "Cov@5", "-m", "Den@5",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "tokens counted by: column 'tokens'" in result.stderr
+    assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == ["UDCG@5", "Cov@5", "Den@5"]
+
+
+def test_names_for_runs_and_clashes() -> None:
+    named = call("score", "-q", QRELS, f"one={RUNS[0]}", f"two={RUNS[0]}")
+    assert named.exit_code == 0
+    assert " one " in named.stdout
+    clash = call("score", "-q", QRELS, RUNS[0], RUNS[0])
+    assert clash.exit_code == 2
+    assert "two runs are called 'bm25'" in clash.stderr
+    assert "NAME=PATH" in clash.stderr
+
+
+def test_compare_prints_differences_and_changed_queries() -> None:
+    result = call("compare", "-q", QRELS, "-m", "nDCG@5", *RUNS, "--changes", "1")
+    assert result.exit_code == 0
+    assert "dense − bm25" in result.stdout
+    assert "Holm p" in result.stdout
+    assert "Queries that changed most" in result.stdout
+
+
+def test_a_significant_drop_gives_exit_code_3() -> None:
+    down = call("compare", "-q", QRELS, RUNS[2], RUNS[0], "--fail-if-worse", "nDCG@5")
+    assert down.exit_code == 3
+    assert "worse: bm25 is" in down.stderr
+    up = call("compare", "-q", QRELS, RUNS[0], RUNS[2], "--fail-if-worse", "nDCG@5")
+    assert up.exit_code == 0
+
+
+def test_lower_is_better_is_respected_by_the_gate() -> None:
+    arguments = ("-q", QRELS, "-j", ABSTENTION, "--fail-if-worse", "Distraction@5")
+    assert call("compare", RUNS[0], RUNS[1], *arguments).exit_code == 3  # dense misleads more than bm25
+    assert call("compare", RUNS[1], RUNS[0], *arguments).exit_code == 0
+
+
+def test_correlation_of_metrics() -> None:
+    result = call("score", "-q", QRELS, "-m", "AP", "-m", "nDCG@5", *RUNS, "--correlate", "systems", "-f", "json")
+    assert result.exit_code == 0
+    row = json.loads(result.stdout)[0]
+    assert (row["first"], row["second"], row["n"]) == ("AP", "nDCG@5", 3)
+    assert row["spearman"] == pytest.approx(1.0)
+
+
+def test_required_passages(tmp_path: Path) -> None:
+    ratings = tmp_path / "r.txt"
+    ratings.write_text("q 1 a 5\nq 2 a 0\nq 1 b 3\nq 2 b 4\nq 1 c 1\nq 2 c 0\n")
+    result = call("required", str(ratings), "-f", "csv")
+    assert result.exit_code == 0
+    # b answers both sub-questions; a answers the first better than b does.
+    assert result.stdout.splitlines()[1:] == [
+        "q,a,partially-redundant,,0",
+        "q,b,required,1,2",
+        "q,c,answers-nothing,,0",
+    ]
+
+
+def test_metrics_are_listed_and_explained() -> None:
+    assert "UDCG" in call("metrics").stdout
+    explained = call("metrics", "UDCG").stdout
+    assert "σ(Σu⁺/K + γ·Σu⁻/K)" in explained
+    assert "gamma" in explained
+    unknown = call("metrics", "UDGC")
+    assert unknown.exit_code == 2
+    assert "did you mean UDCG" in unknown.stderr
+
+
+BAD: dict[str, tuple[str, list[str]]] = {
+    "q1 Q0 d1 1\n": ("line 1", ["4 fields where 6 belong"]),
+    "q1 Q0 d1 1 high t\n": ("line 1", ["the score is no number ('high')"]),
+    "q1 Q0 d1 1 nan t\n": ("line 1", ["the score is no number ('nan')"]),
+    "q1 Q0 d1 1 2.0 t\nq1 Q0 d1 2 1.0 t\n": ("line 2", ["passage 'd1' again for query 'q1'"]),
+    "": ("no rows", ["the file is empty"]),
+    "zz Q0 d1 1 2.0 t\n": ("none of its 1 query is judged", ["'zz'", "'q01'"]),
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_runs_give_one_screen_and_exit_code_2(text: str, tmp_path: Path) -> None:
+    run = tmp_path / "bad.run"
+    run.write_text(text)
+    result = call("score", "-q", QRELS, str(run))
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) <= 12
+    where, words = BAD[text]
+    assert where in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
+    run = tmp_path / "some.run"
+    run.write_text("q01 Q0 d1 1 2.0 t\nnonsense\nq01 Q0 d1 2 1.5 t\nq01 Q0 d2 3 1.0 t\n")
+    result = call("score", "-q", QRELS, str(run), "--skip-bad-lines")
+    assert result.exit_code == 0
+    assert "2 bad lines skipped (line 2: 1 field" in result.stderr
+
+
+def test_missing_queries_count_as_empty_or_are_left_out(tmp_path: Path) -> None:
+    run = tmp_path / "one.run"
+    first = Path(RUNS[0]).read_text().splitlines()[:10]  # the ten passages of one query
+    run.write_text("\n".join(first))
+    complete = call("score", "-q", QRELS, "-m", "P@5", str(run))
+    assert "39 of 40 judged queries are not in the run and count as empty contexts" in complete.stderr
+    assert complete.stdout.strip().endswith("40 of 40")
+    left_out = call("score", "-q", QRELS, "-m", "P@5", str(run), "--incomplete")
+    assert "are left out" in left_out.stderr
+    assert left_out.stdout.strip().endswith("1 of 1")
+
+
+def test_everything_wrong_is_reported_at_once() -> None:
+    files = call("score", "-q", "no-qrels", "no-run", "other-run")
+    assert files.exit_code == 2
+    assert "3 inputs cannot be read" in files.stderr
+    needs = call("score", "-q", QRELS, RUNS[0], "-m", "UDCG@5", "-m", "Cov@5")
+    assert needs.exit_code == 2
+    assert "UDCG@5 needs abstention" in needs.stderr
+    assert "Cov@5 needs ratings" in needs.stderr
+    names = call("score", "-q", QRELS, RUNS[0], "-m", "nDGC@5", "-m", "P(rel=x)@5")
+    assert names.exit_code == 2
+    assert "2 metrics cannot be read" in names.stderr
+
+
+def test_outputs_that_cannot_be(tmp_path: Path) -> None:
+    assert "Parquet is not for terminals" in call("score", "-q", QRELS, RUNS[0], "-f", "parquet").stderr
+    assert "names no output format" in call("score", "-q", QRELS, RUNS[0], "-o", str(tmp_path / "x.doc")).stderr
+    assert "cannot be written" in call("score", "-q", QRELS, RUNS[0], "-o", str(tmp_path / "no" / "x.csv")).stderr
+    assert "no run was given" in call("score", "-q", QRELS).stderr
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    script = f"{sys.executable} -m ragworth score --per-query -q {QRELS} {RUNS[0]} | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,189 @@
+"""Whatever a file holds, a reader gives a table or a ragworth error that fits on a screen."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from backports import zstd
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from ragworth.errors import RagworthError
+from ragworth.formats import FORMATS, load, read_contexts, read_judgments, read_ratings
+from ragworth.formats.contract import Loaded
+from ragworth.tables import Contexts, Judgments, Ratings
+
+READERS: dict[str, Any] = {
+    "contexts": read_contexts,
+    "judgments": read_judgments,
+    "ratings": read_ratings,
+    "load": load,
+}
+KINDS = {"contexts": Contexts, "judgments": Judgments, "ratings": Ratings, "load": Loaded}
+
+
+def parquet(**columns: Any) -> bytes:
+    stream = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(stream)
+    return stream.getvalue()
+
+
+PASSAGE = {
+    "paragraph_id": "d1",
+    "text": "one",
+    "paragraph_data": {
+        "judgments": [{"relevance": 1}],
+        "rankings": [{"method": "bm25", "rank": 1, "score": 0.5}, {"method": "dense", "rank": 2, "score": 12}],
+    },
+    "exam_grades": [{"self_ratings": [{"question_id": "s1", "self_rating": 4}]}],
+}
+CONTEXT = {
+    "query_id": "q1",
+    "query": "why?",
+    "answers": ["so"],
+    "retrieved_context": [{"doc_id": "d1", "text": "one", "score": 1.5}, {"doc_id": 7, "text": "two", "score": 1}],
+}
+EXAM = "\n".join(json.dumps([query, [PASSAGE]]) for query in ("q1", "q2")).encode()
+JSONL = "\n".join(json.dumps(CONTEXT | {"query_id": query, "query": query}) for query in ("q1", "q2")).encode()
+TEXTS = b'{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
+QRELS_TSV = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t2\n"
+
+VALID: dict[tuple[str, str], list[bytes]] = {
+    ("trec", "contexts"): [b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1e-3 t\nq2\tQ0\td1\t1\t-7\tt\r\nq2 Q0 d3 2 -8 t extra\n"],
+    ("trec", "judgments"): [b"q1 0 d1 1\nq1 0 d2 0\n\nq2 0  d1 0.5\n"],
+    ("trec", "ratings"): [b"q1 s1 d1 5\nq1 s2 d1 0\nq2 s1 d1 3\n"],
+    ("table", "contexts"): [
+        b"query,passage,score\nq1,d1,2.5\nq1,d2,1\nq2,d1,0.5\n",
+        b"system\tquery\tpassage\trank\na\tq1\td1\t1\na\tq1\td2\t2\nb\tq1\td1\t1\n",
+        parquet(query=["q1", "q1"], passage=["d1", "d2"], score=[1.5, 0.5]),
+    ],
+    ("table", "judgments"): [
+        b"query,passage,aspect,value,status\nq1,d1,relevance,1,ok\nq1,d2,relevance,,refused\n",
+        b'qid;docno;label\n"q1";"d1";1\nq1;d2;0\n',
+        parquet(query=["q1", "q1"], passage=["d1", "d2"], value=[1, 0]),
+    ],
+    ("table", "ratings"): [
+        b"query,passage,subquestion,value\nq1,d1,s1,5\nq1,d1,s2,0\n",
+        parquet(query=["q1"], passage=["d1"], subquestion=["s1"], value=[3.0]),
+    ],
+    ("table", "load"): [b'passage,text\nd1,"one, two"\nd2,three\n', parquet(passage=["d1"], text=["one"])],
+    ("jsonl", "contexts"): [JSONL],
+    ("jsonl", "load"): [JSONL, TEXTS],
+    ("beir", "judgments"): [QRELS_TSV],
+    ("beir", "ratings"): [b"query,passage,subquestion,value\nq1,d1,s1,5\n"],
+    ("beir", "load"): [QRELS_TSV, TEXTS],
+    ("exam", "contexts"): [EXAM],
+    ("exam", "judgments"): [EXAM],
+    ("exam", "ratings"): [EXAM],
+    ("exam", "load"): [EXAM],
+}
+CASES = [pytest.param(*case, id="-".join(case)) for case in VALID]
+
+
+def test_every_reader_is_here() -> None:
+    """A new format must be added to this file; ir_datasets reads no files of ours."""
+    able = {(f.name, what) for f in FORMATS for what in READERS if f.can(what) and f.name != "ir_datasets"}
+    assert able == set(VALID)
+
+
+def specs(name: str, what: str, content: bytes, folder: Path) -> list[str]:
+    """Write ``content`` as a file of that format, in each place where it could stand."""
+    ending = "parquet" if content.startswith(b"PAR1") and name == "table" else "csv"
+    (folder / f"file.{ending}").write_bytes(content)
+    if name != "beir" or what == "ratings":
+        return [f"{name}:{folder / f'file.{ending}'}"]
+    found: list[str] = []
+    for place in ("qrels/test.tsv", "queries.jsonl", "corpus.jsonl") if what == "load" else ("qrels/test.tsv",):
+        home = folder / place.replace("/", "-")
+        (home / "qrels").mkdir(parents=True, exist_ok=True)
+        for part, usual in (("qrels/test.tsv", QRELS_TSV), ("queries.jsonl", TEXTS), ("corpus.jsonl", TEXTS)):
+            (home / part).write_bytes(content if part == place else usual)
+        found.append(f"beir:{home}")
+    return found
+
+
+def check(name: str, what: str, content: bytes, folder: Path) -> None:
+    for spec in specs(name, what, content, folder):
+        for skip in (False, True):
+            try:
+                result = READERS[what](spec, skip_bad_lines=skip)
+            except RagworthError as error:
+                event("error")
+                assert 0 < len(str(error)) < 4000
+                assert len(str(error).splitlines()) <= 24
+                continue
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # a panic of Polars is no Exception
+                message = f"{type(error).__name__} from {what} of {name}, skip_bad_lines={skip}: {content!r}"
+                raise AssertionError(message) from error
+            event("table")
+            assert isinstance(result, KINDS[what])
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+def test_valid_files_are_valid(name: str, what: str, scratch: Path) -> None:
+    """Else mutating them would tell nothing."""
+    for content in VALID[name, what]:
+        spec = specs(name, what, content, scratch)[-1 if content == TEXTS else 0]
+        assert isinstance(READERS[what](spec), KINDS[what])
+
+
+ODD = [b"\n", b"\r", b"\t", b" ", b",", b";", b'"', b"\\", b"\0", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"#", b"'", b"[", b"}"]
+ODD += [b"\\ud800", b"null", b"NaN", b"Infinity", b"true", b"{}", b"[]", b'""', b"q1", b"d1", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"]
+NUMBERS = [b"1e999", b"-1", b"0", b"0.5", b"1" + b"0" * 400, b"18446744073709551616", b"4294967296", b"nan", b"-inf", b"1_0"]
+NUMBERS += [b"", b"null", b'"1"', b"1" * 5000]
+
+
+@st.composite
+def mutated(draw: st.DrawFn, name: str, what: str) -> bytes:
+    """A valid file after a few accidents."""
+    content = draw(st.sampled_from(VALID[name, what]))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(content)))
+        end = min(len(content), at + draw(st.integers(1, 12)))
+        match draw(st.sampled_from(["flip", "delete", "insert", "truncate", "repeat", "number", "number"])):
+            case "flip":
+                content = content[:at] + bytes(b ^ draw(st.integers(1, 255)) for b in content[at:end]) + content[end:]
+            case "delete":
+                content = content[:at] + content[end:]
+            case "insert":
+                content = content[:at] + draw(st.sampled_from(ODD) | st.binary(max_size=4)) + content[at:]
+            case "truncate":
+                content = content[:at]
+            case "repeat":
+                content = content[:end] + content[at:]
+            case "number":
+                numbers = list(re.finditer(rb"-?[0-9][0-9.e-]*", content))
+                if numbers:
+                    hit = draw(st.sampled_from(numbers))
+                    content = content[: hit.start()] + draw(st.sampled_from(NUMBERS)) + content[hit.end() :]
+    return draw(st.sampled_from([content, content, content, content, gzip.compress(content), zstd.compress(content)]))
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+@settings(max_examples=100)
+@given(data=st.data())
+def test_mutated_files(name: str, what: str, data: st.DataObject, scratch: Path) -> None:
+    check(name, what, data.draw(mutated(name, what)), scratch)
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+@settings(max_examples=30)
+@given(content=st.binary(max_size=80) | st.lists(st.sampled_from(ODD + NUMBERS[:-1]), max_size=30).map(b"".join))
+def test_random_bytes(name: str, what: str, content: bytes, scratch: Path) -> None:
+    check(name, what, content, scratch)
+
+
+@settings(max_examples=40)
+@given(content=st.binary(min_size=1, max_size=60), head=st.sampled_from([b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"PAR1"]))
+def test_random_bytes_after_a_magic_number(content: bytes, head: bytes, scratch: Path) -> None:
+    check("trec", "contexts", head + content, scratch)
+    check("table", "judgments", head + content + b"PAR1", scratch)

@@ -1,0 +1,213 @@
+"""JSON lines: contexts with their texts, and texts by id."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragworth import Collection, Contexts
+from ragworth.collection import text_id
+from ragworth.errors import FormatError, RagworthError
+from ragworth.formats import load, read_contexts, write
+
+Save = Callable[[str, str | bytes], Path]
+
+
+def line(**fields: Any) -> str:
+    """One line of contexts, with two passages unless told otherwise."""
+    passages = [{"doc_id": "d1", "text": "one", "score": 0.5}, {"doc_id": "d2", "text": "two", "score": 3}]
+    return json.dumps({"query_id": "q1", "query": "why?", "answers": ["so"], "retrieved_context": passages} | fields)
+
+
+def test_contexts_with_texts(save: Save) -> None:
+    other = line(query_id="q2", query="who?", answers="me", retrieved_context=[{"doc_id": "d1", "text": "one"}])
+    loaded = load(save("rag.jsonl", f"{line()}\n\n{other}\n"))
+    assert loaded.contexts is not None
+    # The order is the one shown, whatever the scores say.
+    assert loaded.contexts.frame.rows() == [
+        ("rag", "q1", 1, "d1", 0.5),
+        ("rag", "q1", 2, "d2", 3.0),
+        ("rag", "q2", 1, "d1", None),
+    ]
+    collection = loaded.collection
+    assert collection.queries.rows() == [("q1", "why?"), ("q2", "who?")]
+    assert collection.passages.rows() == [("d1", "one"), ("d2", "two")]
+    assert collection.answers.rows() == [("q1", "so"), ("q2", "me")]
+    assert read_contexts(save("rag.jsonl", f"{line()}\n\n{other}\n")) == loaded.contexts
+
+
+def test_only_ids_are_needed(save: Save) -> None:
+    loaded = load(save("a.jsonl", '{"query_id": 7, "retrieved_context": [{"doc_id": 12}]}'))
+    assert loaded.contexts is not None
+    assert loaded.contexts.frame.rows() == [("a", "7", 1, "12", None)]
+    assert not len(loaded.collection.queries)
+    assert not len(loaded.collection.passages)
+
+
+def test_a_passage_without_id_is_called_after_its_text(save: Save) -> None:
+    texts = [{"text": "one"}, {"text": "two", "doc_id": None}]
+    contexts = read_contexts(save("a.jsonl", line(retrieved_context=texts)))
+    assert contexts.frame["passage"].to_list() == [text_id("one"), text_id("two")]
+    assert text_id("one") != text_id("two")
+
+
+def test_systems(save: Save) -> None:
+    text = "\n".join(line(system=name) for name in ("one", "two"))
+    assert read_contexts(save("a.jsonl", text)).systems == ["one", "two"]
+    assert read_contexts(save("a.jsonl", line())).systems == ["a"]
+    assert read_contexts(save("a.jsonl", line()), system="mine").systems == ["mine"]
+
+
+def test_empty_context_is_read(save: Save) -> None:
+    """The query is known though nothing was shown for it."""
+    loaded = load(save("a.jsonl", f"{line()}\n{line(query_id='q2', retrieved_context=[])}"))
+    assert loaded.contexts is not None
+    assert loaded.contexts.frame["query"].unique().to_list() == ["q1"]
+    assert loaded.collection.queries["query"].to_list() == ["q1", "q2"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
+def test_endings(ending: str, save: Save) -> None:
+    content = gzip.compress(line().encode()) if ending.endswith("gz") else line().encode()
+    assert len(read_contexts(save(f"a.{ending}", content))) == 2
+
+
+BAD = {
+    "no JSON": ("{", "this is not JSON"),
+    "not an object": ("[1]", "list where an object belongs"),
+    "NaN": (line().replace("0.5", "NaN"), "NaN is no JSON number"),
+    "Infinity": (line().replace("0.5", "-Infinity"), "-Infinity is no JSON number"),
+    "a number beyond all": (line().replace("0.5", "1e999"), "score"),
+    "a whole number beyond all": (line().replace("0.5", "1" + "0" * 400), "score"),
+    "no query": ('{"retrieved_context": []}', "query_id"),
+    "query id is a list": (line(query_id=["q"]), "query_id"),
+    "query id is a float": (line(query_id=1.5), "query_id"),
+    "query id is empty": (line(query_id=""), "query_id"),
+    "query id is true": (line(query_id=True), "query_id"),
+    "half a character in an id": (line(query_id="\ud800"), "query_id"),
+    "half a character in a text": (line(query="\ud800"), "query"),
+    "query is no text": (line(query=3), "query"),
+    "answers are no list": (line(answers=3), "answers"),
+    "answer is no text": (line(answers=[3]), "answer"),
+    "no passages": (line(retrieved_context=None), "retrieved_context"),
+    "passages are no list": (line(retrieved_context={"doc_id": "d"}), "retrieved_context"),
+    "passage is no object": (line(retrieved_context=["d1"]), "passage 1"),
+    "passage has nothing": (line(retrieved_context=[{"score": 1}]), "neither doc_id nor text"),
+    "passage id is a list": (line(retrieved_context=[{"doc_id": []}]), "doc_id"),
+    "text is no text": (line(retrieved_context=[{"doc_id": "d", "text": 1}]), "text of passage 1"),
+    "score is text": (line(retrieved_context=[{"doc_id": "d", "score": "1"}]), "score of passage 1"),
+    "score is true": (line(retrieved_context=[{"doc_id": "d", "score": True}]), "score of passage 1"),
+    "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
+    "query twice": (line(query_id="q0"), "again for system"),
+    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "had another text before"),
+    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "had other answers before"),
+    "not UTF-8": ("\udcff", "this is not JSON"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_line(kind: str, save: Save) -> None:
+    bad, found = BAD[kind]
+    good = line(query_id="q0")
+    text = f"{good}\n\n{bad}\n{line(query_id='q9')}\n"
+    path = save("rag.jsonl", text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(FormatError) as caught:
+        read_contexts(path)
+    assert (caught.value.file, caught.value.line) == (str(path), 3)
+    assert found in caught.value.found
+    assert "retrieved_context" in caught.value.expected
+    contexts = read_contexts(path, skip_bad_lines=True)
+    assert contexts.frame["query"].to_list() == ["q0", "q0", "q9", "q9"]
+    assert "1 bad line skipped (line 3: " in contexts.notes[0]
+
+
+def test_empty_file(save: Save) -> None:
+    for content in ("", "\n \n"):
+        with pytest.raises(FormatError, match="no rows"):
+            read_contexts(save("a.jsonl", content))
+
+
+def test_deep_nesting_is_a_bad_line(save: Save) -> None:
+    with pytest.raises(FormatError, match="this is not JSON"):
+        read_contexts(save("a.jsonl", "[" * 100_000))
+
+
+def test_passage_texts(save: Save) -> None:
+    text = '{"_id": "d1", "title": "T", "text": "one"}\n{"id": 2, "text": "two"}\n{"doc_id": "d3", "text": ""}\n'
+    loaded = load(save("corpus.jsonl", text))
+    assert loaded.contexts is None
+    assert loaded.collection.passages.rows() == [("d1", "T\none"), ("2", "two"), ("d3", "")]
+
+
+@pytest.mark.parametrize("bad", ['{"_id": "d2"}', '{"text": "x"}', '{"_id": "d2", "text": "\\ud800"}', "x"])
+def test_bad_passage_text(bad: str, save: Save) -> None:
+    path = save("corpus.jsonl", f'{{"_id": "d1", "text": "one"}}\n{bad}\n')
+    with pytest.raises(FormatError) as caught:
+        load(path)
+    assert caught.value.line == 2
+    loaded = load(path, skip_bad_lines=True)
+    assert loaded.collection.passages.rows() == [("d1", "one")]
+    assert "1 bad line skipped (line 2: " in loaded.collection.notes[0]
+
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> tuple[Contexts, Collection]:
+    """Contexts without gaps, some with scores, and texts for some of what they hold."""
+    rows: list[tuple[str, str, int, str, float | None]] = []
+    score = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+    for system in draw(st.lists(NAMES, min_size=1, max_size=2, unique=True)):
+        for query in draw(st.lists(NAMES, min_size=1, max_size=3, unique=True)):
+            passages = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+            rows += [(system, query, rank, passage, draw(score)) for rank, passage in enumerate(passages, 1)]
+    schema = {"system": pl.String, "query": pl.String, "rank": pl.Int64, "passage": pl.String, "score": pl.Float64}
+    contexts = Contexts(pl.DataFrame(rows, schema=schema, orient="row"))
+    queries = {row[1] for row in rows if draw(st.booleans())}
+    passages_with = {row[3] for row in rows if draw(st.booleans())}
+    collection = Collection.of(
+        queries={"query": sorted(queries), "text": [draw(TEXTS) for _ in queries]},
+        passages={"passage": sorted(passages_with), "text": [draw(TEXTS) for _ in passages_with]},
+        answers={"query": sorted(queries), "text": [draw(TEXTS) for _ in queries]},
+    )
+    return contexts, collection
+
+
+@settings(max_examples=80)
+@given(made=collections())
+def test_contexts_read_back_equal(made: tuple[Contexts, Collection], scratch: Path) -> None:
+    contexts, collection = made
+    write(contexts, scratch / "a.jsonl", collection)
+    loaded = load(scratch / "a.jsonl")
+    assert loaded.contexts == contexts
+    for name, key in (("queries", "query"), ("passages", "passage"), ("answers", "query")):
+        assert getattr(loaded.collection, name).sort(key).equals(getattr(collection, name).sort(key))
+
+
+def test_gaps_are_refused_and_harm_nothing(save: Save) -> None:
+    path = save("a.jsonl", "what was there before")
+    gap = Contexts({"query": ["p", "q", "q"], "passage": ["x", "x", "y"], "rank": [1, 1, 3]})
+    with pytest.raises(FormatError, match="gaps"):
+        write(gap, path)
+    assert path.read_text() == "what was there before"
+
+
+def test_infinite_scores_are_refused_or_survive(tmp_path: Path) -> None:
+    """JSON has no infinity; a traceback is no answer to that."""
+    made = Contexts({"q": {"d": math.inf}}, system="a")
+    try:
+        write(made, tmp_path / "a.jsonl")
+    except RagworthError:
+        return
+    assert read_contexts(tmp_path / "a.jsonl") == made

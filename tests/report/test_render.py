@@ -1,0 +1,62 @@
+"""Tables for people and machines: same numbers, nothing from a file can act up."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ragworth.errors import FormatError
+from ragworth.report.render import cell, look_of, p_value, render, save
+
+NASTY = pl.DataFrame({"system": ["a|b", "\x1b[31mred", "<b>&_%$#{}~^\\"], "mean": [0.123456, None, float("inf")]})
+
+
+def test_text_escapes_control_characters_and_aligns() -> None:
+    lines = render(NASTY, "text").decode().splitlines()
+    assert "\x1b" not in "\n".join(lines)
+    assert r"\x1b[31mred" in lines[3]
+    assert lines[2].endswith("0.1235")
+    assert lines[3].endswith("–")
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_markdown_keeps_its_columns() -> None:
+    rows = render(NASTY, "markdown").decode().splitlines()
+    assert rows[2] == "| a\\|b | 0.1235 |"
+    assert "<b>" not in rows[4]
+
+
+def test_latex_escapes_its_signs() -> None:
+    text = render(NASTY, "latex").decode()
+    assert r"\textless{}b\textgreater{}\&\_\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
+    assert text.startswith("\\begin{tabular}{lr}")
+
+
+def test_json_has_full_precision_and_no_infinity() -> None:
+    rows = json.loads(render(NASTY, "json"))
+    assert rows[0]["mean"] == 0.123456
+    assert rows[2]["mean"] is None
+
+
+def test_parquet_and_csv_read_back() -> None:
+    assert pl.read_parquet(io.BytesIO(render(NASTY, "parquet"))).equals(NASTY)
+    assert pl.read_csv(io.BytesIO(render(NASTY, "csv")))["system"].to_list() == NASTY["system"].to_list()
+
+
+def test_p_values_are_never_printed_as_0() -> None:
+    assert p_value(1e-300) == "< 0.0001"
+    assert p_value(0.0312) == "0.0312"
+    assert p_value(None) == "–"
+    assert cell(3) == "3"
+
+
+def test_the_ending_decides_the_look(tmp_path: Path) -> None:
+    assert look_of("x.md") == "markdown"
+    with pytest.raises(FormatError, match=r"\.docx names no output format"):
+        look_of("x.docx")
+    save(NASTY, tmp_path / "x.tex")
+    assert (tmp_path / "x.tex").read_text().startswith("\\begin")

@@ -1,0 +1,109 @@
+"""Paired tests against SciPy, by exact enumeration, and in simulation."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ragworth.stats.paired import TESTS, bootstrap, holm, randomisation, sign, smallest_detectable, t, wilcoxon
+
+SAMPLE = np.array([0.3, -0.1, 0.2, 0.0, 0.25, 0.4, -0.05, 0.15, 0.1, 0.0, 0.35, -0.2])
+
+
+def test_t_equals_scipy() -> None:
+    assert t(SAMPLE) == pytest.approx(stats.ttest_1samp(SAMPLE, 0).pvalue, rel=1e-12)
+
+
+def test_wilcoxon_equals_scipy() -> None:
+    moved = SAMPLE[SAMPLE != 0]
+    assert wilcoxon(SAMPLE) == pytest.approx(stats.wilcoxon(moved, method="approx").pvalue, rel=1e-12)
+    distinct = np.array([0.1, -0.21, 0.33, 0.42, -0.05])
+    assert wilcoxon(distinct) == pytest.approx(stats.wilcoxon(distinct, method="exact").pvalue, rel=1e-12)
+
+
+def test_sign_equals_scipy() -> None:
+    # 7 up, 3 down, 2 unchanged and left out.
+    assert sign(SAMPLE) == pytest.approx(stats.binomtest(3, 10).pvalue, rel=1e-12)
+
+
+def test_randomisation_is_exact_when_all_flips_can_be_tried() -> None:
+    d = np.array([0.5, 0.25, -0.125, 0.75])
+    sums = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in product((1, -1), repeat=4)]
+    exact = sum(x >= abs(d.sum()) - 1e-12 for x in sums) / 16
+    assert randomisation(d) == pytest.approx(exact)
+
+
+def test_randomisation_by_sampling_agrees_with_the_exact_value() -> None:
+    d = np.random.default_rng(4).normal(0.3, 1, size=12)
+    exact = randomisation(d, resamples=2**12)
+    assert randomisation(d, resamples=4000, seed=1) == pytest.approx(exact, abs=0.02)
+    assert randomisation(d, resamples=4000, seed=1) != exact
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_no_difference_at_all_gives_1(name: str) -> None:
+    assert TESTS[name](np.zeros(20)) == 1.0
+    assert TESTS[name](np.array([])) == 1.0
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_p_is_never_0(name: str) -> None:
+    for d in (np.full(2000, 0.5), np.random.default_rng(0).normal(50, 1, size=3000)):
+        assert 0 < TESTS[name](d, resamples=200, seed=0) < 0.01
+
+
+@pytest.mark.parametrize("name", TESTS)
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5, 1.0]), min_size=0, max_size=40))
+def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: list[float]) -> None:
+    d = np.array(values)
+    p, mirrored = (TESTS[name](x, resamples=300, seed=5) for x in (d, -d))
+    assert 0 < p <= 1
+    assert p == pytest.approx(mirrored, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("n", [30, 100])
+def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -> None:
+    rng = np.random.default_rng(7)
+    # Differences of two systems of equal worth: symmetric, many of them exactly 0.
+    trials = 600
+    p = [TESTS[name](np.round(rng.normal(size=n), 1), resamples=400, seed=i) for i in range(trials)]
+    rejected = float(np.mean(np.array(p) < 0.05))
+    assert 0.02 <= rejected <= 0.075  # 5 % ± three standard errors; the sign test is discrete and conservative
+
+
+@pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "bootstrap"])
+def test_real_differences_are_found(name: str) -> None:
+    rng = np.random.default_rng(7)
+    found = [TESTS[name](rng.normal(0.5, 1, size=50), resamples=400, seed=i) < 0.05 for i in range(100)]
+    assert np.mean(found) > 0.8
+
+
+def test_bootstrap_is_near_t_for_normal_data() -> None:
+    d = np.random.default_rng(3).normal(0.2, 1, size=200)
+    assert bootstrap(d, seed=1) == pytest.approx(t(d), abs=0.01)
+
+
+def test_holm_by_hand() -> None:
+    # Sorted: .01 × 4 = .04; .02 × 3 = .06; .03 × 2 = .06; .04 × 1 = .04 → .06 (never below an earlier one).
+    np.testing.assert_allclose(holm(np.array([0.04, 0.01, 0.03, 0.02])), [0.06, 0.04, 0.06, 0.06])
+
+
+def test_holm_caps_at_1_and_passes_over_missing() -> None:
+    result = holm(np.array([0.9, np.nan, 0.6]))
+    np.testing.assert_allclose(result[[0, 2]], [1.0, 1.0])
+    assert np.isnan(result[1])
+
+
+def test_a_difference_of_the_detectable_size_is_detected_four_times_out_of_five() -> None:
+    rng = np.random.default_rng(11)
+    size = smallest_detectable(rng.normal(size=20_000)) * np.sqrt(20_000) / np.sqrt(50)
+    found = [t(rng.normal(size, 1, size=50)) < 0.05 for _ in range(1500)]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.04)
+    assert np.isnan(smallest_detectable(np.array([1.0])))

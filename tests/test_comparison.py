@@ -1,0 +1,163 @@
+"""Summaries, comparisons and agreement of metrics."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError, MetricError
+from ragworth.tables import Scores
+
+
+def scores_of(values: dict[str, list[float | None]], metric: str = "nDCG@10") -> Scores:
+    """Scores of several systems on the same queries; None is a value that could not be had."""
+    rows = [
+        (system, f"q{i}", metric, value, "ok" if value is not None else "unjudged")
+        for system, column in values.items()
+        for i, value in enumerate(column)
+    ]
+    return Scores(pl.DataFrame(rows, schema=["system", "query", "metric", "value", "status"], orient="row"))
+
+
+def test_a_summary_counts_what_it_covers() -> None:
+    summary = ragworth.summarise(scores_of({"a": [0.0, 0.5, 1.0, None]}))
+    row = summary.row(0, named=True)
+    assert (row["mean"], row["n"], row["total"], row["missing"]) == (0.5, 3, 4, "1 unjudged")
+    assert row["low"] < 0.5 < row["high"]
+
+
+def test_a_mean_of_nothing_is_null_and_not_0() -> None:
+    row = ragworth.summarise(scores_of({"a": [None, None]})).row(0, named=True)
+    assert row["mean"] is None
+    assert row["low"] is None
+    assert row["n"] == 0
+
+
+def test_one_query_has_a_mean_and_no_interval() -> None:
+    row = ragworth.summarise(scores_of({"a": [0.25]})).row(0, named=True)
+    assert (row["mean"], row["low"], row["high"]) == (0.25, None, None)
+
+
+def test_differences_by_hand() -> None:
+    # b − a: +0.5, +0.25, 0, −0.25 → mean 0.125; two wins, a tie, a loss.
+    result = ragworth.compare(scores_of({"a": [0.0, 0.25, 0.5, 0.75], "b": [0.5, 0.5, 0.5, 0.5]}))
+    row = result.differences.row(0, named=True)
+    assert (row["baseline"], row["system"]) == ("a", "b")
+    assert row["difference"] == pytest.approx(0.125)
+    assert (row["wins"], row["ties"], row["losses"], row["n"], row["total"]) == (2, 1, 1, 4, 4)
+    # Signs of 0.5, 0.25, 0.25 flipped: |sum| ≥ 0.5 in 6 of 8 (±1, ±0.5, ±0.5; not ±0).
+    assert row["p"] == pytest.approx(6 / 8)
+    assert result.changes["query"].to_list() == ["q0", "q1", "q3"]
+    assert result.changes["difference"].to_list() == [0.5, 0.25, -0.25]
+
+
+def test_wins_follow_the_direction_of_the_metric() -> None:
+    result = ragworth.compare(scores_of({"a": [0.5] * 12, "b": [0.1] * 12}, metric="Distraction@5"))
+    row = result.differences.row(0, named=True)
+    assert (row["wins"], row["losses"]) == (12, 0)
+    assert result.worse("Distraction@5").height == 0
+    other = ragworth.compare(scores_of({"a": [0.1] * 12, "b": [0.5] * 12}, metric="Distraction@5"))
+    assert other.worse("Distraction@5").height == 1
+
+
+def test_only_queries_that_both_have_count() -> None:
+    result = ragworth.compare(scores_of({"a": [0.0, 0.5, None], "b": [1.0, None, 1.0]}))
+    row = result.differences.row(0, named=True)
+    assert (row["n"], row["total"], row["difference"], row["mean_baseline"]) == (1, 3, 1.0, 0.0)
+
+
+def test_nothing_in_common_is_null() -> None:
+    row = ragworth.compare(scores_of({"a": [0.0, None], "b": [None, 1.0]})).differences.row(0, named=True)
+    assert (row["n"], row["difference"], row["p"], row["p_holm"]) == (0, None, None, None)
+
+
+def test_rounding_noise_is_a_tie() -> None:
+    row = ragworth.compare(scores_of({"a": [0.1 + 0.2, 0.5], "b": [0.3, 0.5]})).differences.row(0, named=True)
+    assert (row["ties"], row["p"], row["difference"]) == (2, 1.0, 0.0)
+
+
+def test_holm_goes_over_the_systems_of_a_metric_or_over_everything() -> None:
+    rng = np.random.default_rng(0)
+    first = scores_of({s: list(rng.random(30)) for s in "abc"}, "nDCG@10").frame
+    second = scores_of({s: list(rng.random(30)) for s in "abc"}, "AP").frame
+    scores = Scores(pl.concat([first, second]))
+    by_metric = ragworth.compare(scores).differences
+    over_all = ragworth.compare(scores, family="all").differences
+    for part in by_metric.partition_by("metric"):
+        p = np.sort(part["p"].to_numpy())
+        assert part["p_holm"].min() == pytest.approx(min(1.0, 2 * p[0]))
+    smallest = by_metric["p"].to_numpy().min()
+    assert over_all["p_holm"].to_numpy().min() == pytest.approx(min(1.0, 4 * smallest))
+
+
+def test_all_pairs_and_named_baseline() -> None:
+    scores = scores_of({"a": [0.1, 0.2], "b": [0.2, 0.3], "c": [0.3, 0.5]})
+    pairs = ragworth.compare(scores, all_pairs=True).differences.select("baseline", "system").rows()
+    assert pairs == [("a", "b"), ("a", "c"), ("b", "c")]
+    named = ragworth.compare(scores, baseline="c").differences.select("baseline", "system").rows()
+    assert named == [("c", "a"), ("c", "b")]
+
+
+def test_t_test_equals_scipy() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.random(40), rng.random(40)
+    result = ragworth.compare(scores_of({"a": list(a), "b": list(b)}), test="t")
+    assert result.differences["p"][0] == pytest.approx(stats.ttest_rel(b, a).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"baseline": "z"}, "no system 'z'"),
+        ({"test": "chi"}, "unknown test 'chi'"),
+        ({"level": 95}, "confidence level is 95"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ragworth.compare(scores_of({"a": [0.1], "b": [0.2]}), **arguments)  # type: ignore[arg-type]
+
+
+def test_one_system_cannot_be_compared() -> None:
+    with pytest.raises(InputError, match="1 system to compare"):
+        ragworth.compare(scores_of({"a": [0.1]}))
+
+
+def test_a_gate_on_a_metric_that_was_not_compared_is_an_error() -> None:
+    with pytest.raises(MetricError, match="P@5 was not compared"):
+        ragworth.compare(scores_of({"a": [0.1], "b": [0.2]})).worse("P@5")
+
+
+def test_systems_and_queries_may_be_called_anything() -> None:
+    scores = scores_of({"query": [0.1, 0.2], "metric": [0.2, 0.3], "value": [0.0, 1.0]})
+    assert ragworth.summarise(scores)["system"].to_list() == ["query", "metric", "value"]
+    assert ragworth.compare(scores).differences.height == 2
+
+
+def test_correlation_over_systems_and_over_queries() -> None:
+    rng = np.random.default_rng(2)
+    systems = [f"s{i}" for i in range(8)]
+    x = {s: list(rng.random(5)) for s in systems}
+    y = {s: [v + rng.random() for v in x[s]] for s in systems}
+    scores = Scores(pl.concat([scores_of(x, "A").frame, scores_of(y, "B").frame]))
+    means = [[float(np.mean(c[s])) for s in systems] for c in (x, y)]
+    over_systems = ragworth.correlate(scores).row(0, named=True)
+    assert over_systems["n"] == 8
+    assert over_systems["kendall"] == pytest.approx(stats.kendalltau(*means).statistic)
+    over_queries = ragworth.correlate(scores, over="queries").row(0, named=True)
+    assert over_queries["n"] == 40
+    flat = [[v for s in systems for v in c[s]] for c in (x, y)]
+    assert over_queries["pearson"] == pytest.approx(stats.pearsonr(*flat).statistic)
+
+
+def test_a_constant_metric_correlates_with_nothing() -> None:
+    scores = Scores(
+        pl.concat([scores_of({"a": [1.0], "b": [1.0]}, "A").frame, scores_of({"a": [0.1], "b": [0.3]}, "B").frame])
+    )
+    row = ragworth.correlate(scores).row(0, named=True)
+    assert (row["pearson"], row["spearman"], row["kendall"]) == (None, None, None)
+    with pytest.raises(InputError, match="over 'weeks'"):
+        ragworth.correlate(scores, over="weeks")  # type: ignore[arg-type]
