@@ -10,7 +10,7 @@ import polars as pl
 from ragworth import doors
 from ragworth.doors import Data
 from ragworth.errors import TableError, counted, listed, quoted
-from ragworth.tables import Judgments, Ratings
+from ragworth.tables import Contexts, Judgments, Ratings
 
 WORD = r"\w+|[^\w\s]"
 """What is counted as a token: runs of letters and digits, and single other signs."""
@@ -118,6 +118,18 @@ class Collection:
                     few = listed([quoted(s, 24) for s in strange[:3]], 3)
                     notes.append(f"{counted(len(strange), kind, plural)} {verb} but without text ({few})")
         return notes
+
+    def unknown(self, contexts: Contexts) -> tuple[str, ...]:
+        """What runs show or ask that the collection has no text for, in words."""
+        notes: list[str] = []
+        for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
+            if not known.height:
+                continue
+            strange = contexts.frame.select("system", kind).join(known, on=kind, how="anti").unique(maintain_order=True)
+            for (system,), part in strange.group_by("system", maintain_order=True):
+                few = listed([quoted(s, 24) for s in part[kind].head(4)], 3)
+                notes.append(f"{system}: {counted(part.height, kind, plural)} not in the collection ({few})")
+        return tuple(notes)
 
     def tokens(self) -> pl.DataFrame:
         """How long each passage is, in words and punctuation marks: passage, tokens."""

@@ -138,7 +138,9 @@ def numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataT
             file=source,
         )
     cast = column.cast(kind, strict=False)
-    lost = ((cast.cast(pl.Float64) != column.cast(pl.Float64)) | (cast.is_null() & column.is_not_null())).arg_true()
+    lost = (cast.is_null() & column.is_not_null()).arg_true()
+    if column.dtype.is_float() and kind != pl.Float64:
+        lost = (cast.is_null() & column.is_not_null() | (cast.cast(pl.Float64) != column)).arg_true()
     if len(lost):
         whole = kind != pl.Float64
         raise TableError(

@@ -270,6 +270,8 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
             expected=f"1 for the first passage, 2 for the second, … (at most {DEEPEST:,})",
             file=source,
         )
+    if not len(ranks) or ranks.min() != 0:
+        return ranks.cast(pl.UInt32).alias("rank")
     both = pl.DataFrame([system, ranks.alias("rank")])
     from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
     return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
@@ -287,6 +289,7 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.D
     by_rank = "rank" in frame.columns
     scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
     move = ordering.sort_by_score(groups.starts, frame["passage"], scores, ties)
+    del scores
     # Rows move within their group only, where system and query are the same.
     frame = frame.with_columns(move.apply(frame[name]) for name in frame.columns if name not in ("system", "query"))
     again = ordering.repeated(frame["passage"], groups.starts)

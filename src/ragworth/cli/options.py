@@ -146,8 +146,11 @@ def scored(given: Inputs) -> Any:
         raise InputError(
             "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"
         )
+    contexts = Contexts.concat(runs)
+    if loaded is not None:
+        notes = (*notes, *loaded.collection.unknown(contexts))
     result = score(
-        Contexts.concat(runs),
+        contexts,
         Judgments.concat(tables) if tables else None,
         metrics,
         ratings=ratings,

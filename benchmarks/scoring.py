@@ -1,0 +1,201 @@
+"""Scoring a large run: time and memory against other tools, and their growth with the size of the run.
+
+    python benchmarks/scoring.py            # all tools that are installed, medians of 3
+    python benchmarks/scoring.py --growth   # ours from 10⁵ to 10⁷ rows, with a plot
+
+Each measurement is a fresh process, from its start to its end: imports, reading both files, scoring, means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+DATA = HERE / "data"
+METRICS = ["nDCG@10", "AP", "RR@10", "P@10", "R@100"]
+QUERIES, DEPTH = 6980, 1000
+
+
+def make(queries: int) -> tuple[Path, Path]:
+    """A run of ``queries`` × 1,000 passages with string ids, about 38 bytes a line, and sparse qrels."""
+    run, qrels = DATA / f"run-{queries}.txt", DATA / f"qrels-{queries}.txt"
+    if run.exists() and qrels.exists():
+        return run, qrels
+    DATA.mkdir(exist_ok=True)
+    rng = np.random.default_rng(7)
+    names = rng.choice(9_000_000, queries, replace=False) + 1_000_000
+    with run.open("w") as out, qrels.open("w") as judged:
+        for query in names:
+            passages = rng.choice(8_841_823, DEPTH, replace=False)
+            scores = np.sort(rng.gamma(4, 3, DEPTH))[::-1]
+            rows = zip(passages, scores, strict=True)
+            out.writelines(f"{query} Q0 {p} {r} {s:.6f} bench\n" for r, (p, s) in enumerate(rows, 1))
+            relevant = {int(passages[min(int(rng.geometric(0.02)), DEPTH - 1)]), int(rng.integers(8_841_823))}
+            judged.writelines(f"{query} 0 {p} {rng.integers(1, 4)}\n" for p in sorted(relevant))
+    return run, qrels
+
+
+def ragworth_text(run: str, qrels: str) -> dict[str, float]:
+    import ragworth
+
+    scores = ragworth.score(ragworth.read_contexts(run), ragworth.read_judgments(qrels), METRICS)
+    means = scores.frame.select("metric", "value").group_by("metric").mean()
+    return dict(means.iter_rows())
+
+
+def ragworth_parquet(run: str, qrels: str) -> dict[str, float]:
+    return ragworth_text(str(Path(run).with_suffix(".parquet")), qrels)
+
+
+def with_pytrec_eval(run: str, qrels: str) -> dict[str, float]:
+    import pytrec_eval
+
+    with Path(run).open() as r, Path(qrels).open() as q:
+        judged, ranked = pytrec_eval.parse_qrel(q), pytrec_eval.parse_run(r)
+    wanted = {"nDCG@10": "ndcg_cut_10", "AP": "map", "RR@10": "recip_rank", "P@10": "P_10", "R@100": "recall_100"}
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10", "map", "recip_rank", "P.10", "recall.100"})
+    rows = list(evaluator.evaluate(ranked).values())
+    means = {ours: statistics.fmean(row[theirs] for row in rows) for ours, theirs in wanted.items()}
+    # It has no cutoff for the reciprocal rank.
+    first = [row["recip_rank"] for row in rows]
+    return means | {"RR@10": statistics.fmean(rr if rr >= 0.1 else 0.0 for rr in first)}
+
+
+def with_ir_measures(run: str, qrels: str) -> dict[str, float]:
+    import ir_measures
+
+    measures = {name: ir_measures.parse_measure(name) for name in METRICS}
+    judged, ranked = ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(run)
+    values = ir_measures.calc_aggregate(list(measures.values()), judged, ranked)
+    return {name: values[measure] for name, measure in measures.items()}
+
+
+def with_ranx(run: str, qrels: str) -> dict[str, float]:
+    from ranx import Qrels, Run, evaluate
+
+    names = {"nDCG@10": "ndcg@10", "AP": "map", "RR@10": "mrr@10", "P@10": "precision@10", "R@100": "recall@100"}
+    judged, ranked = Qrels.from_file(qrels, kind="trec"), Run.from_file(run, kind="trec")
+    values = evaluate(judged, ranked, list(names.values()))
+    return {ours: float(values[theirs]) for ours, theirs in names.items()}
+
+
+def with_trec_eval(run: str, qrels: str) -> dict[str, float]:
+    measures = ["-m", "ndcg_cut.10", "-m", "map", "-m", "recip_rank", "-m", "P.10", "-m", "recall.100"]
+    out = subprocess.run(["trec_eval", *measures, qrels, run], capture_output=True, text=True, check=True).stdout
+    values = {line.split()[0]: float(line.split()[2]) for line in out.splitlines()}
+    return {"nDCG@10": values["ndcg_cut_10"], "AP": values["map"], "P@10": values["P_10"], "R@100": values["recall_100"]}
+
+
+TOOLS: dict[str, tuple[Callable[[str, str], dict[str, float]], Callable[[], bool]]] = {
+    "ragworth, from text": (ragworth_text, lambda: True),
+    "ragworth, from Parquet": (ragworth_parquet, lambda: True),
+    "pytrec_eval": (with_pytrec_eval, lambda: find_spec("pytrec_eval") is not None),
+    "ir_measures": (with_ir_measures, lambda: bool(find_spec("ir_measures") and find_spec("pytrec_eval"))),
+    "ranx": (with_ranx, lambda: find_spec("ranx") is not None),
+    "trec_eval": (with_trec_eval, lambda: shutil.which("trec_eval") is not None),
+}
+
+
+def measure(tool: str, run: Path, qrels: Path) -> tuple[float, float, dict[str, float]]:
+    """Seconds, peak megabytes and means of one fresh process."""
+    command = [sys.executable, __file__, "--child", tool, str(run), str(qrels)]
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        out = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - start
+    if child.returncode:
+        raise SystemExit(f"{tool} failed with {child.returncode}")
+    return seconds, usage.ru_maxrss / 1e3, json.loads(out.splitlines()[-1])
+
+
+def side_by_side(repeats: int) -> None:
+    """All tools in turn, so that a slow minute of the machine hits all of them."""
+    run, qrels = make(QUERIES)
+    if not run.with_suffix(".parquet").exists():
+        import ragworth
+
+        ragworth.write(ragworth.read_contexts(run), run.with_suffix(".parquet"))
+    there = [tool for tool, (_, installed) in TOOLS.items() if installed()]
+    times: dict[str, list[float]] = {tool: [] for tool in there}
+    memory: dict[str, float] = dict.fromkeys(there, 0.0)
+    means: dict[str, dict[str, float]] = {}
+    for _ in range(repeats):
+        for tool in there:
+            seconds, peak, means[tool] = measure(tool, run, qrels)
+            times[tool].append(seconds)
+            memory[tool] = max(memory[tool], peak)
+    ours = statistics.median(times[there[0]])
+    size = run.stat().st_size / 1e6
+    print(f"{QUERIES:,} queries × {DEPTH:,} passages, {size:.0f} MB of text, medians of {repeats}; {platform.machine()}\n")
+    print("| tool | seconds | × ragworth from text | peak MB | largest deviation of a mean |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for tool in there:
+        seconds = statistics.median(times[tool])
+        off = max(abs(value - means[there[0]][name]) for name, value in means[tool].items())
+        print(f"| {tool} | {seconds:.2f} | {seconds / ours:.1f} | {memory[tool]:.0f} | {off:.0e} |")
+
+
+def growth(repeats: int) -> None:
+    """Ours at growing sizes, with a plot."""
+    rows: list[tuple[int, float, float]] = []
+    for queries in (100, 300, 1000, 3000, 10_000):
+        run, qrels = make(queries)
+        results = [measure("ragworth, from text", run, qrels) for _ in range(repeats)]
+        rows.append((queries * DEPTH, statistics.median(r[0] for r in results), max(r[1] for r in results)))
+        print(f"{rows[-1][0]:>12,} rows  {rows[-1][1]:6.2f} s  {rows[-1][2]:6.0f} MB", flush=True)
+    plot(rows, HERE / "growth.png")
+
+
+def plot(rows: list[tuple[int, float, float]], path: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    size = np.array([row[0] for row in rows]) / 1e6
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for axis, column, label in zip(axes, (1, 2), ("seconds", "peak memory, MB"), strict=True):
+        values = np.array([row[column] for row in rows])
+        slope, start = np.polyfit(size, values, 1)
+        axis.plot(size, start + slope * size, color="#999999", lw=1, label=f"{start:.2f} + {slope:.2f} per million rows")
+        axis.plot(size, values, "o", color="#0072B2", label="measured")
+        axis.set(xlabel="million rows", ylabel=label, ylim=(0, None))
+        axis.legend(frameon=False)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.suptitle("ragworth: read, check and score a TREC run")
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--child", nargs=3, metavar=("TOOL", "RUN", "QRELS"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        tool, run, qrels = given.child
+        print(json.dumps(TOOLS[tool][0](run, qrels)))
+    elif given.growth:
+        growth(given.repeats)
+    else:
+        side_by_side(given.repeats)
+
+
+if __name__ == "__main__":
+    main()
