@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import polars as pl
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 import ragworth
@@ -100,6 +101,12 @@ def values(scores: Scores) -> dict[tuple[str, str, str], tuple[float | None, str
     """Scores as a dict: (system, query, metric) → (value, status)."""
     rows = scores.frame.select("system", "query", "metric", "value", "status").rows()
     return {(system, query, metric): (value, status) for system, query, metric, value, status in rows}
+
+
+def examples(number: int) -> settings:
+    """So many examples; without the phase that explains failures, which takes minutes and seldom helps here."""
+    phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+    return settings(max_examples=number, deadline=None, phases=phases, report_multiple_bugs=False)
 
 
 class Dice:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MissingExtraError, TableError, listed, quoted
+from ragworth.errors import MissingExtraError, TableError, quoted, shown
 
 Frame = pl.DataFrame
 Data = Any
@@ -94,7 +94,7 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
     column = find_id(frame, name)
     if column is None:
         raise TableError(
-            f"a {table} table needs a {name!r} column; this one has {listed(frame.columns, 12)}",
+            f"a {table} table needs a {name!r} column; this one has {shown(frame.columns)}",
             expected=" or ".join(ID_ALIASES[name]),
             remedy="rename the column",
             file=source,

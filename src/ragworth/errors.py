@@ -115,6 +115,11 @@ def listed(items: list[str], most: int = SHOWN) -> str:
     return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
+def shown(names: list[str], most: int = 12) -> str:
+    """Names of columns out of somebody's file, each cut to a readable length."""
+    return listed([name if name.isprintable() and len(name) <= 24 else quoted(name, 24) for name in names], most)
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 query``, ``3 queries``: a number with its noun."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.errors import TableError, counted, quoted
+
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -25,6 +27,10 @@ SEED = 2026
 
 BLOCK = 1 << 19
 """Rows handled at a time where temporary arrays would otherwise be as long as the table."""
+
+
+class DuplicatePassageError(TableError):
+    """A context holds a passage twice."""
 
 
 class Groups(NamedTuple):
@@ -89,7 +95,8 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     stay = Move(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     if n == 0:
         return stay
-    ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
+    with np.errstate(over="ignore"):  # what single precision cannot hold is infinite there
+        ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
     inside = np.ones(n, dtype=bool)  # the row has another before it in its own group
     inside[starts[:-1]] = False
     rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
@@ -172,3 +179,43 @@ def repeated(passages: pl.Series, starts: Ints) -> Ints:
         first = pairs.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
         found.append(rows[~first] + begin)
     return np.concatenate(found)
+
+
+def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.DataFrame:
+    """Rows of one context together and in the order shown, with ranks; duplicates are errors.
+
+    ``frame`` has query, passage, score, perhaps system and rank, all checked already.
+    """
+    groups = group(frame, [name for name in ("system", "query") if name in frame.columns])
+    if groups.order is not None:
+        frame = frame[groups.order]
+        groups = Groups(None, groups.starts)
+    by_rank = "rank" in frame.columns
+    scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
+    move = sort_by_score(groups.starts, frame["passage"], scores, ties)
+    del scores
+    # Rows move within their group only, where system and query are the same.
+    frame = frame.with_columns(move.apply(frame[name]) for name in frame.columns if name not in ("system", "query"))
+    again = repeated(frame["passage"], groups.starts)
+    if len(again):
+        row = frame.row(int(again[0]), named=True)
+        raise DuplicatePassageError(
+            f"passage {quoted(row['passage'])} is there twice for query {quoted(row['query'])}"
+            + (f" ({counted(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
+            expected="each passage once in a context",
+            remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own",
+            file=source,
+        )
+    if not by_rank:
+        return frame.with_columns(pl.Series("rank", positions(groups), dtype=pl.UInt32))
+    ranks, number = frame["rank"].to_numpy(), groups.row_groups()
+    same = np.flatnonzero((ranks[1:] == ranks[:-1]) & (number[1:] == number[:-1])) + 1
+    if len(same):
+        row = frame.row(int(same[0]), named=True)
+        raise TableError(
+            f"two passages have rank {row['rank']} for query {quoted(row['query'])}",
+            expected="each rank once in a context",
+            remedy="leave the ranks out and give scores, or number the passages 1, 2, 3, …",
+            file=source,
+        )
+    return frame

@@ -23,22 +23,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Self
 
-import numpy as np
 import polars as pl
 
-from ragworth import doors, ordering
+from ragworth import doors
 from ragworth.doors import Data
-from ragworth.errors import TableError, counted, quoted
-from ragworth.ordering import Groups, Ties
+from ragworth.errors import TableError, counted, quoted, shown
+from ragworth.ordering import Ties, order_contexts
 
 OK = "ok"
 
 DEEPEST = 10_000_000
 """No context is deeper; a larger rank is a score, or an id, in the wrong column."""
-
-
-class DuplicatePassageError(TableError):
-    """A context holds a passage twice."""
 
 
 class Table:
@@ -67,8 +62,8 @@ class Table:
     def read(cls, path: str | Path) -> Self:
         """Read back what :meth:`write` wrote."""
         try:
-            frame = pl.read_parquet(path)
-        except (pl.exceptions.PolarsError, OSError) as error:
+            frame = pl.read_parquet(path, glob=False)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise TableError(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)) from error
         return cls(frame, source=str(path))
 
@@ -118,7 +113,7 @@ def _value_column(
             return pl.Series(name, [None] * frame.height, dtype=kind)
         if name not in DEFAULTS:
             raise TableError(
-                f"a {table.name} table needs a {name!r} column; this one has {', '.join(frame.columns)}",
+                f"a {table.name} table needs a {name!r} column; this one has {shown(frame.columns)}",
                 expected=", ".join(table.schema),
                 file=source,
             )
@@ -211,7 +206,7 @@ class Contexts(Table):
             columns.append(_rank_column(frame, columns[0], source))
         elif "score" not in frame.columns:
             raise TableError(
-                f"neither ranks nor scores: the columns are {', '.join(frame.columns)}",
+                f"neither ranks nor scores: the columns are {shown(frame.columns)}",
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
@@ -277,46 +272,6 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
     return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
 
 
-def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.DataFrame:
-    """Rows of one context together and in the order shown, with ranks; duplicates are errors.
-
-    ``frame`` has query, passage, score, perhaps system and rank, all checked already.
-    """
-    groups = ordering.group(frame, [name for name in ("system", "query") if name in frame.columns])
-    if groups.order is not None:
-        frame = frame[groups.order]
-        groups = Groups(None, groups.starts)
-    by_rank = "rank" in frame.columns
-    scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
-    move = ordering.sort_by_score(groups.starts, frame["passage"], scores, ties)
-    del scores
-    # Rows move within their group only, where system and query are the same.
-    frame = frame.with_columns(move.apply(frame[name]) for name in frame.columns if name not in ("system", "query"))
-    again = ordering.repeated(frame["passage"], groups.starts)
-    if len(again):
-        row = frame.row(int(again[0]), named=True)
-        raise DuplicatePassageError(
-            f"passage {quoted(row['passage'])} is there twice for query {quoted(row['query'])}"
-            + (f" ({counted(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
-            expected="each passage once in a context",
-            remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own",
-            file=source,
-        )
-    if not by_rank:
-        return frame.with_columns(pl.Series("rank", ordering.positions(groups), dtype=pl.UInt32))
-    ranks, number = frame["rank"].to_numpy(), groups.row_groups()
-    same = np.flatnonzero((ranks[1:] == ranks[:-1]) & (number[1:] == number[:-1])) + 1
-    if len(same):
-        row = frame.row(int(same[0]), named=True)
-        raise TableError(
-            f"two passages have rank {row['rank']} for query {quoted(row['query'])}",
-            expected="each rank once in a context",
-            remedy="leave the ranks out and give scores, or number the passages 1, 2, 3, …",
-            file=source,
-        )
-    return frame
-
-
 class Judgments(Table):
     """A value for (query, passage): relevance, abstention probability, downstream score, …
 
@@ -357,7 +312,7 @@ class Judgments(Table):
                 parts.append(part.filter(pl.col("value").is_not_null()))
         if not parts:
             raise TableError(
-                f"no judgment among the columns {', '.join(frame.columns)}",
+                f"no judgment among the columns {shown(frame.columns)}",
                 expected="'aspect' and 'value' columns, or one column per aspect: relevance, abstention",
                 file=source,
             )

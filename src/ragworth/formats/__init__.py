@@ -5,6 +5,7 @@ A spec is a path, whose ending tells the format (TREC when none does), or ``FORM
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
 
 def _by_content(path: str, what: str) -> Format:
     """Where no ending tells: a folder is BEIR's, everything else TREC's."""
-    return FORMATS.get("beir" if Path(path).is_dir() and what in ("judgments", "load") else "trec")
+    # Unlike pathlib's, isdir is False for a name that no file system takes.
+    folder = os.path.isdir(path)  # noqa: PTH112
+    return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")
 
 
 def read_contexts(

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, listed
+from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.csv import read_csv
 from ragworth.formats.files import Path_, stem
 from ragworth.formats.frames import FORMAT as TABLE
 from ragworth.formats.jsonl import read_texts
@@ -31,9 +34,10 @@ def _one(folder: Path, name: str) -> Path:
 
 def _split(path: Path) -> tuple[Path, Path]:
     """The folder, and the qrels file to take."""
-    if path.is_file():
+    # Unlike pathlib's, these are False for a name that no file system takes.
+    if os.path.isfile(path):  # noqa: PTH113
         return path.parent.parent, path
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112
         raise FormatError("there is no such folder", file=str(path), remedy="check the path")
     splits = sorted(p for p in (path / "qrels").glob("*.tsv*") if p.is_file())
     for split in splits:
@@ -49,11 +53,8 @@ def _split(path: Path) -> tuple[Path, Path]:
 
 def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance judgments of a split: a table with the header ``query-id  corpus-id  score``."""
-    from ragworth.formats.columns import skipped_note
-    from ragworth.formats.frames import read_csv
-
     _, file = _split(Path(path))
-    frame, bad = read_csv(file, skip_bad_lines=skip_bad_lines)
+    frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
     if "score" in frame.columns and "value" not in frame.columns:
         frame = frame.rename({"score": "value"})
     return Judgments(frame, source=str(file), notes=skipped_note(file, bad))

@@ -29,7 +29,7 @@ class Column(NamedTuple):
     """One column of a layout; those of kind ``skip`` must be there but are not read."""
 
     name: str
-    kind: Literal["text", "number", "skip"]
+    kind: Literal["text", "number", "finite", "skip"]
 
 
 class Layout(NamedTuple):
@@ -45,8 +45,7 @@ class Layout(NamedTuple):
 
     @property
     def schema(self) -> dict[str, type[pl.DataType]]:
-        kinds: dict[str, type[pl.DataType]] = {"text": pl.String, "number": pl.Float64}
-        return {c.name: kinds[c.kind] for c in self.columns if c.kind != "skip"}
+        return {c.name: _type(c) for c in self.columns if c.kind != "skip"}
 
 
 class Read(NamedTuple):
@@ -62,13 +61,12 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -
     bad: list[BadLine] = []
     before = 0
     for chunk, clean in ahead((chunk, _is_clean(chunk, len(layout.columns))) for chunk in chunks(path)):
-        frame = _fast(chunk, clean, layout)
-        if frame is None:
-            frame, wrong = _carefully(chunk, layout, before)
-            bad += wrong
-            if bad and not skip_bad_lines:
-                raise bad_lines_error(path, bad, layout.expected)
-        before += frame.height if clean else len(split_lines(chunk))
+        fast = _fast(chunk, clean, layout)
+        frame, wrong = _carefully(chunk, layout, before) if fast is None else (fast, [])
+        bad += wrong
+        if bad and not skip_bad_lines:
+            raise bad_lines_error(path, bad, layout.expected)
+        before += frame.height + len(wrong) if clean else len(split_lines(chunk))
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
@@ -134,22 +132,27 @@ def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
     if chunk.startswith(BOM):
         return None
     wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
-    full = {c.name if c.kind != "skip" else f"skip{i}": _kind(c) for i, c in enumerate(layout.columns)}
+    full = {c.name if c.kind != "skip" else f"skip{i}": _type(c) for i, c in enumerate(layout.columns)}
     try:
         # Raises for a line of more fields than columns; with as many fields as columns on average,
         # then, no line has fewer either.
         frame = pl.read_csv(chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted)
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
-    for name, kind in layout.schema.items():
-        column = frame[name]
-        if column.null_count() or (kind == pl.Float64 and bool(column.is_nan().any())):
+    for column in layout.columns:
+        if column.kind == "skip":
+            continue
+        values = frame[column.name]
+        odd = values.null_count() > 0
+        odd |= column.kind == "number" and bool(values.is_nan().any())
+        odd |= column.kind == "finite" and not bool(values.is_finite().all())
+        if odd:
             return None
     return frame
 
 
-def _kind(column: Column) -> type[pl.DataType]:
-    return pl.Float64 if column.kind == "number" else pl.String
+def _type(column: Column) -> type[pl.DataType]:
+    return pl.Float64 if column.kind in ("number", "finite") else pl.String
 
 
 def _tidied(chunk: bytes, fields: int) -> bytes:
@@ -189,10 +192,12 @@ def _row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | str:
         return f"{counted(len(fields), 'field')} where {len(layout.columns)} belong"
     row: dict[str, str | float] = {}
     for column, field in zip(layout.columns, fields, strict=False):
-        if column.kind == "number":
+        if column.kind in ("number", "finite"):
             if not NUMBER.fullmatch(field):
                 return f"the {column.name} is no number ({quoted(field.decode('utf-8', 'replace'), 24)})"
             row[column.name] = float(field)
+            if column.kind == "finite" and not np.isfinite(row[column.name]):
+                return f"the {column.name} is infinite"
         elif column.kind == "text":
             try:
                 row[column.name] = field.decode("utf-8")

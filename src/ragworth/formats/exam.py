@@ -7,16 +7,16 @@ so ranks at which a run had an unlisted passage are missing.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, quoted
+from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
-from ragworth.formats.files import Path_, lines
+from ragworth.formats.files import Path_
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, values
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
 
@@ -32,63 +32,70 @@ class _Rows:
         self.contexts: list[tuple[str, str, int, str, float | None]] = []
         self.ratings: list[tuple[str, str, str, float]] = []
 
-    def add(self, query: str, passage: dict[str, Any]) -> None:
-        name = str(passage["paragraph_id"])
-        self.texts.setdefault(name, str(passage.get("text") or ""))
-        data = passage.get("paragraph_data") or {}
-        for judgment in data.get("judgments") or []:
-            self.relevance.append((query, name, float(judgment["relevance"])))
-        for ranking in data.get("rankings") or []:
-            score = ranking.get("score")
+    @classmethod
+    def of(cls, value: Any) -> _Rows:
+        """The rows of one line."""
+        pair = as_list(value, "the line")
+        if len(pair) != 2:
+            raise WrongLineError(f"a list of {len(pair)} where a query and its passages belong")
+        rows = cls()
+        query = as_id(pair[0], "query")
+        for passage in as_list(pair[1], "the second element"):
+            rows._add(query, as_dict(passage, "a passage"))
+        return rows
+
+    def _add(self, query: str, passage: dict[str, Any]) -> None:
+        name = as_id(passage.get("paragraph_id"), "paragraph_id")
+        self.texts.setdefault(name, as_text(passage.get("text") or "", "text"))
+        data = as_dict(passage.get("paragraph_data") or {}, "paragraph_data")
+        for judgment in as_list(data.get("judgments") or [], "judgments"):
+            relevance = as_number(as_dict(judgment, "a judgment").get("relevance"), "relevance")
+            self.relevance.append((query, name, relevance))
+        for ranking in as_list(data.get("rankings") or [], "rankings"):
+            row = as_dict(ranking, "a ranking")
+            score = None if row.get("score") is None else as_number(row["score"], "score")
             self.contexts.append(
-                (str(ranking["method"]), query, int(ranking["rank"]), name, None if score is None else float(score))
+                (as_id(row.get("method"), "method"), query, as_rank(row.get("rank"), "rank"), name, score)
             )
-        grades = (passage.get("exam_grades") or [{}])[0]
-        for rating in grades.get("self_ratings") or []:
-            self.ratings.append((query, name, str(rating["question_id"]), float(rating["self_rating"])))
+        for grades in as_list(passage.get("exam_grades") or [], "exam_grades")[:1]:
+            for rating in as_list(as_dict(grades, "a grade").get("self_ratings") or [], "self_ratings"):
+                row = as_dict(rating, "a rating")
+                value = as_number(row.get("self_rating"), "self_rating")
+                self.ratings.append((query, name, as_id(row.get("question_id"), "question_id"), value))
+
+    def extend(self, other: _Rows) -> None:
+        self.texts |= other.texts
+        self.relevance += other.relevance
+        self.contexts += other.contexts
+        self.ratings += other.ratings
 
 
 def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
     """Passage texts, relevance, ratings and the runs' contexts. The first set of grades of a passage counts."""
     bad: list[BadLine] = []
     rows = _Rows()
-    for number, line in lines(path):
-        if not line.strip():
-            continue
+    for number, value in values(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
-            query, passages = json.loads(line)
-            part = _Rows()
-            for passage in passages:
-                part.add(str(query), passage)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            bad.append(BadLine(number, f"{type(error).__name__} at {quoted(error, 40)}"))
+            rows.extend(_Rows.of(value))
+        except WrongLineError as error:
+            bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
                 raise bad_lines_error(path, bad, EXPECTED) from error
-            continue
-        rows.texts |= part.texts
-        rows.relevance += part.relevance
-        rows.contexts += part.contexts
-        rows.ratings += part.ratings
     if not rows.texts:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
     source, notes = str(path), skipped_note(path, bad)
     relevance = pl.DataFrame(rows.relevance, schema=["query", "passage", "value"], orient="row")
     ratings = pl.DataFrame(rows.ratings, schema=["query", "passage", "subquestion", "value"], orient="row")
-    contexts = pl.DataFrame(
-        rows.contexts,
-        schema={"system": pl.String, "query": pl.String, "rank": pl.Int64, "passage": pl.String, "score": pl.Float64},
-        orient="row",
-    )
+    schema = {"system": pl.String, "query": pl.String, "rank": pl.Int64, "passage": pl.String, "score": pl.Float64}
+    contexts = pl.DataFrame(rows.contexts, schema=schema, orient="row").sort("system", maintain_order=True)
     collection = Collection.of(
         passages={"passage": list(rows.texts), "text": list(rows.texts.values())},
-        relevance=Judgments(relevance, source=source) if relevance.height else None,
-        ratings=Ratings(ratings, source=source) if ratings.height else None,
+        relevance=Judgments(relevance, source=source, notes=notes) if relevance.height else None,
+        ratings=Ratings(ratings, source=source, notes=notes) if ratings.height else None,
         source=source,
         notes=notes,
     )
-    return Loaded(
-        collection, Contexts(contexts.sort("system", maintain_order=True), source=source) if contexts.height else None
-    )
+    return Loaded(collection, Contexts(contexts, source=source, notes=notes) if contexts.height else None)
 
 
 def _part(path: Path_, what: str, skip_bad_lines: bool) -> Any:

@@ -7,7 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, TypeVar, cast
@@ -42,6 +42,10 @@ def opened(path: Path_) -> Iterator[IO[bytes]]:
                     yield cast(IO[bytes], stream)
             else:
                 yield raw
+    except ValueError as error:
+        if "null byte" not in str(error):
+            raise
+        raise FormatError("this is no file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
         raise FormatError("there is no such file", file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:
@@ -114,18 +118,25 @@ def stem(path: Path_) -> str:
 
 @contextmanager
 def created(path: Path_) -> Iterator[IO[bytes]]:
-    """A file to write, compressed when its name ends in ``.gz`` or ``.zst``."""
+    """A file to write, compressed when its name ends in ``.gz`` or ``.zst``; there only when all was written."""
     path = Path(path)
+    part = path.with_name(f".{path.name}.part")
     try:
-        if path.suffix == ".gz":
-            # No name and no time inside, so that equal content gives equal files.
-            with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
-                yield cast(IO[bytes], stream)
-        elif path.suffix == ".zst":
-            with zstd.open(path, "wb") as stream:
-                yield cast(IO[bytes], stream)
-        else:
-            with path.open("wb") as plain:
-                yield plain
-    except OSError as error:
-        raise FormatError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+        with ExitStack() as stack:
+            stream: IO[bytes] = stack.enter_context(part.open("wb"))
+            if path.suffix == ".gz":
+                # No name and no time inside, so that equal content gives equal files.
+                packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
+                stream = cast(IO[bytes], stack.enter_context(packed))
+            elif path.suffix == ".zst":
+                stream = cast(IO[bytes], stack.enter_context(zstd.open(stream, "wb")))
+            yield stream
+        part.replace(path)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) and "null byte" not in str(error):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else "this is no file name"
+        raise FormatError(f"cannot be written: {reason or error}", file=str(path)) from error
+    finally:
+        with suppress(OSError, ValueError):
+            part.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ left out; a passage without ``doc_id`` gets an id from its text. ``system`` name
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,8 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, quoted
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
-from ragworth.formats.files import Path_, created, lines, stem
+from ragworth.formats.files import Path_, created, stem
+from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, values
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts
 
@@ -31,43 +33,15 @@ EXPECTED = (
 )
 
 
-class WrongLineError(Exception):
-    """What is wrong with one line."""
-
-
 def objects(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file with their line numbers; other lines are errors, or collected in ``bad``."""
-    for number, line in lines(path):
-        if not line.strip():
+    """The JSON objects of a file with their line numbers; other lines are errors, or go to ``bad``."""
+    for number, value in values(path, bad, skip=skip, expected=expected):
+        if isinstance(value, dict):
+            yield number, value
             continue
-        try:
-            value = json.loads(line, parse_constant=_no_constant)
-            if not isinstance(value, dict):
-                raise WrongLineError(f"{type(value).__name__} where an object belongs")
-        except (ValueError, RecursionError, WrongLineError) as error:
-            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
-            bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
-            if not skip:
-                raise bad_lines_error(path, bad, expected) from error
-            continue
-        yield number, value
-
-
-def _no_constant(name: str) -> float:
-    raise WrongLineError(f"{name} is no JSON number")
-
-
-def as_id(value: object, what: str) -> str:
-    """An id from JSON: text or a whole number."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text or a whole number")
-    return str(value)
-
-
-def as_text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text")
-    return value
+        bad.append(BadLine(number, f"{type(value).__name__} where an object belongs: {quoted(value, 48)}"))
+        if not skip:
+            raise bad_lines_error(path, bad, expected)
 
 
 def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:
@@ -158,10 +132,8 @@ def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int,
         passage = as_id(entry["doc_id"], "doc_id") if entry.get("doc_id") is not None else text_id(text or "")
         if text is not None:
             found.passages[passage] = text
-        score = entry.get("score")
-        if score is not None and (isinstance(score, bool) or not isinstance(score, (int, float))):
-            raise WrongLineError(f"the score of passage {rank} is {quoted(score, 24)}, not a number")
-        rows.append((system, query, rank, passage, None if score is None else float(score)))
+        score = None if entry.get("score") is None else as_number(entry["score"], f"score of passage {rank}")
+        rows.append((system, query, rank, passage, score))
     if len({row[3] for row in rows}) < len(rows):
         raise WrongLineError(f"a passage is there twice for query {quoted(query, 24)}")
     return rows, found
@@ -176,6 +148,18 @@ def read_contexts(
     return loaded
 
 
+def _check_writable(contexts: Contexts, path: Path_) -> None:
+    """Refuse what JSON lists have no room for, before anything is written."""
+    remedy = "write Parquet"
+    size = contexts.frame.group_by("system", "query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
+    gaps = size.filter(pl.col("len") != pl.col("rank"))
+    if gaps.height:
+        found = f"the ranks of query {quoted(gaps['query'][0])} have gaps, which a list has no room for"
+        raise FormatError(found, file=str(path), remedy=remedy)
+    if any(math.isinf(score) for score in contexts.frame["score"].drop_nulls()):
+        raise FormatError("a score is infinite, which JSON has no word for", file=str(path), remedy=remedy)
+
+
 def write_contexts(contexts: Contexts, path: Path_, collection: Collection | None = None) -> None:
     """Write contexts, with the texts of ``collection`` where it has them."""
     collection = collection or Collection()
@@ -184,14 +168,9 @@ def write_contexts(contexts: Contexts, path: Path_, collection: Collection | Non
     answers: dict[str, list[str]] = {}
     for query, text in collection.answers.iter_rows():
         answers.setdefault(query, []).append(text)
+    _check_writable(contexts, path)
     with created(path) as stream:
         for (system, query), rows in contexts.frame.group_by("system", "query", maintain_order=True):
-            if rows["rank"].to_list() != list(range(1, rows.height + 1)):
-                raise FormatError(
-                    f"the ranks of query {quoted(query)} have gaps, which a list has no room for",
-                    file=str(path),
-                    remedy="write Parquet",
-                )
             item: dict[str, Any] = {"system": system, "query_id": query}
             if query in queries:
                 item["query"] = queries[str(query)]

@@ -14,11 +14,11 @@ import polars as pl
 
 from ragworth import ordering
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.columns import Column, Layout, Read, bad_lines_error, read_columns, skipped_note
+from ragworth.formats.columns import Column, Layout, Read, read_columns, skipped_note
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
-from ragworth.ordering import Ties
-from ragworth.tables import OK, Contexts, DuplicatePassageError, Judgments, Ratings, order_contexts
+from ragworth.ordering import DuplicatePassageError, Ties, order_contexts
+from ragworth.tables import OK, Contexts, Judgments, Ratings
 
 RUN = Layout(
     "TREC run",
@@ -40,7 +40,7 @@ QRELS = Layout(
         Column("query", "text"),
         Column("iteration", "skip"),
         Column("passage", "text"),
-        Column("relevance", "number"),
+        Column("relevance", "finite"),
     ),
     "q1 0 d7 1",
 )
@@ -51,7 +51,7 @@ SUBTOPICS = Layout(
         Column("query", "text"),
         Column("subtopic", "text"),
         Column("passage", "text"),
-        Column("rating", "number"),
+        Column("rating", "finite"),
     ),
     "q1 3 d7 1",
 )
@@ -141,7 +141,6 @@ def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as judgments of relevance. Real-valued and negative relevance are read as they are."""
     frame, bad = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines)
     frame, bad = _once(path, frame, bad, ["query"], skip_bad_lines)
-    _finite(path, frame, "relevance")
     return Judgments.trusted(
         frame.select(
             "query",
@@ -159,7 +158,6 @@ def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions."""
     frame, bad = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines)
     frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines)
-    _finite(path, frame, "rating")
     return Ratings.trusted(
         frame.select(
             "query",
@@ -171,13 +169,6 @@ def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
         ),
         skipped_note(path, bad),
     )
-
-
-def _finite(path: Path_, frame: pl.DataFrame, column: str) -> None:
-    infinite = frame[column].is_infinite().arg_true()
-    if len(infinite):
-        line = _line_numbers(path, [], infinite.to_numpy().astype(np.int64))[:1]
-        raise bad_lines_error(path, [BadLine(n, f"the {column} is infinite") for n in line], "a finite number")
 
 
 def write_run(contexts: Contexts, path: Path_) -> None:
@@ -195,6 +186,14 @@ def write_run(contexts: Contexts, path: Path_) -> None:
         )
     frame = contexts.frame
     _writable(frame, ["system", "query", "passage"], path)
+    last = frame.group_by("query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
+    gaps = last.filter(pl.col("len") != pl.col("rank"))
+    if gaps.height:
+        raise FormatError(
+            f"the ranks of query {quoted(gaps['query'][0])} have gaps, and TREC runs have no word for that",
+            file=str(path),
+            remedy="write Parquet",
+        )
     if not _ordered_by_score(frame):
         frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
     text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
@@ -212,6 +211,8 @@ def _ordered_by_score(frame: pl.DataFrame) -> bool:
 def write_qrels(judgments: Judgments, path: Path_) -> None:
     """Write judgments of relevance as TREC qrels. Judgments without a value cannot be written."""
     frame = judgments.of("relevance")
+    if not frame.height:
+        raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
     _complete(frame, path)
     _writable(frame, ["query", "passage"], path)
     _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _number("value")), path)
@@ -251,10 +252,11 @@ SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
 
 def _writable(frame: pl.DataFrame, columns: list[str], path: Path_) -> None:
     for column in columns:
-        bad = frame.filter(pl.col(column).str.contains(SPACE.pattern))
+        bad = frame.filter(pl.col(column).str.contains(SPACE.pattern) | pl.col(column).str.starts_with("\ufeff"))
         if bad.height:
             raise FormatError(
-                f"the {column} {quoted(bad[column][0])} holds white space, which separates the columns of TREC files",
+                f"the {column} {quoted(bad[column][0])} holds white space (or a byte-order mark), which TREC files "
+                "cannot have in an id",
                 file=str(path),
                 remedy="write Parquet or JSONL, or rename it",
             )

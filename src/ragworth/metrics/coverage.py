@@ -125,8 +125,13 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     gain = (answers * (1 - alpha) ** before).sum(axis=2)
     dcg = (gain / np.log2(np.arange(2, gain.shape[1] + 2))).sum(axis=1)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
-    failed = np.isnan(shown).any(axis=(1, 2)) | np.array([bool(np.isnan(r).any()) for r in block.truth.rated])
+    failed = np.isnan(shown).any(axis=(1, 2)) | failed_ratings(block.truth)
     return Result(ratio(dcg, ideal), ((ideal == 0, "no-answerable"), (failed, "unjudged")))
+
+
+def failed_ratings(truth: Truth) -> Bools:
+    """For which queries some rating was tried and failed."""
+    return truth.once("failed", lambda: np.array([bool(np.isnan(rated).any()) for rated in truth.rated], dtype=bool))
 
 
 def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
@@ -161,9 +166,9 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     """How little text the context needs for what it answers.
 
     Tokens of passages without ratings count. What counts tokens is named in the notes of the result.
-    No value when there is no answerable sub-question (``no-answerable``), when a failed rating leaves one
-    open (``unjudged``), or when a passage's tokens are not known (``no-tokens``). A context that answers
-    nothing, or is empty, scores 0.
+    No value when there is no answerable sub-question (``no-answerable``), when a rating of the query failed
+    (``unjudged``: the required subset may be another), or when a passage's tokens are not known (``no-tokens``).
+    A context that answers nothing, or is empty, scores 0.
     """
     assert block.tokens is not None
     share, missing = covered(block, k, eta)
@@ -173,7 +178,8 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     best = block.truth.once(("required tokens", eta), lambda: _required_tokens(block.truth, eta))
     unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best)
     value = ratio(share * np.nan_to_num(best), tokens) ** w
-    return Result(np.where(share > 0, value, 0.0), (*missing, (unknown, "no-tokens")))
+    missing = (*missing, (failed_ratings(block.truth), "unjudged"), (unknown, "no-tokens"))
+    return Result(np.where(share > 0, value, 0.0), missing)
 
 
 def _required_tokens(truth: Truth, eta: float) -> Floats:

@@ -263,7 +263,7 @@ def _measured(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.obje
     if block.failed is not None and "relevance" in metric.needs:
         reach = np.inf if metric.cutoff is None else metric.cutoff * metric.declaration.reach
         missing.append((np.asarray(block.failed[:, : block.upto(reach)].any(axis=1)), "unjudged"))
-        if metric.declaration.whole_query:
+        if metric.declaration.whole_query or "runs" in metric.needs:
             missing.append((block.truth.failed > 0, "unjudged"))
     for where, reason in reversed(missing):
         status[where] = reason

@@ -1,0 +1,145 @@
+"""CSV and TSV with a header: fast where the file is plain, exact where it is not, bad rows by their line.
+
+Fields stay text except in columns that must hold numbers. A row is bad when it has the wrong number of fields, is not
+UTF-8, lacks an id, or has something else where a number belongs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.doors import ID_ALIASES, find_id
+from ragworth.errors import BadLine, FormatError, counted, quoted, shown
+from ragworth.formats.columns import NUMBER, bad_lines_error
+from ragworth.formats.files import Path_, chunks
+from ragworth.tables import Judgments
+
+NUMBERS = {"score", "rank", "value", "tokens", "repeat"} | {name for names in Judgments.wide.values() for name in names}
+"""Columns that hold numbers, or nothing."""
+
+
+class Rows(NamedTuple):
+    """All fields as text (null where empty), the line of each row, and the lines that are no rows."""
+
+    frame: pl.DataFrame
+    line: np.typing.NDArray[np.int64]
+    bad: list[BadLine]
+
+
+def read_csv(path: Path_, *, required: set[str], skip_bad_lines: bool = False) -> tuple[pl.DataFrame, list[BadLine]]:
+    """A file as a frame, and the rows left out. The separator is the one its header has.
+
+    ``required`` names columns, beside ids, that must not be empty where they are there.
+    """
+    data = b"".join(chunks(path))
+    names, separator = _header(path, data)
+    rows = _fast(data, names, separator) or _carefully(path, data, names, separator)
+    frame, bad = _checked(rows, required)
+    if bad and not skip_bad_lines:
+        raise bad_lines_error(path, bad, f"{shown(names)}, as in the header")
+    if not frame.height:
+        raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
+    return frame, bad
+
+
+def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
+    header = data.partition(b"\n")[0].rstrip(b"\r")
+    if not header.strip():
+        raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
+    separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
+    try:
+        names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator))]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
+    if len(set(names)) < len(names) or "" in names:
+        raise FormatError(
+            f"a column is there twice, or has no name: {shown(names)}",
+            file=str(path),
+            line=1,
+            expected="each column once",
+        )
+    return names, separator
+
+
+def _fast(data: bytes, names: list[str], separator: str) -> Rows | None:
+    """By Polars, if no field is quoted or empty and every row has as many fields as the header."""
+    if b'"' in data or b"\r" in data or b"\0" in data or not data.endswith(b"\n"):
+        return None
+    signs = np.frombuffer(data, dtype=np.uint8)
+    ends, marks = signs == 10, signs == ord(separator)
+    if int(marks.sum()) != int(ends.sum()) * (len(names) - 1) or bool((ends[1:] & ends[:-1]).any()):
+        return None
+    schema = dict.fromkeys(names, pl.String)
+    try:
+        # Raises for rows with more fields than the header; then none has fewer either.
+        frame = pl.read_csv(io.BytesIO(data), separator=separator, quote_char=None, schema=schema)
+    except pl.exceptions.PolarsError:
+        return None
+    if any(column.null_count() for column in frame):
+        return None
+    return Rows(frame, np.arange(2, frame.height + 2), [])
+
+
+def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Rows:
+    """By Python's reader, row by row, with line numbers."""
+    text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
+    reader = csv.reader(text, delimiter=separator)
+    rows: list[list[str | None]] = []
+    lines: list[int] = []
+    bad: list[BadLine] = []
+    try:
+        next(reader)
+        start = reader.line_num
+        for row in reader:
+            line, start = start + 1, reader.line_num
+            if not row:
+                continue
+            if len(row) != len(names):
+                found = f"{counted(len(row), 'field')} where {len(names)} belong in"
+                bad.append(BadLine(line, f"{found} {quoted(separator.join(row), 60)}"))
+            elif not _is_text(row):
+                bad.append(BadLine(line, f"this is not UTF-8 text: {quoted(separator.join(row), 60)}"))
+            else:
+                rows.append([cell or None for cell in row])
+                lines.append(line)
+    except csv.Error as error:
+        raise FormatError(f"cannot be read as CSV: {error}", file=str(path), line=reader.line_num) from error
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    return Rows(frame, np.array(lines, dtype=np.int64), bad)
+
+
+def _is_text(row: list[str]) -> bool:
+    """Whether no cell holds half a character, which is how bytes that are not UTF-8 come in."""
+    return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
+
+
+def _checked(rows: Rows, required: set[str]) -> tuple[pl.DataFrame, list[BadLine]]:
+    """Numbers as numbers, and rows left out that lack an id or have no number where one belongs."""
+    problems: dict[int, str] = {}
+    columns: list[pl.Series] = []
+    needed = required | {alias for name in ID_ALIASES if (alias := find_id(rows.frame, name))}
+    for column in rows.frame:
+        name = column.name
+        if name in NUMBERS:
+            numeric = column.cast(pl.Float64, strict=False)
+            well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
+            for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
+                problems.setdefault(row, f"the {name} is no number ({quoted(column[row], 24)})")
+            columns.append(numeric)
+        else:
+            columns.append(column)
+        if name in needed:
+            for row in column.is_null().arg_true():
+                problems.setdefault(row, f"the {name} is missing")
+    frame = pl.DataFrame(columns)
+    if not problems:
+        return frame, rows.bad
+    keep = np.ones(frame.height, dtype=bool)
+    keep[list(problems)] = False
+    bad = [*rows.bad, *(BadLine(int(rows.line[row]), found) for row, found in problems.items())]
+    return frame.filter(pl.Series(keep)), sorted(bad, key=lambda b: b.line)

@@ -1,0 +1,83 @@
+"""Values out of JSON that somebody else wrote: ids, texts and numbers, or what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ragworth.errors import BadLine, quoted
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.files import Path_, lines
+
+
+class WrongLineError(Exception):
+    """What is wrong with one line; never leaves the readers."""
+
+
+def values(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, Any]]:
+    """The JSON values of a file, one a line, with line numbers; other lines are errors, or go to ``bad``."""
+    for number, line in lines(path):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError, WrongLineError) as error:
+            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
+            bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
+            if not skip:
+                raise bad_lines_error(path, bad, expected) from error
+
+
+def _no_constant(name: str) -> float:
+    raise WrongLineError(f"{name} is no JSON number")
+
+
+def as_dict(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongLineError(f"{what} is {quoted(value, 24)}, not an object")
+    return value
+
+
+def as_list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise WrongLineError(f"{what} is {quoted(value, 24)}, not a list")
+    return value
+
+
+def as_text(value: object, what: str) -> str:
+    """Text that can be written again; half a character cannot."""
+    if not isinstance(value, str):
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text")
+    if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise WrongLineError(f"the {what} holds half a character")
+    return value
+
+
+def as_id(value: object, what: str) -> str:
+    """An id: text or a whole number."""
+    if value == "":
+        raise WrongLineError(f"the {what} is empty")
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text or a whole number")
+    return as_text(str(value), what)
+
+
+def as_number(value: object, what: str) -> float:
+    """A finite number."""
+    try:
+        number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not a finite number")
+    return number
+
+
+def as_rank(value: object, what: str) -> int:
+    """A position, from 0 or 1."""
+    number = as_number(value, what)
+    if not number.is_integer() or not 0 <= number <= 10_000_000:
+        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not a position")
+    return int(number)

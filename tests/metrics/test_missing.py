@@ -1,0 +1,227 @@
+"""What has no value and says why, what is left out, and what is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import ragworth
+from ragworth.errors import InputError, MetricError, TableError
+from tests.metrics.cases import answers, judged, lengths, rated, relevance_scores, shown, statuses
+
+
+def test_a_failed_judgment_in_the_context_leaves_no_value() -> None:
+    metrics = ["P", "R", "F1", "AP", "RR", "nDCG", "Success", "Rprec", "Bpref", "F", "F_e", "T", "T_u", "P@1", "RR@1"]
+    scores = relevance_scores("ab", judged({"a": 1.0, "b": None}), metrics)
+    # Up to rank 1 all is known.
+    assert statuses(scores) == dict.fromkeys(metrics, "unjudged") | {"P@1": "ok", "RR@1": "ok"}
+    assert answers(scores)[-2:] == [1.0, 1.0]
+
+
+def test_a_failed_judgment_elsewhere_matters_where_all_relevant_passages_are_counted() -> None:
+    counting = ["R", "F1", "AP", "nDCG", "Rprec", "Bpref", "F"]
+    looking = ["P", "RR", "Success", "F_e", "F_e(estimate=growth)", "T", "T_u", "Judged"]
+    scores = relevance_scores("a", judged({"a": 1.0, "z": None}), [*counting, *looking])
+    assert statuses(scores) == dict.fromkeys(counting, "unjudged") | dict.fromkeys(looking, "ok")
+
+
+def test_a_failed_judgment_elsewhere_does_not_matter_to_an_ideal_of_the_context_itself() -> None:
+    metrics = ["nDCG(ideal=retrieved)", "AP(ideal=retrieved)"]
+    assert answers(relevance_scores("a", judged({"a": 1.0, "z": None}), metrics)) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("estimate", ["pool", "chapman"])
+def test_a_failed_judgment_in_another_run_matters_to_estimates_from_all_runs(estimate: str) -> None:
+    # Had z turned out relevant, the pool would hold 2 instead of 1.
+    scores = ragworth.score(shown(A="a", B="az"), judged({"a": 1.0, "z": None}), f"F_e(estimate={estimate})@1")
+    assert answers(scores) == ["unjudged", "unjudged"]
+
+
+def test_a_failed_judgment_within_twice_the_cutoff_matters_to_f_e() -> None:
+    scores = relevance_scores("abc", judged({"a": 1.0, "b": None, "c": None}), ["F_e@1", "P@1"])
+    assert answers(scores) == ["unjudged", 1.0]
+    assert answers(relevance_scores("abc", judged({"a": 1.0, "c": None}), ["F_e@1"])) == [1.0]
+
+
+@pytest.mark.parametrize("lost", [{"a": 0.5}, {"a": 0.5, "b": None}], ids=["never tried", "failed"])
+def test_no_utility_without_every_abstention_probability(lost: dict[str, float | None]) -> None:
+    metrics = ["UDCG", "Utility", "Distraction", "UDCG@1", "Utility@1", "Distraction@1"]
+    scores = relevance_scores("ab", judged({"a": 1.0}, lost), metrics)
+    assert answers(scores) == ["unjudged"] * 3 + pytest.approx([0.622459331, 0.5, 0.0])  # σ(0.5)
+
+
+def test_an_impossible_probability_is_refused() -> None:
+    with pytest.raises(TableError, match="abstention probability 1.5 for query 'q', passage 'a'"):
+        relevance_scores("a", judged({"a": 1.0}, {"a": 1.5}), ["UDCG"])
+
+
+RATING_METRICS = ["Cov", "alpha_nDCG", "Den"]
+
+
+def test_no_answerable_sub_question() -> None:
+    scores = ragworth.score(shown(A="a"), None, RATING_METRICS, ratings=rated(a={"s": 2.0}), tokens=lengths(a=3))
+    assert answers(scores) == ["no-answerable"] * 3
+
+
+def test_failed_ratings_say_so_when_nothing_else_was_rated() -> None:
+    """Whether anything can be answered is not known, which is another reason than that nothing can."""
+    scores = ragworth.score(shown(A="a"), None, RATING_METRICS, ratings=rated(a={"s": None}), tokens=lengths(a=3))
+    assert answers(scores) == ["unjudged"] * 3
+
+
+def test_a_failed_rating_matters_unless_the_sub_question_is_answered_anyway() -> None:
+    ratings = rated(a={"s": 4.0, "t": None}, b={"s": 4.0, "t": 4.0}, c={"s": None})
+    for context, wanted in (("a", "unjudged"), ("b", 1.0), ("ac", "unjudged"), ("bc", 1.0)):
+        assert answers(ragworth.score(shown(A=context), None, "Cov", ratings=ratings)) == [wanted], context
+
+
+def test_a_failed_rating_matters_to_the_ideal_order() -> None:
+    # Whether b answers t as well decides whether b alone is better than a.
+    ratings = rated(a={"s": 4.0}, b={"s": 4.0, "t": None}, c={"t": 4.0})
+    scores = ragworth.score(shown(A="a"), None, ["alpha_nDCG@1", "Cov"], ratings=ratings)
+    assert answers(scores) == ["unjudged", 0.5]
+
+
+def test_a_failed_rating_matters_to_the_required_subset() -> None:
+    # If c answered t it alone would be required, 1 token; if not, a and b are, 20 tokens.
+    ratings = rated(a={"s": 4.0}, b={"t": 4.0}, c={"s": 4.0, "t": None})
+    scores = ragworth.score(shown(A="a"), None, ["Den", "Cov"], ratings=ratings, tokens=lengths(a=10, b=10, c=1))
+    assert answers(scores) == ["unjudged", 0.5]
+
+
+def test_no_density_without_all_lengths() -> None:
+    ratings = rated(a={"s": 4.0, "t": 4.0}, b={"s": 4.0})
+    for context, known in (("bx", "ab"), ("b", "b")):  # x is shown, a is required
+        scores = ragworth.score(
+            shown(A=context), None, ["Den", "Cov"], ratings=ratings, tokens=lengths(**dict.fromkeys(known, 5))
+        )
+        assert answers(scores) == ["no-tokens", 0.5], context
+
+
+def test_a_context_of_no_tokens_is_not_the_worst() -> None:
+    """Coverage over zero tokens has no value; 0, which says that nothing was answered, is wrong."""
+    scores = ragworth.score(shown(A="a"), None, "Den", ratings=rated(a={"s": 4.0}), tokens=lengths(a=0))
+    assert answers(scores) != [0.0]
+
+
+def test_what_nobody_rated_answers_nothing_at_any_threshold() -> None:
+    # Both queries are in one block, and r has more sub-questions than q.
+    ratings = ragworth.Ratings(
+        [
+            *rated(a={"s": 0.0}).frame.to_dicts(),
+            *rated("r", a={"s": 5.0, "t": 5.0, "u": 5.0}, b={"s": 5.0}).frame.to_dicts(),
+        ]
+    )
+    contexts = {"q": {"a": 2.0, "x": 1.0}, "r": {"b": 2.0, "x": 1.0}}
+    scores = ragworth.score(contexts, None, ["alpha_nDCG(eta=0)@2", "Cov(eta=0)"], ratings=ratings)
+    # r: b answers one of three; the ideal is a, then b: 1 / (3 + 0.5/log2(3)).
+    assert answers(scores) == pytest.approx([1.0, 0.301593, 1.0, 1 / 3], abs=5e-7)
+
+
+@pytest.mark.parametrize("grade", [2000.0, float("inf")])
+def test_no_value_is_nan(grade: float) -> None:
+    """Refused, missing or right, but never a value that is not a number."""
+    try:
+        found = answers(relevance_scores("ab", judged({"b": grade}), ["nDCG(gain=exponential)"]))
+    except InputError:
+        return
+    assert found in (["unjudged"], [pytest.approx(0.6309297535714575)])  # 1/log2(3)
+
+
+def test_a_rank_nobody_listed_is_a_passage_nobody_judged() -> None:
+    judgments = judged({"a": 1.0, "b": 1.0}, {"a": 0.5, "b": 0.5})
+    metrics = ["P", "RR", "AP", "Judged", "T", "UDCG", "UDCG@1"]
+    scores = ragworth.score(shown(A="a b"), judgments, metrics)
+    # Three were shown: 2/3, 1, (1 + 2/3)/2, 2/3, 1 − (1/3)/2; nothing is known of the second.
+    assert answers(scores) == pytest.approx([2 / 3, 1.0, 5 / 6, 2 / 3, 5 / 6], abs=1e-12) + [
+        "unjudged",
+        pytest.approx(0.622459331),
+    ]
+    assert scores.notes == (
+        "A: 1 context with ranks nobody listed; they count as passages shown and not judged",
+    )
+
+
+def test_no_density_over_a_rank_nobody_listed() -> None:
+    scores = ragworth.score(
+        shown(A="a b"), None, ["Den", "Cov"], ratings=rated(a={"s": 3.0}), tokens=lengths(a=1, b=1)
+    )
+    assert answers(scores) == ["no-tokens", 1.0]
+
+
+QRELS = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+
+
+def test_queries_that_a_run_lacks() -> None:
+    everything = ragworth.score({"q1": {"a": 1.0}}, QRELS, "P")
+    assert everything.frame["query"].to_list() == ["q1", "q2", "q3"]
+    assert answers(everything) == [1.0, 0.0, 0.0]
+    assert everything.notes == ("run: 2 of 3 judged queries are not in the run and count as empty contexts",)
+    present = ragworth.score({"q1": {"a": 1.0}}, QRELS, "P", complete=False)
+    assert present.frame["query"].to_list() == ["q1"]
+    assert present.notes == ("run: 2 of 3 judged queries are not in the run and are left out",)
+
+
+def test_each_system_lacks_its_own_queries() -> None:
+    contexts = {"system": ["A", "B", "B"], "query": ["q1", "q2", "q3"], "passage": ["a"] * 3, "score": [1.0] * 3}
+    scores = ragworth.score(contexts, QRELS, "P", complete=False)
+    assert scores.frame.select("system", "query").rows() == [("A", "q1"), ("B", "q2"), ("B", "q3")]
+
+
+def test_queries_that_nobody_judged() -> None:
+    strangers = {f"x{i}": {"a": 1.0} for i in range(7)}
+    scores = ragworth.score({"q1": {"a": 1.0}, **strangers}, {"q1": {"a": 1}}, "P")
+    assert scores.frame["query"].to_list() == ["q1"]
+    (note,) = scores.notes
+    assert note.startswith("run: 7 queries not judged")
+    assert "'x0', 'x1', 'x2' and 4 more" in note
+
+
+def test_a_note_when_no_passage_is_judged() -> None:
+    assert ragworth.score({"q": {"a": 1.0}}, {"q": {"b": 1}}, "P").notes == (
+        "run: none of the passages it shows is judged; check that passage ids are written the same way",
+    )
+
+
+def test_no_such_note_when_the_judged_passage_stands_below_the_cutoff() -> None:
+    scores = ragworth.score({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}}, "P@1")
+    assert answers(scores) == [0.0]
+    assert scores.notes == ()
+
+
+def test_the_counter_of_tokens_is_named() -> None:
+    tokens = ragworth.Tokens.of(lengths(a=3), counter="words")
+    scores = ragworth.score(shown(A="a"), None, ["Den", "Cov"], ratings=rated(a={"s": 3.0}), tokens=tokens)
+    assert scores.notes == ("tokens counted by: words",)
+
+
+def test_nothing_in_common_is_an_error() -> None:
+    with pytest.raises(TableError) as caught:
+        ragworth.score({"1": {"a": 1.0}}, {"q1": {"a": 1}}, "P")
+    assert caught.value.found == "run: none of its 1 query is judged"
+    assert caught.value.more == ("the run has '1'", "the judged queries are 'q1'")
+    with pytest.raises(TableError, match="none of its 1 query is rated"):
+        ragworth.score({"1": {"a": 1.0}}, None, "Cov", ratings=rated(a={"s": 3.0}))
+
+
+def test_no_contexts_are_an_error() -> None:
+    empty = ragworth.Contexts(pl.DataFrame(schema={"query": pl.String, "passage": pl.String, "score": pl.Float64}))
+    with pytest.raises(TableError, match="no contexts to score"):
+        ragworth.score(empty, {"q": {"a": 1}}, "P")
+
+
+def test_all_that_is_lacking_is_said_at_once() -> None:
+    with pytest.raises(MetricError) as caught:
+        ragworth.score({"q": {"a": 1.0}}, None, ["P@5", "UDCG", "Cov", "Den", "F_e(estimate=pool)"])
+    said = [line.split(" needs ") for line in caught.value.more]
+    assert [metric for metric, _ in said] == [
+        *("P@5", "UDCG", "UDCG", "Cov", "Den", "Den"),
+        *("F_e(estimate=pool)", "F_e(estimate=pool)"),
+    ]
+    assert {what.partition(" (")[0] for _, what in said} == {
+        "relevance judgments",
+        "abstention probabilities",
+        "ratings of sub-questions",
+        "passage lengths",
+        "at least two runs",
+    }
