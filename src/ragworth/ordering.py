@@ -59,11 +59,12 @@ def group(frame: pl.DataFrame, by: list[str]) -> Groups:
         return Groups(None, np.zeros(1, dtype=np.int64))
     new = np.zeros(n, dtype=bool)
     new[0] = True
-    for name in by:
-        for low in range(1, n, BLOCK):
-            # One row more than the block, rechunked: comparing shifted slices of a column in many
-            # pieces would copy all of it.
-            column = frame[name].slice(low - 1, BLOCK + 1).rechunk()
+    for low in range(1, n, BLOCK):
+        # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
+        # would copy all of it, and taking a constant column whole would spell it out.
+        part = frame.slice(low - 1, BLOCK + 1)
+        for name in by:
+            column = part[name].rechunk()
             new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
     starts = np.flatnonzero(new)
     first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()

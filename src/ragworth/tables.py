@@ -217,7 +217,7 @@ class Contexts(Table):
     @property
     def systems(self) -> list[str]:
         """Names of the systems, in order of appearance."""
-        return self.frame["system"].unique(maintain_order=True).to_list()
+        return self.frame.select(pl.col("system").unique(maintain_order=True)).to_series().to_list()
 
     def cut(self, k: int) -> Contexts:
         """The first ``k`` passages of every context."""

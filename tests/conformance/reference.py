@@ -55,9 +55,6 @@ def all_good(case: Case, rel: float) -> int:
     return n_good(case, list(case.relevance), rel)
 
 
-# --- trec_eval -------------------------------------------------------------------------------------------
-
-
 def precision(case: Case, k: Cut, rel: float) -> float:
     size = len(case.shown) if k is None else k
     return n_good(case, top(case.shown, k), rel) / size if size else 0.0
@@ -135,9 +132,6 @@ def judged(case: Case, k: Cut) -> float:
     return len([p for p in context if p in case.relevance]) / len(context) if context else 0.0
 
 
-# --- sets ------------------------------------------------------------------------------------------------
-
-
 def share(found: float, shown: float, total: float, alpha: float) -> float:
     below = alpha * shown + (1 - alpha) * total
     return found / below if below else 0.0
@@ -178,9 +172,6 @@ def t_u(case: Case, k: Cut, alpha: float, rel: float) -> float:
     return (1 - alpha) * found - alpha * (len(context) - found)
 
 
-# --- utility ---------------------------------------------------------------------------------------------
-
-
 def utilities(case: Case, k: Cut, rel: float) -> list[float] | Missing:
     """u = R·(1 − p_abstain) of each passage shown."""
     context = top(case.shown, k)
@@ -210,9 +201,6 @@ def distraction(case: Case, k: Cut, threshold: float, rel: float) -> Answer:
         return u
     # Only irrelevant passages have a negative utility, and its size is their distracting effect.
     return len([x for x in u if -x > threshold]) / len(u) if u else 0.0
-
-
-# --- coverage --------------------------------------------------------------------------------------------
 
 
 def answered_by(case: Case, passage: str, eta: float) -> set[str]:

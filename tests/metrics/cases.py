@@ -14,7 +14,7 @@ Grades = Mapping[str, float | None]
 
 
 def shown(**contexts: str) -> Contexts:
-    """Contexts of the query ``q`` by system: each letter a passage, in the order shown; a blank is a rank not listed."""
+    """Contexts of the query ``q``: each letter a passage, in the order shown; a blank is a rank not listed."""
     rows = [
         (system, "q", rank, passage)
         for system, passages in contexts.items()
@@ -34,7 +34,7 @@ def judged(relevance: Grades, abstention: Grades | None = None, query: str = "q"
     return Judgments(pl.DataFrame(rows, schema=names, orient="row"))
 
 
-def rated(query: str = "q", **ratings: Grades) -> Ratings:
+def rated(query: str = "q", /, **ratings: Grades) -> Ratings:
     """Ratings by passage: ``rated(a={"s": 3})`` says that passage a answers sub-question s with 3."""
     return Ratings(
         [

@@ -165,7 +165,7 @@ def test_an_empty_context_scores_0(name: str) -> None:
         shown(A="abcd"),
         ragworth.Judgments.concat([judged(RELEVANCE, ABSTENTION), judged(RELEVANCE, ABSTENTION, query="r")]),
         name,
-        ratings=ragworth.Ratings([*RATED.frame.to_dicts(), *rated(query="r", a={"s": 5.0}).frame.to_dicts()]),
+        ratings=ragworth.Ratings([*RATED.frame.to_dicts(), *rated("r", a={"s": 5.0}).frame.to_dicts()]),
         tokens=TOKENS,
     )
     assert answers(scores)[1] == (0.5 if name == "UDCG" else 0.0)
