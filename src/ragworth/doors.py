@@ -7,6 +7,7 @@ A door is forgiving about names and containers and strict about meaning: it rena
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import polars as pl
@@ -34,54 +35,93 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
         return data.collect()
     if isinstance(data, pl.DataFrame):
         return data
-    if isinstance(data, Mapping) and data and all(isinstance(v, Mapping) for v in data.values()):
-        if nested is None:
-            raise TableError("a dict of dicts was given", expected="a dict of columns", file=source)
-        rows = [(outer, inner, value) for outer, items in data.items() for inner, value in items.items()]
-        return _build({name: [row[i] for row in rows] for i, name in enumerate(nested)}, source)
-    if isinstance(data, Mapping):
-        return _build(dict(data), source)
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return _from_pandas(data, source)
-    if hasattr(data, "__arrow_c_stream__") or (isinstance(data, Sequence) and not isinstance(data, str)):
-        return _build(data, source)
+    try:
+        if isinstance(data, Mapping):
+            return _from_dict(data, nested)
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            return _from_rows(data)
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return _from_pandas(data)
+        if hasattr(data, "__arrow_c_stream__"):
+            return pl.DataFrame(data)
+    except (*POLARS, TypeError, ValueError, OverflowError) as error:
+        what = (
+            "read this pandas data frame"
+            if "pandas" in type(data).__module__
+            else f"make a table of this {_kind(data)}"
+        )
+        raise TableError(
+            f"cannot {what}: {str(error).partition(chr(10))[0][:200]}",
+            expected="columns of equal length, one type each",
+            file=source,
+        ) from error
     raise TableError(
-        f"cannot make a table of {type(data).__name__}",
+        f"cannot make a table of {_kind(data)}",
         expected="a Polars, pandas or Arrow table, a dict of columns, or a list of dicts",
         file=source,
     )
 
 
-def _build(data: Any, source: str) -> Frame:
+POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What Polars raises over data it cannot hold; a panic is no ``Exception``."""
+
+
+def _kind(data: object) -> str:
+    return type(data).__name__
+
+
+def _from_dict(data: Mapping[Any, Any], nested: tuple[str, str, str] | None) -> Frame:
+    """A dict of columns, or a nested dict as three columns."""
+    if data and all(isinstance(value, Mapping) for value in data.values()):
+        if nested is None:
+            raise TypeError("a dict of dicts was given")
+        rows = [(outer, inner, value) for outer, items in data.items() for inner, value in items.items()]
+        return pl.DataFrame([_series(name, [row[i] for row in rows]) for i, name in enumerate(nested)])
+    return pl.DataFrame([_series(name, values) for name, values in data.items()])
+
+
+def _from_rows(data: Sequence[Any]) -> Frame:
+    """A list of dicts. All rows decide what a column holds, not the first few."""
+    if not all(isinstance(row, Mapping) for row in data):
+        raise TypeError("rows that are no dicts")
+    names = dict.fromkeys(name for row in data for name in row)
+    return pl.DataFrame([_series(name, [row.get(name) for row in data]) for name in names])
+
+
+def _series(name: object, values: Any) -> pl.Series:
+    """One column. Whole and other numbers together are numbers; text and whole numbers together are text (ids)."""
+    if not isinstance(name, str):
+        raise TypeError(f"a column called {name!r}")
+    if not isinstance(values, (list, tuple, range)):
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+            raise TypeError(f"column {name!r} is {_kind(values)}, not a list")
+        return pl.Series(name, values)
+    kinds = {type(value) for value in values if value is not None}
     try:
-        return pl.DataFrame(data, strict=False) if isinstance(data, (dict, list, tuple)) else pl.DataFrame(data)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise TableError(
-            f"cannot make a table of this {type(data).__name__}: {str(error).splitlines()[0]}",
-            expected="columns of equal length, one type each",
-            file=source,
-        ) from error
+        if len(kinds) < 2 and not any(issubclass(kind, Integral) for kind in kinds - {bool}):
+            return pl.Series(name, values) if kinds != {object} else pl.Series(name, values, dtype=pl.Object)
+        if bool not in kinds and all(issubclass(kind, Integral) for kind in kinds):
+            return pl.Series(name, values, dtype=pl.Int64)
+        if bool not in kinds and all(issubclass(kind, Real) for kind in kinds):
+            return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+        if bool not in kinds and all(issubclass(kind, (str, Integral)) for kind in kinds):
+            return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    except (*POLARS, TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"column {name!r}: {str(error).partition(chr(10))[0]}") from error
+    return pl.Series(name, values, dtype=pl.Object)  # refused if it turns out to be a column of ours
 
 
-def _from_pandas(data: Any, source: str) -> Frame:
+def _from_pandas(data: Any) -> Frame:
+    if not hasattr(data, "columns"):
+        raise TypeError(f"a {_kind(data)} where a data frame belongs")
     try:
         return pl.from_pandas(data)
     except ImportError as error:
         raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
-    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise TableError(
-            f"cannot read this pandas data frame: {str(error).splitlines()[0]}",
-            expected="columns of one type each",
-            file=source,
-        ) from error
     except Exception as error:  # pyarrow's errors, which cannot be named without importing it
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
-        raise TableError(
-            f"cannot read this pandas data frame: {str(error).splitlines()[0]}",
-            expected="columns of one type each (ids all text or all whole numbers)",
-            file=source,
-        ) from error
+        raise TypeError(str(error)) from error
 
 
 def find_id(frame: Frame, name: str) -> str | None:

@@ -104,7 +104,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     order: Ints | None = None
     if len(rising):
         wrong = np.unique(np.searchsorted(starts, rising, side="right") - 1)
-        rows = _rows_of(starts, wrong)
+        rows = rows_of(starts, wrong)
         which = np.repeat(wrong, starts[wrong + 1] - starts[wrong])
         order = np.arange(n, dtype=np.int64)
         order[rows] = rows[np.lexsort((-ranked[rows], which))]
@@ -134,7 +134,7 @@ def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> Move:
     return Move(rows[moved], rows[sequence[moved]])
 
 
-def _rows_of(starts: Ints, which: Ints) -> Ints:
+def rows_of(starts: Ints, which: Ints) -> Ints:
     """All row numbers of the groups ``which``, in order."""
     sizes = starts[which + 1] - starts[which]
     offsets = np.repeat(starts[which] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)

@@ -128,16 +128,17 @@ def _value_column(
         return _constant(name, DEFAULTS[name], frame.height, kind)
     column = frame[name]
     if kind == pl.String:
-        if column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count():
+        if len(column) and (column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count()):
             raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
         return column.cast(pl.String)
     numbers = doors.numbers(column, source=source, kind=kind)
-    if kind == pl.Float64 and bool(numbers.is_nan().any()):
-        row = numbers.is_nan().fill_null(False).arg_true()[0] + 1
+    odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
+    if len(odd):
+        value = numbers[int(odd[0])]
         raise TableError(
-            f"row {row}: {name!r} is NaN",
-            expected="a number, or null with a 'status' saying why",
-            remedy="drop the row or give its reason; NaN says nothing",
+            f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
+            expected="a finite number, or null with a 'status' saying why",
+            remedy="drop the row or give its reason",
             file=source,
         )
     return numbers
@@ -193,6 +194,8 @@ class Contexts(Table):
         source: str = "",
         notes: tuple[str, ...] = (),
     ) -> None:
+        if not system:
+            raise TableError("the name of the system is empty", expected="a name", file=source)
         frame = doors.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
         columns = [
             doors.id_column(frame, "system", table=self.name, source=source)
@@ -302,13 +305,13 @@ class Judgments(Table):
 
     @classmethod
     def _unpivoted(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
-        ids = [name for name in (doors.find_id(frame, "query"), doors.find_id(frame, "passage")) if name]
+        ids = pl.DataFrame([doors.id_column(frame, n, table=cls.name, source=source) for n in ("query", "passage")])
         parts = []
         for aspect, names in cls.wide.items():
             column = next((name for name in names if name in frame.columns), None)
             if column is not None:
                 value = doors.numbers(frame[column], source=source).alias("value")
-                part = frame.select(ids).with_columns(value, pl.lit(aspect).alias("aspect"))
+                part = ids.with_columns(value, pl.lit(aspect).alias("aspect"))
                 parts.append(part.filter(pl.col("value").is_not_null()))
         if not parts:
             raise TableError(

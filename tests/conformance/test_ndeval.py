@@ -81,6 +81,23 @@ def test_deep_runs(seed: int) -> None:
     compare(qrels, {str(q): rng.sample(passages, 40) for q in range(10)}, 0.5)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7, 0.9])
+def test_gains_that_rounding_makes_unequal(alpha: float) -> None:
+    """Of passages that gain the same but for rounding ndeval takes the one whose sum, sub-topic by sub-topic, is larger.
+
+    That decides what follows and with it the ideal, so the sum must be taken in the same order.
+    """
+    rng = random.Random(1)
+    passages = [f"doc{i}" for i in range(12)]
+    qrels: list[Qrel] = [
+        (str(q), str(topic), passage, int(rng.random() < 0.5))
+        for q in range(150)
+        for topic in range(rng.randint(3, 12))
+        for passage in passages
+    ]
+    compare(qrels, {str(q): rng.sample(passages, 12) for q in range(150)}, alpha)
+
+
 @pytest.mark.parametrize(
     ("shown", "wanted"),
     [

@@ -61,7 +61,7 @@ def test_every_metric_has_a_second_implementation() -> None:
 
 @pytest.mark.parametrize("name", METRICS.names())
 @given(data=st.data())
-@examples(40)
+@examples(30)
 def test_equal_to_the_reference(name: str, data: st.DataObject) -> None:
     world = data.draw(worlds())
     metrics = data.draw(some_settings(name))
@@ -76,7 +76,7 @@ def test_equal_to_the_reference(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", METRICS.names())
 @given(data=st.data())
-@examples(10)
+@examples(6)
 def test_a_rank_nobody_listed_is_an_unknown_passage(name: str, data: st.DataObject) -> None:
     """Ranks 1, 3, 5, … are listed: the reference sees a stranger in each place between."""
     world = data.draw(worlds())
@@ -96,7 +96,7 @@ def test_a_rank_nobody_listed_is_an_unknown_passage(name: str, data: st.DataObje
 
 @pytest.mark.parametrize("name", METRICS.names())
 @given(data=st.data())
-@examples(25)
+@examples(20)
 def test_no_value_hangs_on_a_failed_judgment(name: str, data: st.DataObject) -> None:
     """Where judging failed a metric may have a value only if it is the same whatever the judgment had been."""
     world = data.draw(worlds(failures=True))

@@ -13,8 +13,12 @@ from ragworth.formats import load, read_judgments
 
 Save = Callable[[str, str | bytes], Path]
 
-CORPUS = '{"_id": "d1", "title": "One", "text": "first"}\n{"_id": "d2", "title": "", "text": "second", "metadata": {}}\n'
-QUERIES = '{"_id": "q1", "text": "why?", "metadata": {}}\n{"_id": "q2", "text": "who?"}\n{"_id": "q3", "text": "when?"}\n'
+CORPUS = (
+    '{"_id": "d1", "title": "One", "text": "first"}\n{"_id": "d2", "title": "", "text": "second", "metadata": {}}\n'
+)
+QUERIES = (
+    '{"_id": "q1", "text": "why?", "metadata": {}}\n{"_id": "q2", "text": "who?"}\n{"_id": "q3", "text": "when?"}\n'
+)
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t2\n"
 
 

@@ -20,7 +20,21 @@ LAYOUTS = {"run": RUN, "tagged run": TAGGED_RUN, "qrels": QRELS, "sub-topics": S
 
 SIGNS = [b"0", b"1", b"7", b"a", b"q", b"Z", b'"', b"'", b"#", b",", b";", b"_", b"e", b"E", b"+", b"-", b"."]
 STRANGE = [b"\x00", b"\x1c", b"\x1f", b"\x85", b"\xa0", b"\xff", b"\xc3", b"\xc3\xa9", b"\xe2\x80\xa8", b"\xef\xbb\xbf"]
-WORDS = [b"nan", b"NaN", b"inf", b"-inf", b"Infinity", b"1e5", b"1e999", b"1_0", b"0x1p3", b"NULL", b"true", b"", b"1d5"]
+WORDS = [
+    b"nan",
+    b"NaN",
+    b"inf",
+    b"-inf",
+    b"Infinity",
+    b"1e5",
+    b"1e999",
+    b"1_0",
+    b"0x1p3",
+    b"NULL",
+    b"true",
+    b"",
+    b"1d5",
+]
 GAPS = [b" ", b"  ", b"\t", b"\x0b", b"\x0c", b" \t "]
 ENDS = [b"\n", b"\n\n", b"\r\n", b"\r", b" \n", b"\n "]
 
@@ -33,7 +47,9 @@ digits = st.text("0123456789", min_size=1, max_size=25)
 number = (
     st.floats(allow_nan=False).map(repr)
     | st.integers(-(10**25), 10**25).map(str)
-    | st.tuples(st.sampled_from("+-"), digits, st.just("."), digits, st.sampled_from(["", "e-5", "E+3", "e400"])).map("".join)
+    | st.tuples(st.sampled_from("+-"), digits, st.just("."), digits, st.sampled_from(["", "e-5", "E+3", "e400"])).map(
+        "".join
+    )
     | st.sampled_from(["1.", ".5", "-.5e1", "+7", "00", "-0", "inf", "-Infinity", "1e-400", "1e999"])
 ).map(str.encode)
 strange_number = st.sampled_from(WORDS) | field

@@ -84,7 +84,10 @@ def test_a_value_without_reason_is_refused(save: Save) -> None:
 
 def test_passages(save: Save) -> None:
     text = 'doc_id,text\nd1,"several\nlines, and ""quotes"""\nd2,12\n'
-    assert load(save("a.csv", text)).collection.passages.rows() == [("d1", 'several\nlines, and "quotes"'), ("d2", "12")]
+    assert load(save("a.csv", text)).collection.passages.rows() == [
+        ("d1", 'several\nlines, and "quotes"'),
+        ("d2", "12"),
+    ]
 
 
 BAD_LINES = {

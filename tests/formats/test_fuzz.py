@@ -136,9 +136,50 @@ def test_valid_files_are_valid(name: str, what: str, scratch: Path) -> None:
         assert isinstance(READERS[what](spec), KINDS[what])
 
 
-ODD = [b"\n", b"\r", b"\t", b" ", b",", b";", b'"', b"\\", b"\0", b"\xff", b"\xc3", b"\xef\xbb\xbf", b"#", b"'", b"[", b"}"]
-ODD += [b"\\ud800", b"null", b"NaN", b"Infinity", b"true", b"{}", b"[]", b'""', b"q1", b"d1", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"]
-NUMBERS = [b"1e999", b"-1", b"0", b"0.5", b"1" + b"0" * 400, b"18446744073709551616", b"4294967296", b"nan", b"-inf", b"1_0"]
+ODD = [
+    b"\n",
+    b"\r",
+    b"\t",
+    b" ",
+    b",",
+    b";",
+    b'"',
+    b"\\",
+    b"\0",
+    b"\xff",
+    b"\xc3",
+    b"\xef\xbb\xbf",
+    b"#",
+    b"'",
+    b"[",
+    b"}",
+]
+ODD += [
+    b"\\ud800",
+    b"null",
+    b"NaN",
+    b"Infinity",
+    b"true",
+    b"{}",
+    b"[]",
+    b'""',
+    b"q1",
+    b"d1",
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+]
+NUMBERS = [
+    b"1e999",
+    b"-1",
+    b"0",
+    b"0.5",
+    b"1" + b"0" * 400,
+    b"18446744073709551616",
+    b"4294967296",
+    b"nan",
+    b"-inf",
+    b"1_0",
+]
 NUMBERS += [b"", b"null", b'"1"', b"1" * 5000]
 
 
@@ -183,7 +224,10 @@ def test_random_bytes(name: str, what: str, content: bytes, scratch: Path) -> No
 
 
 @settings(max_examples=40)
-@given(content=st.binary(min_size=1, max_size=60), head=st.sampled_from([b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"PAR1"]))
+@given(
+    content=st.binary(min_size=1, max_size=60),
+    head=st.sampled_from([b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"PAR1"]),
+)
 def test_random_bytes_after_a_magic_number(content: bytes, head: bytes, scratch: Path) -> None:
     check("trec", "contexts", head + content, scratch)
     check("table", "judgments", head + content + b"PAR1", scratch)

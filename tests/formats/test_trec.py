@@ -100,7 +100,8 @@ def test_many_chunks_of_many_lines(save: Save, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    "name", ["#7", "d#7", '"d"', '"', "'", '"a', "a,b", "naïve", "文書", "d\u00a0e", "😀", "NULL", "nan", "1e5", "0x1", "-"]
+    "name",
+    ["#7", "d#7", '"d"', '"', "'", '"a', "a,b", "naïve", "文書", "d\u00a0e", "😀", "NULL", "nan", "1e5", "0x1", "-"],
 )
 def test_ids_are_taken_as_they_are(name: str, save: Save) -> None:
     contexts = read_run(save("run", f"{name} Q0 x 1 2 t\n{name} Q0 {name} 2 1 t\nz Q0 y 1 1 t\n"))

@@ -22,7 +22,9 @@ SCORES = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e-3
 VALUES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 5).map(float)
 
 
-def keyed(*keys: st.SearchStrategy[str], value: st.SearchStrategy[float]) -> st.SearchStrategy[list[tuple[object, ...]]]:
+def keyed(
+    *keys: st.SearchStrategy[str], value: st.SearchStrategy[float]
+) -> st.SearchStrategy[list[tuple[object, ...]]]:
     """Rows of a few ids and a value, no two with equal ids."""
     return st.lists(st.tuples(*keys, value), min_size=1, max_size=12, unique_by=ids_of)
 

@@ -81,6 +81,13 @@ def test_judged(metric: str) -> None:
     assert answers(scores) == pytest.approx([JUDGED[metric]], abs=5e-10)
 
 
+def test_judged_together() -> None:
+    """In one call each metric sees more of the ranking than its own cutoff, and must not look."""
+    scores = ragworth.score(shown(A="abcd"), judged(RELEVANCE, ABSTENTION), list(JUDGED))
+    assert scores.frame["metric"].to_list() == list(JUDGED)
+    assert answers(scores) == pytest.approx(list(JUDGED.values()), abs=5e-10)
+
+
 @pytest.mark.parametrize(
     ("metric", "a", "b"),
     [

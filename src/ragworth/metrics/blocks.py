@@ -1,7 +1,7 @@
 """What metrics read: a block of contexts as padded arrays, and the truth about their queries.
 
 A block holds one system's contexts for n queries, one row each, in the order shown; beyond a
-context's end, and where nothing is known, there is NaN (for ratings: 0). The truth holds what does not
+context's end, and where nothing is known, there is NaN (for ratings: −∞). The truth holds what does not
 depend on the system: all judged values and all rating matrices of the same n queries.
 """
 
@@ -43,8 +43,8 @@ class Truth:
     size: n.
     judged_query, judged_value: relevance of every judged passage, by query and then by value descending.
     failed: how many relevance judgments of each query have no value.
-    rated: for each query a matrix of ratings, passages × sub-questions, in the order given; NaN where a
-        rating was tried and failed.
+    rated: for each query a matrix of ratings, passages × sub-questions, in the order given; −∞ where unrated,
+        NaN where a rating was tried and failed.
     rated_by_id: for each query the rows of that matrix by passage id descending.
     rated_tokens: for each query the token counts of those passages.
     """
@@ -87,7 +87,7 @@ class Block:
     relevance: (n × depth) relevance of the passage at each rank; NaN where it was not judged.
     failed: (n × depth) whether judging its relevance was tried and gave no value; None when it never was.
     abstention: (n × depth) probability that the model abstains when shown that passage alone.
-    ratings: (n × depth × sub-questions) 0 where unrated, NaN where rating was tried and failed.
+    ratings: (n × depth × sub-questions) −∞ where unrated, NaN where rating was tried and failed.
     tokens: (n × depth) length of the passage.
     pools: by relevance level, what several runs found together; only for estimates that ask for it.
     """

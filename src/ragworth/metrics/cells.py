@@ -124,6 +124,15 @@ class Blocks:
                 self.truths[low] = truth_of(low, high, self.known.judged, self.known.rated, self.rated_tokens)
             yield low, high, self._block(system, low, high)
 
+    def any_known(self, system: int) -> bool:
+        """Whether any passage that a system shows, however far down, is judged or rated."""
+        known = self.known.judged or self.known.rated
+        assert known is not None
+        mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
+        rows = ordering.rows_of(self.shown.starts, mine)
+        query = np.repeat(self.query[mine], np.diff(self.shown.starts)[mine])
+        return len(known.lookup.find(query, self.shown.frame["passage"].gather(rows)).row) > 0
+
     def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
@@ -179,7 +188,7 @@ class Blocks:
             abstention[at] = known.abstention.value[row]
         if known.rated is not None and self.rated is not None:
             at, row = place.of(self.rated)
-            ratings = np.zeros((*relevance.shape, known.rated.value.shape[1]))
+            ratings = np.full((*relevance.shape, known.rated.value.shape[1]), -np.inf)
             ratings[at] = known.rated.value[row]
         if known.lengths is not None and self.tokens is not None:
             at, row = place.of(self.tokens)

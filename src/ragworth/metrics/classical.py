@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ragworth.errors import MetricError
 from ragworth.metrics.blocks import Block, Floats, summed
 from ragworth.metrics.declare import Parameter, declare
 
@@ -137,6 +138,11 @@ def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
 def gains(relevance: Floats, gain: str) -> Floats:
     """What a passage of this relevance is worth to nDCG; nothing at or below 0."""
     positive = np.maximum(relevance, 0.0)
+    if gain == "exponential" and positive.max(initial=0.0) > 1000:
+        raise MetricError(
+            f"nDCG(gain=exponential): 2 to the power of relevance {positive.max():g} is too large",
+            remedy="use gain=linear, or a smaller scale of relevance",
+        )
     return np.exp2(positive) - 1 if gain == "exponential" else positive
 
 

@@ -76,7 +76,7 @@ def covered(block: Block, k: float, eta: float) -> Covered:
     unsure = np.asarray((failed & ~answered).any(axis=1)) | can.unsure
     total = can.which.sum(axis=1).astype(np.float64)
     share = ratio((answered & can.which).sum(axis=1).astype(np.float64), total)
-    return Covered(share, ((total == 0, "no-answerable"), (unsure, "unjudged")))
+    return Covered(share, ((unsure, "unjudged"), (total == 0, "no-answerable")))
 
 
 @declare(
@@ -126,12 +126,20 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     dcg = (gain / np.log2(np.arange(2, gain.shape[1] + 2))).sum(axis=1)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
     failed = np.isnan(shown).any(axis=(1, 2)) | failed_ratings(block.truth)
-    return Result(ratio(dcg, ideal), ((ideal == 0, "no-answerable"), (failed, "unjudged")))
+    return Result(ratio(dcg, ideal), ((failed, "unjudged"), (ideal == 0, "no-answerable")))
 
 
 def failed_ratings(truth: Truth) -> Bools:
     """For which queries some rating was tried and failed."""
     return truth.once("failed", lambda: np.array([bool(np.isnan(rated).any()) for rated in truth.rated], dtype=bool))
+
+
+def _in_turn(answers: Bools, worth: Floats) -> Floats:
+    """Sums over sub-questions, added one after the other: ndeval does so, and rounding decides its ties."""
+    gain = np.zeros(len(answers))
+    for column, value in zip(answers.T, worth, strict=True):
+        gain += column * value
+    return gain
 
 
 def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
@@ -142,7 +150,7 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
         worth = np.ones(ratings.shape[1])
         rank = 1
         while len(left) and rank <= k:
-            gain = (left * worth).sum(axis=1)
+            gain = _in_turn(left, worth)
             best = int(gain.argmax())
             ideal[i] += gain[best] / np.log2(rank + 1)
             worth[left[best]] *= 1 - alpha
@@ -167,7 +175,8 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
 
     Tokens of passages without ratings count. What counts tokens is named in the notes of the result.
     No value when there is no answerable sub-question (``no-answerable``), when a rating of the query failed
-    (``unjudged``: the required subset may be another), or when a passage's tokens are not known (``no-tokens``).
+    (``unjudged``: the required subset may be another), or when a passage's tokens are not known, or nothing that
+    answers has any (``no-tokens``).
     A context that answers nothing, or is empty, scores 0.
     """
     assert block.tokens is not None
@@ -176,7 +185,7 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     lengths = block.tokens[:, : block.upto(k)]
     tokens = np.where(filled, np.nan_to_num(lengths), 0).sum(axis=1)
     best = block.truth.once(("required tokens", eta), lambda: _required_tokens(block.truth, eta))
-    unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best)
+    unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best) | ((tokens == 0) & (share > 0))
     value = ratio(share * np.nan_to_num(best), tokens) ** w
     missing = (*missing, (failed_ratings(block.truth), "unjudged"), (unknown, "no-tokens"))
     return Result(np.where(share > 0, value, 0.0), missing)

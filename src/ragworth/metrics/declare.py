@@ -224,6 +224,12 @@ class Metric:
             needs.add("runs")
         return needs
 
+    @property
+    def whole_query(self) -> bool:
+        """Whether it depends on judgments of passages that the context does not hold."""
+        own_ideal = self.values.get("ideal") == "retrieved"
+        return (self.declaration.whole_query and not own_ideal) or "runs" in self.needs
+
     def bounds(self, shown: float) -> tuple[float, float]:
         """Lowest and highest value when at most ``shown`` passages are shown."""
         return self.declaration.bounds(self.values, min(shown, self.cutoff) if self.cutoff else shown)
@@ -231,7 +237,8 @@ class Metric:
     def compute(self, block: Block) -> Result:
         """Values for the contexts of a block."""
         k = np.inf if self.cutoff is None else float(self.cutoff)
-        result = self.declaration.compute(block, k, **self.values)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite gets a status, not a warning
+            result = self.declaration.compute(block, k, **self.values)
         return result if isinstance(result, Result) else Result(result)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
-from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
+from ragworth.errors import InputError, MetricError, TableError, counted, quoted
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.cells import Blocks, Known, Shown
 from ragworth.metrics.declare import Metric, parse
@@ -222,7 +222,7 @@ class Job:
         return [
             f"{system}: none of the passages it shows is {what}; check that passage ids are written the same way"
             for i, system in enumerate(self.shown.systems)
-            if found[i] == 0
+            if found[i] == 0 and not self.blocks.any_known(i)
         ]
 
     def scores(self, complete: bool) -> pl.DataFrame:
@@ -252,7 +252,9 @@ class Job:
 
 
 def _few(ids: pl.Series) -> str:
-    return listed([quoted(each, 24) for each in ids.head(4)], 3)
+    """The first three ids, and how many more there are."""
+    shown = ", ".join(quoted(each, 24) for each in ids.head(3))
+    return f"{shown} and {len(ids) - 3:,} more" if len(ids) > 3 else shown
 
 
 def _measured(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.object_]]:
@@ -263,8 +265,9 @@ def _measured(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.obje
     if block.failed is not None and "relevance" in metric.needs:
         reach = np.inf if metric.cutoff is None else metric.cutoff * metric.declaration.reach
         missing.append((np.asarray(block.failed[:, : block.upto(reach)].any(axis=1)), "unjudged"))
-        if metric.declaration.whole_query or "runs" in metric.needs:
+        if metric.whole_query:
             missing.append((block.truth.failed > 0, "unjudged"))
+    missing.append((~np.isfinite(result.values), "overflow"))
     for where, reason in reversed(missing):
         status[where] = reason
     return result.values, status

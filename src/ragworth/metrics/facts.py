@@ -71,7 +71,7 @@ class Matrices:
     query: Ints
     passage: pl.Series
     value: Floats
-    """(rated passages × most sub-questions) 0 where unrated, NaN where rating failed."""
+    """(rated passages × most sub-questions) −∞ where unrated, NaN where rating failed."""
     columns: Ints
     """How many sub-questions each query has."""
 
@@ -91,7 +91,7 @@ def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
         questions, on=["number", "subquestion"], maintain_order="left"
     )
     columns = np.bincount(questions["number"].to_numpy(), minlength=len(queries))
-    value = np.zeros((passages.height, int(columns.max(initial=0))))
+    value = np.full((passages.height, int(columns.max(initial=0))), -np.inf)
     value[placed["row"].to_numpy(), placed["column"].to_numpy()] = (
         placed.select(pl.when(pl.col("status") == OK).then(pl.col("value")).otherwise(float("nan")))
         .to_series()

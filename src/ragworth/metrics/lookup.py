@@ -47,8 +47,9 @@ class Lookup:
         at = np.searchsorted(self._keys, keys)
         found: list[Found] = []
         for step in range(self._repeats):
-            near = np.minimum(at + step, len(self._keys) - 1)
-            equal = self._keys[near] == keys
+            near = at + step
+            inside = np.flatnonzero(near < len(self._keys))
+            equal = inside[self._keys[near[inside]] == keys[inside]]
             rows, candidates = self._order[near[equal]], asked[equal]
             same = (self._numbers[rows] == numbers[candidates]) & (
                 self._passages.gather(rows) == passages.gather(candidates)
