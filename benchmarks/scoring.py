@@ -96,7 +96,8 @@ def with_trec_eval(run: str, qrels: str) -> dict[str, float]:
     measures = ["-m", "ndcg_cut.10", "-m", "map", "-m", "recip_rank", "-m", "P.10", "-m", "recall.100"]
     out = subprocess.run(["trec_eval", *measures, qrels, run], capture_output=True, text=True, check=True).stdout
     values = {line.split()[0]: float(line.split()[2]) for line in out.splitlines()}
-    return {"nDCG@10": values["ndcg_cut_10"], "AP": values["map"], "P@10": values["P_10"], "R@100": values["recall_100"]}
+    names = {"nDCG@10": "ndcg_cut_10", "AP": "map", "P@10": "P_10", "R@100": "recall_100"}
+    return {ours: values[theirs] for ours, theirs in names.items()}
 
 
 TOOLS: dict[str, tuple[Callable[[str, str], dict[str, float]], Callable[[], bool]]] = {
@@ -142,7 +143,8 @@ def side_by_side(repeats: int) -> None:
             memory[tool] = max(memory[tool], peak)
     ours = statistics.median(times[there[0]])
     size = run.stat().st_size / 1e6
-    print(f"{QUERIES:,} queries × {DEPTH:,} passages, {size:.0f} MB of text, medians of {repeats}; {platform.machine()}\n")
+    what = f"{QUERIES:,} queries × {DEPTH:,} passages, {size:.0f} MB of text"
+    print(f"{what}, medians of {repeats}; {platform.machine()}\n")
     print("| tool | seconds | × ragworth from text | peak MB | largest deviation of a mean |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for tool in there:
@@ -173,7 +175,8 @@ def plot(rows: list[tuple[int, float, float]], path: Path) -> None:
     for axis, column, label in zip(axes, (1, 2), ("seconds", "peak memory, MB"), strict=True):
         values = np.array([row[column] for row in rows])
         slope, start = np.polyfit(size, values, 1)
-        axis.plot(size, start + slope * size, color="#999999", lw=1, label=f"{start:.2f} + {slope:.2f} per million rows")
+        line = f"{start:.2f} + {slope:.2f} per million rows"
+        axis.plot(size, start + slope * size, color="#999999", lw=1, label=line)
         axis.plot(size, values, "o", color="#0072B2", label="measured")
         axis.set(xlabel="million rows", ylabel=label, ylim=(0, None))
         axis.legend(frameon=False)

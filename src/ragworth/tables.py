@@ -98,7 +98,7 @@ class Table:
         return checked
 
 
-DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0, "aspect": "relevance"}
+DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
 
 
 def _constant(name: str, value: str | int, length: int, kind: type[pl.DataType]) -> pl.Series:
@@ -298,28 +298,37 @@ class Judgments(Table):
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         frame = doors.to_frame(data, source=source, nested=("query_id", "passage_id", "value"))
-        if "value" not in frame.columns and "aspect" not in frame.columns:
-            frame = self._unpivoted(frame, source)
+        if "aspect" not in frame.columns:
+            if "value" in frame.columns:
+                frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
+            else:
+                frame, empty = self._unpivoted(frame, source)
+                notes = (*notes, *empty)
         self.frame = self._checked(frame, source)
         self.notes = notes
 
     @classmethod
-    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
+        """One column for each aspect in long form, and a note on cells that held no judgment."""
         ids = pl.DataFrame([doors.id_column(frame, n, table=cls.name, source=source) for n in ("query", "passage")])
-        parts = []
+        parts: list[pl.DataFrame] = []
+        notes: list[str] = []
         for aspect, names in cls.wide.items():
             column = next((name for name in names if name in frame.columns), None)
             if column is not None:
                 value = doors.numbers(frame[column], source=source).alias("value")
                 part = ids.with_columns(value, pl.lit(aspect).alias("aspect"))
                 parts.append(part.filter(pl.col("value").is_not_null()))
+                if value.null_count():
+                    where = f"{source}: " if source else ""
+                    notes.append(f"{where}{counted(value.null_count(), 'empty cell')} in {column!r}: no judgment")
         if not parts:
             raise TableError(
                 f"no judgment among the columns {shown(frame.columns)}",
                 expected="'aspect' and 'value' columns, or one column per aspect: relevance, abstention",
                 file=source,
             )
-        return pl.concat(parts)
+        return pl.concat(parts), notes
 
     def of(self, aspect: str) -> pl.DataFrame:
         """The rows of one aspect."""

@@ -83,7 +83,7 @@ def test_deep_runs(seed: int) -> None:
 
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7, 0.9])
 def test_gains_that_rounding_makes_unequal(alpha: float) -> None:
-    """Of passages that gain the same but for rounding ndeval takes the one whose sum, sub-topic by sub-topic, is larger.
+    """Of passages that gain the same but for rounding ndeval takes the larger sum, added sub-topic by sub-topic.
 
     That decides what follows and with it the ideal, so the sum must be taken in the same order.
     """

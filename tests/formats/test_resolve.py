@@ -143,3 +143,9 @@ def test_formats_are_imported_when_asked_for() -> None:
     assert registry.names() == ["broken"]
     with pytest.raises(ImportError):
         registry.get("broken")
+
+
+def test_an_unknown_prefix_names_the_known_ones() -> None:
+    with pytest.raises(FormatError, match="no format 'beri'") as caught:
+        load("beri:folder")
+    assert "beir:" in caught.value.expected

@@ -160,6 +160,16 @@ def test_the_first_rated_of_equals_is_required() -> None:
     assert found == [[1.0], [4.0]]
 
 
+@pytest.mark.parametrize("order", ["xyz", "zyx", "yzx"])
+def test_the_ideal_order_takes_the_last_id_of_equals(order: str) -> None:
+    # x, y and z all gain 2 at first. As in ndeval z comes first, and leaves 1.5 for either of the others, where x
+    # would have left 2 for y. So y, x is better than the ideal: (2 + 2/log2(3)) / (2 + 1.5/log2(3)).
+    grades = {"x": {"t": 3.0, "v": 3.0}, "y": {"s": 3.0, "u": 3.0}, "z": {"s": 3.0, "t": 3.0}}
+    ratings = rated(**{passage: grades[passage] for passage in order})
+    assert answers(ragworth.score(shown(A="yx"), None, "alpha_nDCG@2", ratings=ratings)) == pytest.approx([1.1070681])
+    assert answers(ragworth.score(shown(A="zy"), None, "alpha_nDCG@2", ratings=ratings)) == pytest.approx([1.0])
+
+
 def test_every_metric_is_worked_by_hand_here() -> None:
     names = {parse(metric).name for metric in JUDGED} | {"Cov", "alpha_nDCG", "Den"}
     assert names == set(METRICS.names())

@@ -222,6 +222,17 @@ def test_wide_judgments() -> None:
     assert made.of("other").height == 0
 
 
+def test_empty_cells_of_wide_judgments_are_counted() -> None:
+    made = Judgments({"query": ["q", "q", "p"], "passage": ["a", "b", "a"], "label": [1, None, None]})
+    assert len(made) == 1
+    assert made.notes == ("2 empty cells in 'label': no judgment",)
+
+
+def test_an_outcome_must_say_what_it_is() -> None:
+    with pytest.raises(TableError, match="an? outcomes table needs a 'aspect' column"):
+        Outcomes({"system": ["s"], "query": ["q"], "value": [1.0]})
+
+
 def test_wide_judgments_without_what_they_need() -> None:
     with pytest.raises(TableError, match="no judgment among the columns query, passage, score"):
         Judgments({"query": ["q"], "passage": ["d"], "score": [1]})

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.collection import COUNTER, Collection
-from ragworth.errors import FormatError
+from ragworth.errors import FormatError, quoted
 from ragworth.formats.contract import Format, Loaded
 from ragworth.ordering import Ties
 from ragworth.registry import Registry
@@ -65,6 +65,13 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
 
 def _by_content(path: str, what: str) -> Format:
     """Where no ending tells: a folder is BEIR's, everything else TREC's."""
+    prefix, colon, _ = path.partition(":")
+    if colon and len(prefix) > 1 and "/" not in prefix and not os.path.lexists(path):
+        raise FormatError(
+            f"there is no such file, and no format {quoted(prefix, 24)}",
+            file=path,
+            expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
+        )
     # Unlike pathlib's, isdir is False for a name that no file system takes.
     folder = os.path.isdir(path)  # noqa: PTH112
     return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")
