@@ -99,10 +99,12 @@ def test_no_density_without_all_lengths() -> None:
         assert answers(scores) == ["no-tokens", 0.5], context
 
 
-def test_a_context_of_no_tokens_is_not_the_worst() -> None:
-    """Coverage over zero tokens has no value; 0, which says that nothing was answered, is wrong."""
-    scores = ragworth.score(shown(A="a"), None, "Den", ratings=rated(a={"s": 4.0}), tokens=lengths(a=0))
-    assert answers(scores) != [0.0]
+@pytest.mark.parametrize("context", ["a", "b"], ids=["shown", "required"])
+def test_coverage_over_no_tokens_is_no_density(context: str) -> None:
+    """Both contexts answer all there is, so 0, which says that nothing was answered, is wrong."""
+    ratings = rated(a={"s": 4.0}, b={"s": 4.0})  # a is required
+    scores = ragworth.score(shown(A=context), None, ["Den", "Cov"], ratings=ratings, tokens=lengths(a=0, b=3))
+    assert answers(scores) == ["no-tokens", 1.0]
 
 
 def test_what_nobody_rated_answers_nothing_at_any_threshold() -> None:
@@ -124,14 +126,16 @@ def test_what_nobody_rated_answers_nothing_at_any_threshold() -> None:
     assert answers(scores) == pytest.approx([1.0, 0.301617, 1.0, 1 / 3], abs=5e-7)
 
 
-@pytest.mark.parametrize("grade", [2000.0, float("inf")])
-def test_no_value_is_nan(grade: float) -> None:
+@pytest.mark.parametrize("metric", ["nDCG", "nDCG(gain=exponential)"])
+@pytest.mark.parametrize("grade", [900.0, 2000.0, 1e308, float("inf")])
+def test_no_value_is_nan(metric: str, grade: float) -> None:
     """Refused, missing or right, but never a value that is not a number."""
     try:
-        found = answers(relevance_scores("ab", judged({"b": grade}), ["nDCG(gain=exponential)"]))
+        (found,) = answers(relevance_scores("ab", judged({"b": grade}), [metric]))
     except InputError:
+        assert grade > 1000  # 2 to that power is beyond what a double holds
         return
-    assert found in (["unjudged"], [pytest.approx(0.6309297535714575)])  # 1/log2(3)
+    assert found == ("overflow" if grade == float("inf") else pytest.approx(0.6309297535714575))  # 1/log2(3)
 
 
 def test_a_rank_nobody_listed_is_a_passage_nobody_judged() -> None:

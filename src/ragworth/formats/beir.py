@@ -14,7 +14,6 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import Path_, stem
-from ragworth.formats.frames import FORMAT as TABLE
 from ragworth.formats.jsonl import read_texts
 from ragworth.tables import Judgments
 
@@ -78,4 +77,4 @@ def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
     )
 
 
-FORMAT = Format(name="beir", title="BEIR folder", judgments=read_qrels, ratings=TABLE.ratings, load=load)
+FORMAT = Format(name="beir", title="BEIR folder", judgments=read_qrels, load=load)
