@@ -20,6 +20,10 @@ from ragworth.tables import OK, Scores
 Floats = npt.NDArray[np.float64]
 
 
+FEWEST = 100
+"""Resamples below which an interval says nothing."""
+
+
 class Matrix(NamedTuple):
     """One metric's values, queries × systems; NaN where there is none."""
 
@@ -55,7 +59,7 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
     Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the
     others have none, with counts). A mean of no values is null.
     """
-    _check_level(level)
+    _check(level, resamples, seed)
     rows: list[dict[str, object]] = []
     for matrix in matrices(scores):
         interval = mean_intervals(matrix.values, level=level, resamples=resamples, seed=seed)
@@ -95,9 +99,13 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _check_level(level: float) -> None:
+def _check(level: float, resamples: int, seed: int) -> None:
     if not 0 < level < 1:
         raise InputError(f"the confidence level is {level}", expected="a number between 0 and 1, such as 0.95")
+    if resamples < FEWEST:
+        raise InputError(f"{resamples} resamples are too few for an interval", expected=f"{FEWEST} or more")
+    if seed < 0:
+        raise InputError(f"the seed is {seed}", expected="0 or more")
 
 
 class Comparison(NamedTuple):
@@ -124,6 +132,14 @@ class Comparison(NamedTuple):
         if not rows.height:
             known = self.differences["metric"].unique(maintain_order=True).to_list()
             raise MetricError(f"{metric} was not compared", expected=listed(known, 12), remedy=f"add it: -m '{metric}'")
+        void = rows.filter(pl.col("p_holm").is_null())
+        if void.height:
+            row = void.row(0, named=True)
+            raise InputError(
+                f"{row['system']} cannot be held against {row['baseline']} by {metric}: "
+                f"0 of {row['total']} queries have a value for both",
+                remedy="see why the values are missing: ragworth score",
+            )
         drop = pl.col("difference") < 0 if higher_is_better(metric) else pl.col("difference") > 0
         return rows.filter(drop & (pl.col("p_holm") < alpha))
 
@@ -152,9 +168,11 @@ def compare(
 
     A query counts when both systems have a value for it.
     """
-    _check_level(level)
+    _check(level, resamples, seed)
     if test not in TESTS:
         raise InputError(f"unknown test {test!r}", expected=listed(list(TESTS), 9))
+    if family not in ("metric", "all"):
+        raise InputError(f"unknown family {family!r}", expected="metric or all")
     systems = scores.frame["system"].unique(maintain_order=True).to_list()
     if len(systems) < 2:
         raise InputError(
@@ -169,6 +187,8 @@ def compare(
     for matrix in matrices(scores):
         column = {system: matrix.values[:, i] for i, system in enumerate(matrix.systems)}
         here = [(a, b) for a, b in pairs if a in column and b in column]
+        if not here:
+            continue
         pair_differences = np.stack([_difference(column[a], column[b]) for a, b in here], axis=1)
         interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed)
         up = 1 if higher_is_better(matrix.metric) else -1
@@ -196,6 +216,8 @@ def compare(
                 }
             )
             changed.append(_changes(matrix, a, b, column, changes))
+    if not rows:
+        raise InputError("no metric was computed for two of the systems", expected="the same metrics for all systems")
     return Comparison(_corrected(rows, family), pl.concat(changed), test, level, resamples, seed)
 
 

@@ -136,7 +136,7 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
         raise TableError(
             f"a {table} table needs a {name!r} column; this one has {shown(frame.columns)}",
             expected=" or ".join(ID_ALIASES[name]),
-            remedy="rename the column",
+            remedy="rename the column (a TREC file is read as trec:PATH)",
             file=source,
         )
     return text_ids(frame[column], source=source).alias(name)

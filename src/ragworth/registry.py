@@ -41,7 +41,7 @@ class Registry(Generic[T]):
         return list(self._targets)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._targets or (self._discover() or name in self._targets)
+        return name in self._targets or name in self.names()
 
     def __iter__(self) -> Iterator[T]:
         return (self.get(name) for name in self.names())
@@ -78,10 +78,9 @@ class Registry(Generic[T]):
             remedy="did you mean " + " or ".join(folded[n] for n in near) + "?" if near else "",
         )
 
-    def _discover(self) -> bool:
-        """Read entry points once. Returns False, so that it can stand in an ``or`` chain."""
+    def _discover(self) -> None:
+        """Read entry points, once."""
         if not self._discovered:
             self._discovered = True
             for point in entry_points(group=self.group):
                 self.add(point.name, point.value)
-        return False

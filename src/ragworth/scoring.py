@@ -55,8 +55,8 @@ def score(
 
     Parameters
     ----------
-    contexts: what the systems show: a :class:`Contexts` table, a data frame with scores or ranks, or a dict
-        ``{query: {passage: score}}``.
+    contexts: what the systems show: a :class:`Contexts` table or several of them, a data frame with scores or
+        ranks, or a dict ``{query: {passage: score}}``.
     judgments: relevance, abstention probabilities, …: a :class:`Judgments` table, a data frame, or a dict
         ``{query: {passage: relevance}}``.
     metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed also
@@ -71,6 +71,8 @@ def score(
     that says why, and no value. ``notes`` tells what did not match.
     """
     ours, theirs = split(metrics)
+    if isinstance(contexts, (list, tuple)) and contexts and all(isinstance(each, Contexts) for each in contexts):
+        contexts = Contexts.concat(list(contexts))
     contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
     if judgments is not None and not isinstance(judgments, Judgments):
         judgments = Judgments(judgments)
@@ -87,4 +89,4 @@ def score(
         {name: i for i, name in enumerate(contexts.systems)}, return_dtype=pl.Int64
     )
     frame = pl.concat([part.frame for part in parts]).sort(systems, maintain_order=True)
-    return Scores.trusted(frame, tuple(note for part in parts for note in part.notes))
+    return Scores.trusted(frame, tuple(dict.fromkeys(note for part in parts for note in part.notes)))

@@ -20,6 +20,7 @@ the checked Polars frame. ``notes`` says in words what was noticed on the way (l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -32,7 +33,7 @@ from ragworth.ordering import Ties, order_contexts
 
 OK = "ok"
 
-DEEPEST = 10_000_000
+DEEPEST = 1_000_000
 """No context is deeper; a larger rank is a score, or an id, in the wrong column."""
 
 
@@ -69,7 +70,10 @@ class Table:
 
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
-        self.frame.write_parquet(path)
+        try:
+            self.frame.write_parquet(path)
+        except OSError as error:
+            raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
 
     def __len__(self) -> int:
         return self.frame.height
@@ -173,8 +177,10 @@ class Contexts(Table):
     ``rank`` is the position shown, from 1. Where only scores are given the order is trec_eval's:
     score descending, then passage id descending (``ties="float32"`` compares in single precision).
     A rank nobody listed is a passage that was shown but is unknown; it counts as unjudged.
+    ``empty`` names the (system, query) for which nothing was retrieved, which no row can say.
     """
 
+    empty: frozenset[tuple[str, str]] = frozenset()
     name = "contexts"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,
@@ -193,9 +199,12 @@ class Contexts(Table):
         ties: Ties = "float64",
         source: str = "",
         notes: tuple[str, ...] = (),
+        empty: Iterable[tuple[str, str]] = (),
     ) -> None:
         if not system:
             raise TableError("the name of the system is empty", expected="a name", file=source)
+        if ties not in ("float64", "float32"):
+            raise TableError(f"ties={ties!r} is not possible", expected="float64 or float32", file=source)
         frame = doors.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
         columns = [
             doors.id_column(frame, "system", table=self.name, source=source)
@@ -216,15 +225,47 @@ class Contexts(Table):
         made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
         self.frame = made.select(list(self.schema))
         self.notes = notes
+        if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
+            bare = [query for query, items in data.items() if not items]
+            ids = doors.to_frame({"query": bare}, source=source)["query"]
+            empty = [*empty, *((system, query) for query in doors.text_ids(ids, source=source))]
+        self.empty = frozenset(empty)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, Contexts) and self.empty == other.empty
+
+    __hash__ = None
 
     @property
     def systems(self) -> list[str]:
-        """Names of the systems, in order of appearance."""
-        return self.frame.select(pl.col("system").unique(maintain_order=True)).to_series().to_list()
+        """Names of the systems, in order of appearance; those that retrieved nothing at all last."""
+        names = self.frame.select(pl.col("system").unique(maintain_order=True)).to_series().to_list()
+        return [*names, *sorted({system for system, _ in self.empty} - set(names))]
 
     def cut(self, k: int) -> Contexts:
         """The first ``k`` passages of every context."""
-        return Contexts.trusted(self.frame.filter(pl.col("rank") <= k), self.notes)
+        return self._like(self.frame.filter(pl.col("rank") <= k), self.empty)
+
+    def only(self, system: str) -> Contexts:
+        """The contexts of one system."""
+        mine = self.frame.filter(pl.col("system") == system)
+        return self._like(mine, frozenset(pair for pair in self.empty if pair[0] == system))
+
+    def renamed(self, system: str) -> Contexts:
+        """The same contexts under another name; for a table of one system."""
+        if len(self.systems) > 1:
+            raise TableError(
+                f"{counted(len(self.systems), 'system')} cannot all be called {system!r}",
+                expected="a table of one system",
+                remedy="leave the name out: they have names of their own",
+            )
+        frame = self.frame.with_columns(pl.lit(system).alias("system"))
+        return self._like(frame, frozenset((system, query) for _, query in self.empty))
+
+    def _like(self, frame: pl.DataFrame, empty: frozenset[tuple[str, str]]) -> Contexts:
+        made = Contexts.trusted(frame, self.notes)
+        made.empty = empty
+        return made
 
     @staticmethod
     def concat(tables: list[Contexts]) -> Contexts:
@@ -240,7 +281,9 @@ class Contexts(Table):
                     )
                 seen.add(system)
         frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Contexts.schema)
-        return Contexts.trusted(frame, tuple(note for table in tables for note in table.notes))
+        made = Contexts.trusted(frame, tuple(note for table in tables for note in table.notes))
+        made.empty = frozenset(pair for table in tables for pair in table.empty)
+        return made
 
 
 def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
@@ -355,6 +398,13 @@ class Ratings(Table):
         "source": pl.String,
     }
     key = ("query", "passage", "subquestion")
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        frame = doors.to_frame(data, source=source)
+        if "value" not in frame.columns and "rating" in frame.columns:
+            frame = frame.rename({"rating": "value"})
+        self.frame = self._checked(frame, source)
+        self.notes = notes
 
 
 class Answers(Table):

@@ -106,7 +106,7 @@ def test_lower_is_better_is_respected_by_the_gate() -> None:
 def test_correlation_of_metrics() -> None:
     result = call("score", "-q", QRELS, "-m", "AP", "-m", "nDCG@5", *RUNS, "--correlate", "systems", "-f", "json")
     assert result.exit_code == 0
-    row = json.loads(result.stdout)[0]
+    row = json.loads(result.stdout)["correlations"][0]
     assert (row["first"], row["second"], row["n"]) == ("AP", "nDCG@5", 3)
     assert row["spearman"] == pytest.approx(1.0)
 
@@ -175,7 +175,7 @@ def test_missing_queries_count_as_empty_or_are_left_out(tmp_path: Path) -> None:
     assert complete.stdout.strip().endswith("40 of 40")
     left_out = call("score", "-q", QRELS, "-m", "P@5", str(run), "--incomplete")
     assert "are left out" in left_out.stderr
-    assert left_out.stdout.strip().endswith("1 of 1")
+    assert left_out.stdout.splitlines()[-1].split()[-5:] == ["1", "of", "40", "39", "left-out"]
 
 
 def test_everything_wrong_is_reported_at_once() -> None:
@@ -203,3 +203,121 @@ def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0"
     assert "Traceback" not in done.stderr
+
+
+def test_compare_as_json_holds_everything() -> None:
+    result = call("compare", "-q", QRELS, "-m", "P@5", *RUNS, "-f", "json", "--changes", "2", "--test", "t")
+    data = json.loads(result.stdout)
+    assert (data["test"], data["level"], data["seed"]) == ("t", 0.95, 0)
+    assert [len(data[key]) for key in ("summary", "differences", "changes")] == [3, 2, 4]
+
+
+def test_compare_to_a_file_is_what_the_terminal_shows(tmp_path: Path) -> None:
+    arguments = ("compare", "-q", QRELS, "-m", "P@5", *RUNS)
+    assert call(*arguments, "-o", str(tmp_path / "c.txt")).stdout == ""
+    assert (tmp_path / "c.txt").read_text() == call(*arguments).stdout
+    assert "resamples" not in call(*arguments, "--test", "t").stdout
+
+
+def test_a_gate_without_values_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
+    new = tmp_path / "new.run"
+    new.write_text(Path(RUNS[0]).read_text().replace("-p", "-x"))  # passages that nobody has a probability for
+    result = call("compare", "-q", QRELS, "-j", ABSTENTION, RUNS[0], str(new), "--fail-if-worse", "UDCG@5")
+    assert result.exit_code == 2
+    assert "0 of 40 queries have a value for both" in result.stderr
+
+
+def test_a_gate_on_few_queries_says_so(tmp_path: Path) -> None:
+    new = tmp_path / "new.run"
+    new.write_text("\n".join(Path(RUNS[2]).read_text().splitlines()[:100]))
+    result = call("compare", "-q", QRELS, RUNS[0], str(new), "--fail-if-worse", "P@5", "--incomplete")
+    assert result.exit_code == 0
+    assert "new was held against bm25 by P@5 on 10 of 40 queries only" in result.stderr
+
+
+def test_the_gate_never_prints_a_p_of_0() -> None:
+    result = call("compare", "-q", QRELS, RUNS[2], RUNS[0], "--test", "t", "--fail-if-worse", "nDCG@5")
+    assert result.exit_code == 3
+    assert "Holm p < 0.0001" in result.stderr
+
+
+def test_a_name_goes_before_the_one_in_the_file(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("system,query,passage,score\nrun,q01,q01-p01,1\n")
+    files = [str(tmp_path / name) for name in ("a.csv", "b.csv")]
+    assert "two runs are called 'run'" in call("score", "-q", QRELS, *files).stderr
+    named = call("score", "-q", QRELS, f"one={files[0]}", f"two={files[1]}", "-f", "csv")
+    assert pl.read_csv(named.stdout.encode())["system"].to_list() == ["one", "two"]
+    (tmp_path / "a.csv").write_text("system,query,passage,score\nx,q01,q01-p01,1\ny,q01,q01-p01,1\n")
+    several = call("score", "-q", QRELS, f"one={files[0]}")
+    assert several.exit_code == 2
+    assert "2 systems cannot all be called 'one'" in several.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("score", "--per-query", "--correlate", "systems"),
+        ("compare", "--all-pairs", "--baseline", "bm25"),
+        ("score", "--seed", "-1"),
+        ("score", "--resamples", "5"),
+        ("score", "--level", "95"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ...]) -> None:
+    result = call(*arguments, "-q", QRELS, *RUNS)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.stderr
+
+
+def test_metrics_and_files_are_reported_together() -> None:
+    result = call("score", "-q", "no-qrels", "no-run", "-m", "nDGC@5")
+    assert result.exit_code == 2
+    for words in ("unknown metric 'nDGC'", "no-qrels: there is no such file", "no-run: there is no such file"):
+        assert words in result.stderr
+
+
+def test_what_is_skipped_in_passages_is_told(tmp_path: Path) -> None:
+    passages = tmp_path / "p.csv"
+    passages.write_text("passage,tokens\nx,3\nalone\n")
+    result = call(
+        "score", RUNS[0], "-r", str(EXAMPLE / "ratings.txt"), "-p", str(passages), "-m", "Den@5", "--skip-bad-lines"
+    )
+    assert "1 bad line skipped (line 3: 1 field" in result.stderr
+
+
+def test_the_qrels_of_a_beir_folder_are_read_by_their_path(tmp_path: Path) -> None:
+    qrels = tmp_path / "test.tsv"
+    qrels.write_text("query-id\tcorpus-id\tscore\nq01\tq01-p01\t1\n")
+    assert call("score", "-q", str(qrels), RUNS[0]).exit_code == 0
+    qrels.write_text("q01\t0\tq01-p01\t1\nq01\t0\tq01-p02\t1\n")
+    result = call("score", "-q", str(qrels), RUNS[0])
+    assert result.exit_code == 2
+    assert "trec:" in result.stderr
+
+
+def test_ratings_that_reach_no_threshold_are_explained(tmp_path: Path) -> None:
+    ratings = tmp_path / "r.txt"
+    ratings.write_text("q01 1 q01-p01 1\nq01 2 q01-p02 1\n")
+    result = call("score", RUNS[0], "-r", str(ratings), "-m", "Cov@5")
+    assert "no rating reaches eta=3, the highest is 1; ask for Cov(eta=1)" in result.stderr
+    table = tmp_path / "r.csv"
+    table.write_text("query,passage,subquestion,rating\nq01,q01-p01,s,10\n")
+    assert "ratings go from 10 to 10" in call("score", RUNS[0], "-r", str(table), "-m", "Cov@5").stderr
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    run = tmp_path / "a.jsonl"
+    run.write_text('{"system": "ev\\u001b[31mil", "query_id": "q01", "retrieved_context": [{"doc_id": "d"}]}\n')
+    result = call("score", "-q", QRELS, str(run))
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout + result.stderr
+    assert r"ev\x1b[31mil" in result.stderr
+
+
+def test_a_system_that_retrieves_nothing_is_scored(tmp_path: Path) -> None:
+    run = tmp_path / "none.jsonl"
+    run.write_text('{"query_id": "q01", "retrieved_context": []}\n')
+    result = call("score", "-q", QRELS, "-m", "P@5", RUNS[0], str(run))
+    assert result.exit_code == 0
+    assert [line.split()[1:3] for line in result.stdout.splitlines()[2:]][1] == ["none", "0.0000"]

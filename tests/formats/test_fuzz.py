@@ -77,7 +77,6 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ("jsonl", "contexts"): [JSONL],
     ("jsonl", "load"): [JSONL, TEXTS],
     ("beir", "judgments"): [QRELS_TSV],
-    ("beir", "ratings"): [b"query,passage,subquestion,value\nq1,d1,s1,5\n"],
     ("beir", "load"): [QRELS_TSV, TEXTS],
     ("exam", "contexts"): [EXAM],
     ("exam", "judgments"): [EXAM],

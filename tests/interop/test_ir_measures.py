@@ -10,7 +10,7 @@ ir_measures = pytest.importorskip("ir_measures")
 pd = pytest.importorskip("pandas")
 
 import ragworth  # noqa: E402
-from ragworth.errors import MetricError  # noqa: E402
+from ragworth.errors import MetricError, TableError  # noqa: E402
 from ragworth.interop.ir_measures import PROVIDER, RagworthWarning, foreign  # noqa: E402
 from ragworth.metrics import METRICS  # noqa: E402
 
@@ -118,6 +118,26 @@ def test_their_measures_by_name() -> None:
         ragworth.score(contexts, judgments, "nonsense@3")
     with pytest.raises(MetricError, match="whole-number relevance"):
         ragworth.score(contexts, {"1": {"a": 0.5}}, "Compat(p=0.9)")
+
+
+def test_their_measures_are_checked_like_ours() -> None:
+    judgments = ragworth.Judgments(
+        {"query": ["1", "2"], "passage": ["a", "a"], "value": [1, None], "status": ["ok", "refused"]}
+    )
+    contexts = ragworth.Contexts({"1": {"a": 1.0}, "2": {"a": 1.0}, "x": {"a": 1.0}}, notes=("a note",))
+    scores = ragworth.score(contexts, judgments, "Compat(p=0.9)")
+    assert scores.frame.select("query", "status").rows() == [("1", "ok"), ("2", "unjudged")]
+    assert scores.notes == ("a note", "run: 1 query not judged and so not scored ('x')")
+    with pytest.raises(TableError, match="none of its 1 query is judged"):
+        ragworth.score({"x": {"a": 1.0}}, judgments, "Compat(p=0.9)")
+    with pytest.raises(MetricError, match="what a metric needs was not given"):
+        ragworth.score(contexts, {"query": ["1"], "passage": ["a"], "abstention": [0.1]}, "Compat(p=0.9)")
+
+
+def test_an_empty_run_is_worth_what_empty_contexts_are_worth() -> None:
+    measure = ir_measures.parse_measure("UDCG@5")
+    for run in ([], [Doc("unknown", "a", 1.0)]):
+        assert ir_measures.calc_aggregate([measure], QRELS, run)[measure] == pytest.approx(0.5)
 
 
 def test_in_a_pyterrier_experiment() -> None:

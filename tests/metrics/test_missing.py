@@ -164,14 +164,25 @@ def test_queries_that_a_run_lacks() -> None:
     assert answers(everything) == [1.0, 0.0, 0.0]
     assert everything.notes == ("run: 2 of 3 judged queries are not in the run and count as empty contexts",)
     present = ragworth.score({"q1": {"a": 1.0}}, QRELS, "P", complete=False)
-    assert present.frame["query"].to_list() == ["q1"]
+    assert answers(present) == [1.0, "left-out", "left-out"]
     assert present.notes == ("run: 2 of 3 judged queries are not in the run and are left out",)
 
 
 def test_each_system_lacks_its_own_queries() -> None:
     contexts = {"system": ["A", "B", "B"], "query": ["q1", "q2", "q3"], "passage": ["a"] * 3, "score": [1.0] * 3}
     scores = ragworth.score(contexts, QRELS, "P", complete=False)
-    assert scores.frame.select("system", "query").rows() == [("A", "q1"), ("B", "q2"), ("B", "q3")]
+    assert answers(scores, "A") == [1.0, "left-out", "left-out"]
+    assert answers(scores, "B") == ["left-out", 1.0, 1.0]
+
+
+def test_nothing_retrieved_is_a_value_and_not_left_out() -> None:
+    contexts = ragworth.Contexts({"q1": {"a": 1.0}, "q2": {}})
+    assert contexts.empty == {("run", "q2")}
+    assert answers(ragworth.score(contexts, QRELS, "P", complete=False)) == [1.0, 0.0, "left-out"]
+    nothing = ragworth.Contexts({"query": [], "passage": [], "score": []}, empty=[("none", "q1")])
+    both = ragworth.score([contexts, nothing], QRELS, ["P"])
+    assert answers(both, "none") == [0.0, 0.0, 0.0]
+    assert nothing.systems == ["none"]
 
 
 def test_queries_that_nobody_judged() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
+from ragworth.errors import TableError
 from tests.metrics.cases import Grades, rated
 from tests.strategies import examples
 
@@ -78,10 +79,10 @@ def test_the_threshold_decides(eta: float, kinds: list[str]) -> None:
     assert [row.kind for row in rows(rated(a={"s": 1.0, "t": 1.0}, b={"s": 5.0}), eta)] == kinds
 
 
-def test_a_failed_rating_answers_nothing() -> None:
-    # Of u nobody knows anything; that must not disturb the classes of the others.
-    ratings = rated(a={"s": 4.0, "u": None}, b={"s": 3.0, "t": None}, c={"t": 3.0})
-    assert [row.kind for row in rows(ratings)] == [REQUIRED, FULL, REQUIRED]
+def test_a_failed_rating_is_refused() -> None:
+    # If b answered t, b alone would be required.
+    with pytest.raises(TableError, match="1 rating without a value"):
+        rows(rated(a={"s": 4.0}, b={"s": 3.0, "t": None}, c={"t": 3.0}))
 
 
 def test_queries_are_apart_and_in_order() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ragworth.errors import FormatError
-from ragworth.report.render import cell, look_of, p_value, render, save
+from ragworth.report.render import cell, look_of, p_value, printable, render, save_bytes
 
 NASTY = pl.DataFrame({"system": ["a|b", "\x1b[31mred", "<b>&_%$#{}~^\\"], "mean": [0.123456, None, float("inf")]})
 
@@ -26,14 +26,30 @@ def test_text_escapes_control_characters_and_aligns() -> None:
 
 def test_markdown_keeps_its_columns() -> None:
     rows = render(NASTY, "markdown").decode().splitlines()
-    assert rows[2] == "| a\\|b | 0.1235 |"
+    assert rows[:3] == ["| system | mean |", "| --- | ---: |", "| a\\|b | 0.1235 |"]
     assert "<b>" not in rows[4]
+    assert r"\_" in rows[4]
 
 
 def test_latex_escapes_its_signs() -> None:
     text = render(NASTY, "latex").decode()
     assert r"\textless{}b\textgreater{}\&\_\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in text
     assert text.startswith("\\begin{tabular}{lr}")
+
+
+def test_latex_of_signs_and_brackets() -> None:
+    text = render(pl.DataFrame({"system": ["[2cm] b − a"], "ρ": [1.0]}), "latex").decode()
+    assert "{[}2cm] b $-$ a" in text
+    assert r"$\rho$" in text
+
+
+def test_east_asian_signs_take_two_columns() -> None:
+    lines = render(pl.DataFrame({"system": ["東京", "abcd"], "n": [1, 2]}), "text").decode().splitlines()
+    assert lines[2:] == ["東京    1", "abcd    2"]
+
+
+def test_words_for_the_terminal_keep_their_lines() -> None:
+    assert printable("a\x1b[31m\nb") == "a\\x1b[31m\nb"
 
 
 def test_json_has_full_precision_and_no_infinity() -> None:
@@ -58,5 +74,7 @@ def test_the_ending_decides_the_look(tmp_path: Path) -> None:
     assert look_of("x.md") == "markdown"
     with pytest.raises(FormatError, match=r"\.docx names no output format"):
         look_of("x.docx")
-    save(NASTY, tmp_path / "x.tex")
-    assert (tmp_path / "x.tex").read_text().startswith("\\begin")
+    save_bytes(b"x", tmp_path / "x.tex")
+    assert (tmp_path / "x.tex").read_bytes() == b"x"
+    with pytest.raises(FormatError, match="cannot be written"):
+        save_bytes(b"x", tmp_path / "no" / "x.tex")

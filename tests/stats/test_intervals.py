@@ -69,6 +69,13 @@ def test_edges_constant_single_and_nothing() -> None:
     assert np.isnan(interval.high[1:]).all()
 
 
+def test_many_columns_are_resampled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=(20, 7))
+    together = mean_intervals(values)
+    monkeypatch.setattr("ragworth.stats.intervals.COLUMNS", 3)
+    np.testing.assert_allclose(mean_intervals(values), together)
+
+
 def test_the_seed_decides() -> None:
     values = np.random.default_rng(0).normal(size=(40, 2))
     one, same, other = (mean_intervals(values, seed=s) for s in (1, 1, 2))

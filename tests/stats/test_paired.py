@@ -90,6 +90,14 @@ def test_bootstrap_is_near_t_for_normal_data() -> None:
     assert bootstrap(d, seed=1) == pytest.approx(t(d), abs=0.01)
 
 
+@pytest.mark.parametrize("name", ["t", "bootstrap"])
+def test_equal_differences_say_no_more_than_their_signs(name: str) -> None:
+    # Rounding must not make a spread of them, nor its absence certainty: two queries prove nothing.
+    for d, n in ((0.2, 20), (0.1, 3), (0.3, 10), (1.0, 2)):
+        p = TESTS[name](np.full(n, d), resamples=10_000, seed=0)
+        assert p == pytest.approx(max(2.0 ** (1 - n), 1 / 10_001), rel=0.01), (d, n)
+
+
 def test_holm_by_hand() -> None:
     # Sorted: .01 × 4 = .04; .02 × 3 = .06; .03 × 2 = .06; .04 × 1 = .04 → .06 (never below an earlier one).
     np.testing.assert_allclose(holm(np.array([0.04, 0.01, 0.03, 0.02])), [0.06, 0.04, 0.06, 0.06])
@@ -107,3 +115,4 @@ def test_a_difference_of_the_detectable_size_is_detected_four_times_out_of_five(
     found = [t(rng.normal(size, 1, size=50)) < 0.05 for _ in range(1500)]
     assert np.mean(found) == pytest.approx(0.8, abs=0.04)
     assert np.isnan(smallest_detectable(np.array([1.0])))
+    assert np.isnan(smallest_detectable(np.full(5, 0.1)))

@@ -38,7 +38,9 @@ class Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except RagworthError as error:
-            click.echo(f"ragworth: {error}", err=True)
+            from ragworth.report.render import printable
+
+            click.echo(f"ragworth: {printable(str(error))}", err=True)
             ctx.exit(error.exit_code)
         except BrokenPipeError:
             # The reader of our output (head, less) has seen enough.

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, emit, output_options, scored, scoring_options, tell
+from ragworth.cli.options import Inputs, scored, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
 
 WORSE = 3
 """Exit code when a drop is significant."""
@@ -14,7 +15,7 @@ WORSE = 3
 
 @click.command("compare", short_help="Compare systems query by query, with tests.")
 @scoring_options
-@click.option("-b", "--baseline", help="The system the others are compared with. Default: the first.")
+@click.option("-b", "--baseline", help="The system the others are compared with.  [default: the first]")
 @click.option("--all-pairs", is_flag=True, help="Compare every two systems.")
 @click.option(
     "--test",
@@ -44,12 +45,25 @@ WORSE = 3
     help="Exit with 3 when a system is significantly worse than the baseline by this metric.",
 )
 @output_options
-def command(baseline: str | None, all_pairs: bool, test: str, family: str, changes: int, fail_if_worse: tuple[str, ...],
-            look: str | None, output: str | None, level: float, resamples: int | None, seed: int, quiet: bool,
-            **given: Any) -> None:  # fmt: skip
+def command(
+    baseline: str | None,
+    all_pairs: bool,
+    test: str,
+    family: str,
+    changes: int,
+    fail_if_worse: tuple[str, ...],
+    look: str | None,
+    output: str | None,
+    level: float,
+    resamples: int | None,
+    seed: int,
+    quiet: bool,
+    **given: Any,
+) -> None:
     """Compare systems: differences with intervals, p-values, wins and losses, and what could have been seen.
 
     "detectable" is the smallest true difference that this many queries show in four of five cases.
+    CSV and Parquet hold the differences; the other looks hold means and changed queries too.
 
     \b
     ragworth compare --qrels qrels.txt -m nDCG@10 bm25.run dense.run rerank.run
@@ -59,36 +73,56 @@ def command(baseline: str | None, all_pairs: bool, test: str, family: str, chang
     from ragworth.report import words
     from ragworth.scoring import split
 
+    if baseline and all_pairs:
+        raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
+    look = chosen_look(look, output, level)
     gates = [str(metric) for part in split(fail_if_worse) for metric in part] if fail_if_worse else []
-    asked = tuple(given["metrics"]) or ("nDCG@10",)
-    given["metrics"] = (*asked, *gates)
+    given["metrics"] = (*(given["metrics"] or (() if gates else ("nDCG@10",))), *gates)
     scores = scored(Inputs(**given))
     tell(scores.notes, quiet)
+    facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
     result = comparison.compare(
         scores,
         baseline=baseline,
         all_pairs=all_pairs,
         test=test,  # type: ignore[arg-type]
         family=family,  # type: ignore[arg-type]
-        level=level,
-        resamples=resamples or 10_000,
-        seed=seed,
         changes=changes,
+        **facts,
     )
-    if look in (None, "text") and output is None:
-        summary = comparison.summarise(scores, level=level, resamples=resamples or 10_000, seed=seed)
-        emit(summary, words.summary_table(summary, level), "text", None)
-        click.echo(f"\nDifferences ({test} test, {result.resamples:,} resamples, seed {seed})\n")
-    emit(result.differences, words.difference_table(result), look, output)
-    if look in (None, "text") and output is None and result.changes.height:
-        click.echo("\nQueries that changed most\n")
-        emit(result.changes, words.change_table(result), "text", None)
-    worse = [row for gate in gates for row in result.worse(gate, 1 - level).iter_rows(named=True)]
-    for row in worse:
-        click.echo(
-            f"worse: {row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {row['metric']} "
-            f"(Holm p {row['p_holm']:.4f})",
-            err=True,
-        )
-    if worse:
+    summary = comparison.summarise(scores, **facts)
+    resampled = f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap") else ""
+    sections = [
+        Section("summary", "Means", summary, words.summary_table(summary, level)),
+        Section(
+            "differences", f"Differences ({test} test{resampled})", result.differences, words.difference_table(result)
+        ),
+        Section("changes", "Queries that changed most", result.changes, words.change_table(result)),
+    ]
+    if look in ("csv", "parquet"):
+        sections = sections[1:]
+    emit(sections, look, output, {"test": test, "family": family} | facts)
+    if gate(result, gates, 1 - level):
         raise SystemExit(WORSE)
+
+
+def gate(result: Any, metrics: list[str], alpha: float) -> bool:
+    """Whether any system is significantly worse than its baseline by one of the metrics; says which."""
+    import polars as pl
+
+    from ragworth.report.render import p_value, printable
+
+    failed = False
+    for metric in metrics:
+        for row in result.worse(metric, alpha).iter_rows(named=True):
+            failed = True
+            words = f"{row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {metric}"
+            click.echo(f"worse: {printable(words)} (Holm p {p_value(row['p_holm'])})", err=True)
+        partly = (pl.col("metric") == metric) & (pl.col("n") < pl.col("total"))
+        for row in result.differences.filter(partly).iter_rows(named=True):
+            click.echo(
+                f"note: {printable(row['system'])} was held against {printable(row['baseline'])} by {metric} "
+                f"on {row['n']} of {row['total']} queries only",
+                err=True,
+            )
+    return failed

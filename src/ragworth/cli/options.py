@@ -14,8 +14,6 @@ from ragworth.errors import SHOWN, InputError, RagworthError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LOOKS = ("text", "csv", "json", "markdown", "latex", "parquet")
-
 
 @dataclass(frozen=True)
 class Inputs:
@@ -81,33 +79,6 @@ def scoring_options(function: F) -> F:
     return function
 
 
-def output_options(function: F) -> F:
-    """The options that say where results go."""
-    options = [
-        click.option(
-            "-f",
-            "--format",
-            "look",
-            type=click.Choice(LOOKS),
-            help="Look of the output. Default: text, or the ending of --output.",
-        ),
-        click.option(
-            "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal."
-        ),
-        click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."),
-        click.option(
-            "--resamples",
-            type=click.IntRange(1),
-            help="Bootstrap or randomisation resamples.  [default: 2000 to score, 10000 to compare]",
-        ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of all resampling."),
-        click.option("--quiet", is_flag=True, help="No notes on standard error."),
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
 def scored(given: Inputs) -> Any:
     """Read everything and score it; the result's notes tell what did not match."""
     from ragworth import formats
@@ -117,9 +88,9 @@ def scored(given: Inputs) -> Any:
     from ragworth.tables import Contexts, Judgments
 
     metrics = given.metrics or ("nDCG@10",)
-    ours, _ = split(metrics)
     skip = given.skip_bad_lines
     reading = Together()
+    ours, _ = reading.of(lambda: split(metrics)) or ([], [])
     loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
     runs = [reading.of(partial(_read_run, run, given)) for run in given.runs]
     tables = [
@@ -130,12 +101,15 @@ def scored(given: Inputs) -> Any:
         reading.of(lambda: formats.read_ratings(given.ratings or "", skip_bad_lines=skip)) if given.ratings else None
     )
     lengths = None
-    if given.passages and any("tokens" in metric.needs for metric in ours):
-        lengths = reading.of(lambda: Tokens.of(*formats.read_lengths(given.passages or "", skip_bad_lines=skip)))
-    reading.done()
     notes: tuple[str, ...] = ()
+    if given.passages and any("tokens" in metric.needs for metric in ours):
+        counted = reading.of(lambda: formats.read_lengths(given.passages or "", skip_bad_lines=skip))
+        if counted is not None:
+            notes = counted.notes
+            lengths = reading.of(lambda: Tokens.of(counted.frame, counted.counter, given.passages or ""))
+    reading.done()
     if loaded is not None:
-        texts, notes = loaded.collection, loaded.collection.notes
+        texts, notes = loaded.collection, (*loaded.collection.notes, *notes)
         runs = runs or ([loaded.contexts] if loaded.contexts is not None else [])
         if texts.relevance is not None and not given.qrels:
             tables.append(texts.relevance)
@@ -194,37 +168,10 @@ def _read_run(spec: str, given: Inputs) -> Any:
 
     name, equals, path = spec.partition("=")
     named = bool(equals and name and "/" not in name and not Path(spec).exists())
-    return formats.read_contexts(
+    run = formats.read_contexts(
         path if named else spec,
         system=name if named else None,
         ties=given.ties,  # type: ignore[arg-type]
         skip_bad_lines=given.skip_bad_lines,
     )
-
-
-NOTES = 12
-"""How many notes are printed before they are only counted."""
-
-
-def tell(notes: tuple[str, ...], quiet: bool) -> None:
-    """Print notes to standard error."""
-    if quiet:
-        return
-    for note in notes[:NOTES]:
-        click.echo(f"note: {note}", err=True)
-    if len(notes) > NOTES:
-        click.echo(f"note: … and {len(notes) - NOTES} more notes (Python: scores.notes)", err=True)
-
-
-def emit(frame: Any, readable: Any, look: str | None, output: str | None) -> None:
-    """Write the full ``frame`` for machines, or the ``readable`` one for people."""
-    from ragworth.report.render import look_of, render, save
-
-    chosen = look or (look_of(output) if output else "text")
-    table = readable if chosen in ("text", "markdown", "latex") else frame
-    if output:
-        save(table, output, chosen)
-        return
-    if chosen == "parquet":
-        raise InputError("Parquet is not for terminals", remedy="name a file: --output scores.parquet")
-    click.echo(render(table, chosen).decode(), nl=False)
+    return run.renamed(name) if named and run.systems != [name] else run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragworth.cli.options import LOOKS, emit, tell
+from ragworth.cli.output import LOOKS, Section, chosen_look, emit, tell
 
 
 @click.command("required", short_help="Which passages a long answer needs.")
@@ -23,7 +23,8 @@ def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, ou
     from ragworth import formats
     from ragworth.metrics.required import required
 
+    look = chosen_look(look, output)
     table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)
     tell(table.notes, quiet=False)
     classes = required(table, eta)
-    emit(classes, classes, look, output)
+    emit([Section("required", "", classes, classes)], look, output)

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, emit, output_options, scored, scoring_options, tell
+from ragworth.cli.options import Inputs, scored, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
 
 
 @click.command("score", short_help="Score runs with any metrics.")
@@ -15,12 +16,23 @@ from ragworth.cli.options import Inputs, emit, output_options, scored, scoring_o
 @click.option(
     "--correlate",
     type=click.Choice(["systems", "queries"]),
-    help="Correlate the metrics, over systems' means or over all queries.",
+    help="Correlate the metrics as well, over systems' means or over all queries.",
 )
 @output_options
-def command(per_query: bool, correlate: str | None, look: str | None, output: str | None, level: float,
-            resamples: int | None, seed: int, quiet: bool, **given: Any) -> None:  # fmt: skip
+def command(
+    per_query: bool,
+    correlate: str | None,
+    look: str | None,
+    output: str | None,
+    level: float,
+    resamples: int | None,
+    seed: int,
+    quiet: bool,
+    **given: Any,
+) -> None:
     """Score runs: every metric for every system, mean with its interval, or query by query.
+
+    With --correlate, CSV and Parquet hold the correlations; the other looks hold both tables.
 
     \b
     ragworth score --qrels qrels.txt -m nDCG@10 -m AP bm25.run dense.run
@@ -30,18 +42,20 @@ def command(per_query: bool, correlate: str | None, look: str | None, output: st
     from ragworth import comparison
     from ragworth.report import words
 
+    if per_query and correlate:
+        raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
+    look = chosen_look(look, output, level)
     scores = scored(Inputs(**given))
     tell(scores.notes, quiet)
     if per_query:
-        emit(scores.frame, scores.frame, look, output)
+        emit([Section("scores", "", scores.frame, scores.frame)], look, output)
         return
     summary = comparison.summarise(scores, level=level, resamples=resamples or 2000, seed=seed)
-    if correlate is None:
-        emit(summary, words.summary_table(summary, level), look, output)
-        return
-    correlations = comparison.correlate(scores, over=correlate)  # type: ignore[arg-type]
-    if look in (None, "text") and output is None:
-        emit(summary, words.summary_table(summary, level), "text", None)
+    sections = [Section("summary", "", summary, words.summary_table(summary, level))]
+    if correlate is not None:
+        frame = comparison.correlate(scores, over=correlate)  # type: ignore[arg-type]
         what = "means of the systems" if correlate == "systems" else "values of all systems and queries"
-        click.echo(f"\nAgreement of the metrics: correlation of the {what}\n")
-    emit(correlations, words.correlation_table(correlations), look, output)
+        title = f"Agreement of the metrics: correlation of the {what}"
+        both = [Section("correlations", title, frame, words.correlation_table(frame)), *sections]
+        sections = both if look in ("csv", "parquet") else both[::-1]
+    emit(sections, look, output, {"level": level, "resamples": resamples or 2000, "seed": seed})

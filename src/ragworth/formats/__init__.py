@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -105,16 +105,27 @@ def load(spec: str | Path, *, skip_bad_lines: bool = False) -> Loaded:
     return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
 
 
-def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, str]:
-    """Passage lengths (passage, tokens) and who counted them: a column ``tokens``, or we from the texts."""
+class Lengths(NamedTuple):
+    """Passage lengths (passage, tokens), who counted them, and what was noticed while reading."""
+
+    frame: pl.DataFrame
+    counter: str
+    notes: tuple[str, ...]
+
+
+def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> Lengths:
+    """How long passages are: by a column ``tokens``, or counted by us from the texts."""
     chosen, path = resolve(spec, "load")
     if chosen.name == "table":
         from ragworth.formats.frames import read_table
 
-        frame, _ = read_table(path, skip_bad_lines=skip_bad_lines)
+        frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if "tokens" in frame.columns:
-            return frame, f"column 'tokens' of {path}"
-    return load(spec, skip_bad_lines=skip_bad_lines).collection.tokens(), COUNTER
+            return Lengths(frame, f"column 'tokens' of {path}", notes)
+        texts = Collection.of(passages=frame, source=path, notes=notes)
+    else:
+        texts = load(spec, skip_bad_lines=skip_bad_lines).collection
+    return Lengths(texts.tokens(), COUNTER, texts.notes)
 
 
 def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:
@@ -123,10 +134,13 @@ def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:
 
 
 def write(table: Table, spec: str | Path, collection: Collection | None = None) -> None:
-    """Write contexts, judgments or ratings in the format that the ending tells; ``collection`` gives texts to JSONL."""
+    """Write a table in the format that the ending tells; ``collection`` gives texts to JSONL.
+
+    Answers, outcomes and scores go to Parquet, CSV or TSV.
+    """
     what = f"write_{table.name}"
     if what not in WORDS:
-        table.write(spec)
+        FORMATS.get("table").do("write_contexts")(table, spec)
         return
     chosen, path = resolve(spec, what)
     if chosen.name == "jsonl":

@@ -19,7 +19,9 @@ from ragworth.formats.columns import NUMBER, bad_lines_error
 from ragworth.formats.files import Path_, chunks
 from ragworth.tables import Judgments
 
-NUMBERS = {"score", "rank", "value", "tokens", "repeat"} | {name for names in Judgments.wide.values() for name in names}
+NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"} | {
+    name for names in Judgments.wide.values() for name in names
+}
 """Columns that hold numbers, or nothing."""
 
 
@@ -61,7 +63,8 @@ def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
             f"a column is there twice, or has no name: {shown(names)}",
             file=str(path),
             line=1,
-            expected="each column once",
+            expected="a header with each column once",
+            remedy=f"if this is a TREC file without a header, write trec:{path}",
         )
     return names, separator
 
@@ -89,6 +92,7 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
     """By Python's reader, row by row, with line numbers."""
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
     reader = csv.reader(text, delimiter=separator)
+    before = csv.field_size_limit(len(data) + 1)
     rows: list[list[str | None]] = []
     lines: list[int] = []
     bad: list[BadLine] = []
@@ -109,6 +113,8 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
                 lines.append(line)
     except csv.Error as error:
         raise FormatError(f"cannot be read as CSV: {error}", file=str(path), line=reader.line_num) from error
+    finally:
+        csv.field_size_limit(before)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     return Rows(frame, np.array(lines, dtype=np.int64), bad)
 

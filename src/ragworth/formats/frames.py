@@ -61,6 +61,8 @@ def _reader(table: type[T]) -> Callable[..., T]:
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
+        if table is Judgments and "corpus-id" in frame.columns and "value" not in frame.columns:
+            frame = frame.rename({"score": "value"}, strict=False)  # the qrels of a BEIR folder
         return table(frame, source=str(path), notes=notes)
 
     read.__doc__ = f"{table.name.capitalize()} from a table in long form."
@@ -76,6 +78,8 @@ def load_passages(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
 def write_table(table: Table, path: Path_) -> None:
     """Write any table as Parquet, or as CSV or TSV with a header, by the file's ending."""
     endings = Path(path).suffixes
+    if not {".parquet", ".csv", ".tsv"} & set(endings):
+        raise FormatError("the ending tells no format", file=str(path), expected=".parquet, .csv or .tsv")
     with created(path) as stream:
         if ".parquet" in endings:
             table.frame.write_parquet(stream)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import FormatError, MissingExtraError
+from ragworth.errors import FormatError, MissingExtraError, RagworthError
 from ragworth.formats.contract import Format, Loaded
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _dataset(name: str) -> Any:
@@ -39,6 +43,25 @@ def _text(item: Any) -> str:
     return str(getattr(item, "text", getattr(item, "title", "")))
 
 
+def _wrapped(read: F) -> F:
+    """``read``, with every failure as an error of ours."""
+
+    @wraps(read)
+    def reported(name: str, **options: Any) -> Any:
+        try:
+            return read(name, **options)
+        except RagworthError:
+            raise
+        except Exception as error:  # whatever a collection raises while it is fetched or read
+            raise FormatError(
+                f"ir_datasets cannot read {name!r}: {str(error).partition(chr(10))[0][:200]}",
+                remedy="it may need the network once, or a file that its documentation names",
+            ) from error
+
+    return cast(F, reported)
+
+
+@_wrapped
 def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance judgments; with sub-topics, a passage counts with its highest relevance to any."""
     dataset = _dataset(str(name))
@@ -53,6 +76,7 @@ def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     return Judgments(frame, source=f"ir_datasets:{name}")
 
 
+@_wrapped
 def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     """Relevance to sub-topics as ratings."""
     dataset = _dataset(str(name))
@@ -69,6 +93,7 @@ def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     )
 
 
+@_wrapped
 def read_contexts(
     name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
@@ -81,6 +106,7 @@ def read_contexts(
     return Contexts(frame, system=system or str(name), ties=ties, source=f"ir_datasets:{name}")
 
 
+@_wrapped
 def load(name: str, *, skip_bad_lines: bool = False) -> Loaded:
     """Queries, documents and relevance judgments. Documents are read in full; large ones take a while."""
     dataset = _dataset(str(name))

@@ -50,11 +50,12 @@ def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False
     texts = _Texts()
     bad: list[BadLine] = []
     seen: set[tuple[str, str]] = set()
+    empty: list[tuple[str, str]] = []
     name = system or stem(path)
     for number, item in objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
             context, found = _context(item, name)
-            key = (context[0][0], context[0][1]) if context else (name, as_id(item.get("query_id"), "query_id"))
+            key = as_id(item.get("system", name), "system"), as_id(item.get("query_id"), "query_id")
             if key in seen:
                 raise WrongLineError(f"query {quoted(key[1], 24)} again for system {quoted(key[0], 24)}")
             texts.add(found)
@@ -65,6 +66,8 @@ def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False
             continue
         seen.add(key)
         rows += context
+        if not context:
+            empty.append(key)
     if not seen:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
     frame = pl.DataFrame(
@@ -73,7 +76,7 @@ def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False
         orient="row",
     )
     notes = skipped_note(path, bad)
-    return Loaded(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes))
+    return Loaded(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes, empty=empty))
 
 
 class _Texts:
@@ -170,7 +173,9 @@ def write_contexts(contexts: Contexts, path: Path_, collection: Collection | Non
         answers.setdefault(query, []).append(text)
     _check_writable(contexts, path)
     with created(path) as stream:
-        for (system, query), rows in contexts.frame.group_by("system", "query", maintain_order=True):
+        groups = contexts.frame.group_by("system", "query", maintain_order=True)
+        nothing = contexts.frame.clear()
+        for (system, query), rows in [*groups, *((pair, nothing) for pair in sorted(contexts.empty))]:
             item: dict[str, Any] = {"system": system, "query_id": query}
             if query in queries:
                 item["query"] = queries[str(query)]

@@ -182,7 +182,7 @@ def write_run(contexts: Contexts, path: Path_) -> None:
         raise FormatError(
             f"{counted(len(systems), 'system')} cannot go into one TREC run",
             file=str(path),
-            remedy="write one file for each: contexts.frame.filter(system == …)",
+            remedy="write one file for each: contexts.only(NAME)",
         )
     frame = contexts.frame
     _writable(frame, ["system", "query", "passage"], path)

@@ -10,6 +10,7 @@ from typing import Any
 from ragworth.errors import BadLine, quoted
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import Path_, lines
+from ragworth.tables import DEEPEST
 
 
 class WrongLineError(Exception):
@@ -78,6 +79,6 @@ def as_number(value: object, what: str) -> float:
 def as_rank(value: object, what: str) -> int:
     """A position, from 0 or 1."""
     number = as_number(value, what)
-    if not number.is_integer() or not 0 <= number <= 10_000_000:
+    if not number.is_integer() or not 0 <= number <= DEEPEST:
         raise WrongLineError(f"the {what} is {quoted(value, 24)}, not a position")
     return int(number)

@@ -115,19 +115,17 @@ class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
     """Scores runs for given measures and qrels. A query without a value is left out, with a warning."""
 
     def __init__(self, measures: list[Any], qrels: pl.DataFrame) -> None:
-        super().__init__(measures, qrels["query_id"].unique(maintain_order=True).to_list())
+        super().__init__(measures, qrels["query_id"].cast(pl.String).unique(maintain_order=True).to_list())
         self.metrics = {str(to_metric(measure)): measure for measure in measures}
         self.judgments = _judgments(qrels)
         self.ratings, self.tokens = _ratings(qrels), _tokens(qrels)
 
     def iter_calc(self, run: Any) -> Iterator[Any]:
         """Values query by query; judged queries that the run lacks count as empty contexts."""
-        contexts = Contexts(_rows(run).select("query_id", "doc_id", "score"))
-        if not len(contexts):
-            for measure in self.measures:
-                for query in self.qrel_qids:
-                    yield ir_measures.Metric(query_id=query, measure=measure, value=measure.DEFAULT)
-            return
+        rows = _rows(run).select("query_id", "doc_id", "score")
+        rows = rows.filter(pl.col("query_id").cast(pl.String).is_in(self.qrel_qids))
+        lacking = sorted(set(self.qrel_qids) - set(rows["query_id"].cast(pl.String)))
+        contexts = Contexts(rows, empty=[("run", query) for query in lacking])
         scores = score(contexts, self.judgments, list(self.metrics), ratings=self.ratings, tokens=self.tokens)
         for metric, query, value, status in scores.frame.select("metric", "query", "value", "status").iter_rows():
             if status == OK:
@@ -195,9 +193,12 @@ def foreign(text: str) -> Any | None:
 def score_foreign(
     contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True
 ) -> Scores:
-    """Score contexts with measures of ir_measures. The order of the passages is the one shown."""
-    if judgments is None:
-        raise MetricError(f"{measures[0]} needs relevance judgments", remedy="give --qrels FILE")
+    """Score contexts with measures of ir_measures. The order of the passages is the one shown.
+
+    What a value may depend on is checked as for our own recall: queries with failed judgments have no value.
+    """
+    checked = score(contexts, judgments, "R", complete=complete)
+    assert judgments is not None
     relevance = judgments.of("relevance").filter(pl.col("status") == OK)
     if bool((relevance["value"] != relevance["value"].round()).any()):
         raise MetricError(
@@ -207,22 +208,24 @@ def score_foreign(
     qrels = [ir_measures.Qrel(q, p, int(v)) for q, p, v in relevance.select("query", "passage", "value").iter_rows()]
     rows: list[tuple[str, str, str, float]] = []
     for system in contexts.systems:
-        mine = contexts.frame.filter(pl.col("system") == system)
-        run = [
-            ir_measures.ScoredDoc(q, p, -float(r)) for q, p, r in mine.select("query", "passage", "rank").iter_rows()
-        ]
-        shown = set(mine["query"])
+        mine = contexts.only(system).frame.select("query", "passage", "rank")
+        run = [ir_measures.ScoredDoc(query, passage, -float(rank)) for query, passage, rank in mine.iter_rows()]
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))
-        except ValueError as error:
-            raise MetricError(f"ir_measures cannot compute it here: {error}") from error
-        rows += [
-            (system, m.query_id, str(m.measure), float(m.value)) for m in results if complete or m.query_id in shown
-        ]
-    frame = pl.DataFrame(rows, schema=["system", "query", "metric", "value"], orient="row")
-    order = {str(measure): i for i, measure in enumerate(measures)}
-    place = pl.col("metric").replace_strict(order, return_dtype=pl.Int64)
-    return Scores(frame.sort(place, maintain_order=True))
+        except Exception as error:  # whatever the tool behind a measure raises
+            raise MetricError(f"ir_measures cannot compute {measures[0]} here: {str(error)[:300]}") from error
+        rows += [(system, m.query_id, str(m.measure), float(m.value)) for m in results]
+    schema = {"system": pl.String, "query": pl.String, "metric": pl.String, "found": pl.Float64}
+    found = pl.DataFrame(rows, schema=schema, orient="row")
+    parts = []
+    for measure in measures:
+        part = checked.frame.with_columns(pl.lit(str(measure)).alias("metric"))
+        part = part.join(found, on=["system", "query", "metric"], how="left", maintain_order="left")
+        finite = pl.col("found").is_finite().fill_null(False)
+        status = pl.when((pl.col("status") == OK) & ~finite).then(pl.lit("no-value")).otherwise(pl.col("status"))
+        part = part.with_columns(status.alias("status"))
+        parts.append(part.with_columns(pl.when(pl.col("status") == OK).then(pl.col("found")).alias("value")))
+    return Scores.trusted(pl.concat(parts), checked.notes)
 
 
 PROVIDER = RagworthProvider()

@@ -70,8 +70,7 @@ class Truth:
 
     def irrelevant(self, rel: float) -> Floats:
         """How many were judged irrelevant: below ``rel``, but not negative (which says not pooled)."""
-        below = (self.judged_value < rel) & (self.judged_value >= 0)
-        return self.once(("irrelevant", rel), lambda: self._count(below))
+        return self.once(("irrelevant", rel), lambda: self._count((self.judged_value < rel) & (self.judged_value >= 0)))
 
     def _count(self, which: Bools) -> Floats:
         return np.bincount(self.judged_query[which], minlength=self.size).astype(np.float64)

@@ -7,14 +7,14 @@ systems, and the dense blocks that metrics read are filled from them, a few quer
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth import ordering
-from ragworth.errors import counted
+from ragworth.errors import counted, listed
 from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Pool, Truth
 from ragworth.metrics.facts import Matrices, Values, number, truth_of
 from ragworth.metrics.lookup import Lookup
@@ -49,27 +49,40 @@ class Shown(NamedTuple):
         if groups.order is not None:
             frame = frame[groups.order]
         heads = frame.select("system", "query")[groups.starts[:-1]]
-        systems = heads["system"].unique(maintain_order=True)
         size = frame["rank"].gather(groups.starts[1:] - 1).to_numpy().astype(np.int64)
-        return cls(frame, groups.starts, systems.to_list(), number(heads["system"], systems), heads["query"], size)
+        starts, query = groups.starts, heads["query"]
+        names = pl.Series(contexts.systems, dtype=pl.String)
+        system = number(heads["system"], names)
+        if contexts.empty:
+            empty = pl.DataFrame(sorted(contexts.empty), schema={"system": pl.String, "query": pl.String}, orient="row")
+            starts = np.append(starts, np.full(empty.height, starts[-1]))
+            query = pl.concat([query, empty["query"]])
+            system = np.append(system, number(empty["system"], names))
+            size = np.append(size, np.zeros(empty.height, dtype=np.int64))
+        return cls(frame, starts, names.to_list(), system, query, size)
 
     def notes(self) -> list[str]:
         """Contexts in which some ranks were never listed."""
-        gaps = self.size > np.diff(self.starts)
+        gaps = np.bincount(self.system[self.size > np.diff(self.starts)], minlength=len(self.systems))
+        if not gaps.any():
+            return []
+        with_gaps = [name for name, count in zip(self.systems, gaps, strict=True) if count]
         return [
-            f"{name}: {counted(int(gaps[self.system == i].sum()), 'context')} with ranks nobody listed; "
+            f"{listed(with_gaps, 3)}: {counted(int(gaps.sum()), 'context')} with ranks nobody listed; "
             "they count as passages shown and not judged"
-            for i, name in enumerate(self.systems)
-            if gaps[self.system == i].any()
         ]
 
 
 class Cells(NamedTuple):
-    """Judged passages among those shown, by context: its number, the rank, and the row of the judgment."""
+    """Judged passages among those shown: the context, the rank, and the row of the judgment.
+
+    Those of system s are ``bounds[s]:bounds[s + 1]``.
+    """
 
     context: Ints
     rank: Ints
     row: Ints
+    bounds: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +124,7 @@ class Blocks:
         self.context = np.full((len(shown.systems), len(known.queries)), -1, dtype=np.int64)
         mine = np.flatnonzero(self.query >= 0)
         self.context[shown.system[mine], self.query[mine]] = mine
+        self.row_of = np.full(len(shown.size), -1, dtype=np.int64)
         columns = known.rated.value.shape[1] if known.rated else 1
         self.span = max(1, CELLS // max(depth, 1) // max(columns, 1))
         self.truths: dict[int, Truth] = {}
@@ -136,7 +150,7 @@ class Blocks:
     def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
-        found: list[Cells] = []
+        found: list[tuple[Ints, Ints, Ints]] = []
         for low, high in ordering.blocks(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
@@ -146,10 +160,15 @@ class Blocks:
             if not use.all():
                 context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
             there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
-            found.append(Cells(context[there.asked], rank[there.asked], there.row))
+            found.append((context[there.asked], rank[there.asked], there.row))
+        if not found:
+            nothing = np.empty(0, dtype=np.int64)
+            return Cells(nothing, nothing, nothing, np.zeros(len(shown.systems) + 1, dtype=np.int64))
         context, rank, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        order = np.argsort(context, kind="stable")
-        return Cells(context[order], rank[order], row[order])
+        system = shown.system[context]
+        order = np.argsort(system, kind="stable")
+        bounds = np.searchsorted(system[order], np.arange(len(shown.systems) + 1))
+        return Cells(context[order], rank[order], row[order], bounds)
 
     def _finds(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
@@ -171,9 +190,11 @@ class Blocks:
         return Pool(count(mine | others), count(mine), count(others), count(mine & others))
 
     def _block(self, system: int, low: int, high: int) -> Block:
-        context = self.context[system, low:high]
+        n, context = high - low, self.context[system, low:high]
         size = np.where(context >= 0, self.shown.size[context], 0)
-        place = _Place(context, max(1, min(self.depth, int(size.max(initial=0)))), len(self.shown.size))
+        there = context >= 0
+        self.row_of[context[there]] = np.flatnonzero(there)
+        place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of)
         known = self.known
         relevance, failed, abstention, ratings, tokens = place.empty(np.nan), None, None, None, None
         if known.judged is not None and self.relevance is not None:
@@ -194,30 +215,25 @@ class Blocks:
             at, row = place.of(self.tokens)
             tokens = place.empty(np.nan)
             tokens[at] = known.lengths["tokens"].to_numpy()[row]
+        self.row_of[context[there]] = -1
         pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
         return Block(self.truths[low], size, relevance, failed, abstention, ratings, tokens, pools)
 
 
-@dataclass(frozen=True, eq=False)
-class _Place:
-    """Where cells go in one block: contexts (−1 for none) are its rows, ranks its columns."""
+class _Place(NamedTuple):
+    """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none."""
 
-    context: Ints
+    size: int
     width: int
-    contexts: int
-    row_of: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        there = self.context >= 0
-        row_of = np.full(self.contexts, -1, dtype=np.int64)
-        row_of[self.context[there]] = np.flatnonzero(there)
-        object.__setattr__(self, "row_of", row_of)
+    system: int
+    row_of: Ints
 
     def empty(self, value: float) -> Floats:
-        return np.full((len(self.context), self.width), value)
+        return np.full((self.size, self.width), value)
 
     def of(self, cells: Cells) -> tuple[tuple[Ints, Ints], Ints]:
         """Row and column of each cell that belongs here, and the row of its judgment."""
-        row = self.row_of[cells.context]
-        mine = (row >= 0) & (cells.rank <= self.width)
-        return (row[mine], cells.rank[mine] - 1), cells.row[mine]
+        mine = slice(int(cells.bounds[self.system]), int(cells.bounds[self.system + 1]))
+        row, rank = self.row_of[cells.context[mine]], cells.rank[mine]
+        here = (row >= 0) & (rank <= self.width)
+        return (row[here], rank[here] - 1), cells.row[mine][here]

@@ -258,12 +258,13 @@ def bpref(block: Block, k: float, rel: float) -> Floats:
     order_free=True,
     irrelevant_never_raises=False,
     whole_query=False,
+    minds_failures=False,
     **FACTS,
 )
 def judged(block: Block, k: float) -> Floats:
     """Share of the shown passages that have a relevance judgment; says how far the other metrics can be trusted.
 
-    Divides by the passages really shown, up to k. An empty context scores 0.
+    Divides by the passages really shown, up to k. A judgment that failed is none. An empty context scores 0.
     """
     known = ~np.isnan(block.relevance[:, : block.upto(k)])
     return ratio(known.sum(axis=1).astype(np.float64), block.within(k))

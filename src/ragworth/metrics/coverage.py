@@ -115,8 +115,8 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
 
     The ideal order is greedy over all rated passages, ties by passage id descending as in ndeval. The best
     order is not always greedy, so a context can exceed 1.
-    A query with no answerable sub-question has no value (``no-answerable``); nor has a context where a
-    rating among the first k failed (``unjudged``). An empty context scores 0.
+    A query with no answerable sub-question has no value (``no-answerable``); nor has one with a rating that
+    failed (``unjudged``), which may change the ideal. An empty context scores 0.
     """
     assert block.ratings is not None
     shown = block.ratings[:, : block.upto(k)]
@@ -185,7 +185,7 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     lengths = block.tokens[:, : block.upto(k)]
     tokens = np.where(filled, np.nan_to_num(lengths), 0).sum(axis=1)
     best = block.truth.once(("required tokens", eta), lambda: _required_tokens(block.truth, eta))
-    unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best) | ((tokens == 0) & (share > 0))
+    unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best) | ((share > 0) & ((tokens == 0) | (best == 0)))
     value = ratio(share * np.nan_to_num(best), tokens) ** w
     missing = (*missing, (failed_ratings(block.truth), "unjudged"), (unknown, "no-tokens"))
     return Result(np.where(share > 0, value, 0.0), missing)

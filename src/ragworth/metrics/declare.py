@@ -104,6 +104,7 @@ class Declaration:
     whole_query: it depends on judgments of passages that the context does not hold.
     reach: how far down the ranking it looks, in multiples of the cutoff.
     takes_cutoff: ``@k`` may be given.
+    minds_failures: a failed judgment of relevance leaves it without a value.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Declaration:
     whole_query: bool = True
     reach: int = 1
     takes_cutoff: bool = True
+    minds_failures: bool = True
 
     @property
     def doc(self) -> str:
@@ -270,10 +272,13 @@ ALIASES = {
     "alpha-ndcg": "alpha_nDCG",
     "α_ndcg": "alpha_nDCG",
     "α-ndcg": "alpha_nDCG",
+    "set_p": "P",
+    "set_recall": "R",
+    "set_f": "F1",
 }
 """Other names that people write, in lower case."""
 
-TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)_(\d+)")
+TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)[_.](\d+)")
 TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
 
 

@@ -16,12 +16,15 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
-from ragworth.errors import InputError, MetricError, TableError, counted, quoted
+from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.cells import Blocks, Known, Shown
-from ragworth.metrics.declare import Metric, parse
+from ragworth.metrics.declare import Metric, parse, plain
 from ragworth.metrics.facts import matrices_of, probabilities, values_of
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
+
+LEFT_OUT = "left-out"
+"""Status of a judged query that a system has nothing for, when such queries are not to count."""
 
 Metrics = str | Metric | Sequence[str | Metric]
 
@@ -54,6 +57,9 @@ class Tokens:
 def parse_all(metrics: Metrics) -> list[Metric]:
     """Metrics from their written forms, each once; all that cannot be read are reported together."""
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    for item in given:
+        if not isinstance(item, (str, Metric)):
+            raise MetricError(f"{item!r} is no metric", expected="a form like nDCG@10")
     parsed: list[Metric] = []
     problems: list[InputError] = []
     for item in given:
@@ -188,9 +194,10 @@ class Job:
 
     def check_overlap(self, complete: bool) -> list[str]:
         """What of runs and judgments does not match, in words; nothing in common is an error."""
-        notes: list[str] = []
+        told: list[tuple[str, str]] = []
         total, query = len(self.queries), self.blocks.query
         what = "judged" if self.universe == "relevance" else "rated"
+        cells = self.blocks.relevance if self.universe == "relevance" else self.blocks.rated
         for i, system in enumerate(self.shown.systems):
             mine = self.shown.system == i
             asked = self.shown.query.filter(pl.Series(mine))
@@ -203,27 +210,38 @@ class Job:
                 )
             if known < total:
                 fate = "count as empty contexts" if complete else "are left out"
-                notes.append(f"{system}: {total - known:,} of {total:,} {what} queries are not in the run and {fate}")
+                told.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
             if extra := len(asked) - known:
                 strange = self.shown.query.filter(pl.Series(mine & (query < 0)))
-                notes.append(
-                    f"{system}: {counted(extra, 'query', 'queries')} not {what} and so not scored ({_few(strange)})"
+                queries = counted(extra, "query", "queries")
+                told.append((system, f"{queries} not {what} and so not scored ({_few(strange)})"))
+            unmatched = (
+                cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
+            )
+            if unmatched and not self.blocks.any_known(i):
+                told.append(
+                    (
+                        system,
+                        f"none of the passages it shows is {what}; check that passage ids are written the same way",
+                    )
                 )
-        return [*notes, *self._unmatched()]
+        return [*_together(told), *self._thresholds()]
 
-    def _unmatched(self) -> list[str]:
-        """Systems of which not one passage is judged: most likely ids that are written differently."""
-        cells, what = (
-            (self.blocks.relevance, "judged") if self.universe == "relevance" else (self.blocks.rated, "rated")
-        )
-        if cells is None:
+    def _thresholds(self) -> list[str]:
+        """Ratings that are not on the scale of 0 to 5, or that no threshold asked for reaches."""
+        if self.known.rated is None:
             return []
-        found = np.bincount(self.shown.system[cells.context], minlength=len(self.shown.systems))
-        return [
-            f"{system}: none of the passages it shows is {what}; check that passage ids are written the same way"
-            for i, system in enumerate(self.shown.systems)
-            if found[i] == 0 and not self.blocks.any_known(i)
+        values = self.known.rated.value[np.isfinite(self.known.rated.value)]
+        low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+        notes = [
+            f"{metric}: no rating reaches eta={plain(metric.values['eta'])}, the highest is {plain(high)}; "
+            f"ask for {metric.name}(eta={plain(high)})"
+            for metric in self.metrics
+            if len(values) and "eta" in metric.values and high < metric.values["eta"] and high > 0
         ]
+        if len(values) and (low < 0 or high > 5):
+            notes.append(f"ratings go from {plain(low)} to {plain(high)}; the usual scale is 0 to 5")
+        return notes
 
     def scores(self, complete: bool) -> pl.DataFrame:
         """One row for each system, metric and query."""
@@ -236,6 +254,8 @@ class Job:
             for low, high, block in self.blocks.of(i):
                 for j, metric in enumerate(self.metrics):
                     values[j, low:high], status[j, low:high] = _measured(metric, block)
+            if not complete:
+                status[:, self.blocks.context[i] < 0] = LEFT_OUT
             frame = pl.DataFrame(
                 {
                     "system": pl.repeat(system, len(names) * n, eager=True),
@@ -245,10 +265,16 @@ class Job:
                     "status": pl.Series(status.ravel().tolist(), dtype=pl.String),
                 }
             ).with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
-            if not complete:
-                frame = frame.filter(pl.Series(np.tile(self.blocks.context[i] >= 0, len(names))))
             parts.append(frame)
         return pl.concat(parts)
+
+
+def _together(told: list[tuple[str, str]]) -> list[str]:
+    """Notes with the systems they are about; systems with the same note share it."""
+    about: dict[str, list[str]] = {}
+    for system, words in told:
+        about.setdefault(words, []).append(system)
+    return [f"{listed(systems, 3)}: {words}" for words, systems in about.items()]
 
 
 def _few(ids: pl.Series) -> str:
@@ -262,7 +288,7 @@ def _measured(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.obje
     result = metric.compute(block)
     status = np.full(block.size, OK, dtype=object)
     missing = list(result.missing)
-    if block.failed is not None and "relevance" in metric.needs:
+    if block.failed is not None and metric.declaration.minds_failures and "relevance" in metric.needs:
         reach = np.inf if metric.cutoff is None else metric.cutoff * metric.declaration.reach
         missing.append((np.asarray(block.failed[:, : block.upto(reach)].any(axis=1)), "unjudged"))
         if metric.whole_query:

@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 
 from ragworth.doors import Data
+from ragworth.errors import TableError, counted, quoted
 from ragworth.metrics.blocks import Floats
 from ragworth.metrics.coverage import required_subset
 from ragworth.metrics.facts import matrices_of
-from ragworth.tables import Ratings
+from ragworth.tables import OK, Ratings
 
 REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
 
@@ -22,10 +23,20 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
     A passage outside it that answers something is fully redundant when each sub-question it answers is
     answered by the subset with at least the same rating (**Choice**), else partially redundant.
 
+    Ratings that failed are refused, because they may change the subset: filter them out or rate again.
+
     Returns query, passage, class, place (1 for the first chosen; null outside the subset) and gain
     (sub-questions it was the first to answer).
     """
     table = ratings if isinstance(ratings, Ratings) else Ratings(ratings)
+    failed = table.frame.filter(pl.col("status") != OK)
+    if failed.height:
+        raise TableError(
+            f"{counted(failed.height, 'rating')} without a value ({failed['status'][0]}), such as query "
+            f"{quoted(failed['query'][0], 24)}, passage {quoted(failed['passage'][0], 24)}",
+            expected="a value for every rating",
+            remedy="rate those again, or filter the rows with status 'ok'",
+        )
     queries = table.frame["query"].unique(maintain_order=True)
     rated = matrices_of(table, queries)
     bounds = np.searchsorted(rated.query, np.arange(len(queries) + 1))
@@ -44,7 +55,7 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
 def _classes(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str, str, int | None, int]]:
     chosen = required_subset(matrix, eta)
     answers = matrix >= eta
-    best = np.nanmax(matrix[chosen], axis=0, initial=-np.inf) if chosen else np.full(matrix.shape[1], -np.inf)
+    best = matrix[chosen].max(axis=0) if chosen else np.full(matrix.shape[1], -np.inf)
     open_ = np.ones(matrix.shape[1], dtype=bool)
     place: dict[int, tuple[int, int]] = {}
     for n, row in enumerate(chosen, 1):

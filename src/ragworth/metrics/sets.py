@@ -58,7 +58,7 @@ def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
         Parameter("depth", 10.0, "how far estimate=growth extrapolates, in multiples of K", low=2),
         REL,
     ),
-    order_free=False,
+    order_free=True,
     whole_query=False,
     reach=2,
 )

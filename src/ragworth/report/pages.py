@@ -45,9 +45,6 @@ def metric_page(metric: Declaration) -> str:
         lines += [
             f"| `{p.name}` | `{written(p.default)}` | {p.takes} | {_table_safe(p.doc)} |" for p in metric.parameters
         ]
-        first = metric.parameters[0]
-        at = "@5" if metric.takes_cutoff else ""
-        lines += ["", f"Written in full: `{metric.name}({first.name}={written(first.default)}){at}`."]
     lines += ["", "<!-- made by `make docs` from the metric's declaration -->", ""]
     return "\n".join(lines)
 
@@ -69,7 +66,13 @@ def metric_index() -> str:
 
 def command_page(command: click.Command, names: tuple[str, ...] = ("ragworth",)) -> str:
     """The help of a command and of all below it."""
-    context = click.Context(command, info_name=" ".join(names), max_content_width=100, terminal_width=100)
+    context = click.Context(
+        command,
+        info_name=" ".join(names),
+        max_content_width=100,
+        terminal_width=100,
+        help_option_names=["-h", "--help"],
+    )
     parts = [f"{'#' * len(names)} {' '.join(names)}\n\n```\n{command.get_help(context)}\n```\n"]
     if isinstance(command, click.Group):
         parts += [command_page(command.commands[name], (*names, name)) for name in sorted(command.commands)]

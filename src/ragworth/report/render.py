@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
+from unicodedata import combining, east_asian_width
 
 import polars as pl
 
@@ -38,6 +39,11 @@ def cell(value: object) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def printable(text: str) -> str:
+    """Words for a terminal: lines stay lines, other control characters are shown as escapes."""
+    return "\n".join(cell(line) for line in text.split("\n"))
+
+
 def p_value(p: float | None) -> str:
     """A p-value: never 0."""
     if p is None:
@@ -49,32 +55,45 @@ def _grid(frame: pl.DataFrame) -> list[list[str]]:
     return [[cell(value) for value in row] for row in frame.iter_rows()]
 
 
+def _to_right(frame: pl.DataFrame) -> list[bool]:
+    """Which columns are of numbers, or of what is made of numbers."""
+    made = ("interval", "p", "difference", "n of N", "won/tied/lost")
+    return [kind.is_numeric() or name.endswith(made) for name, kind in frame.schema.items()]
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian signs take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
 def text(frame: pl.DataFrame) -> str:
-    """Aligned columns: numbers to the right, words to the left; repeated leading words left out."""
-    right = [
-        kind.is_numeric() or name.endswith(("95 %", "interval", "p", "n of N")) for name, kind in frame.schema.items()
-    ]
+    """Aligned columns: numbers to the right, words to the left."""
     rows = [list(frame.columns), *_grid(frame)]
-    widths = [max(len(row[i]) for row in rows) for i in range(frame.width)]
+    widths = [max(_width(row[i]) for row in rows) for i in range(frame.width)]
     lines = []
     for row in rows:
-        parts = [
-            value.rjust(width) if to_right else value.ljust(width)
-            for value, width, to_right in zip(row, widths, right, strict=True)
-        ]
+        parts = []
+        for value, width, right in zip(row, widths, _to_right(frame), strict=True):
+            space = " " * (width - _width(value))
+            parts.append(space + value if right else value + space)
         lines.append("  ".join(parts).rstrip())
     lines.insert(1, "  ".join("─" * width for width in widths))
     return "\n".join(lines) + "\n"
 
 
 def markdown(frame: pl.DataFrame) -> str:
-    """A Markdown table."""
-    clean = [
-        [value.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for value in row] for row in _grid(frame)
-    ]
-    marks = ["---:" if kind.is_numeric() else "---" for kind in frame.dtypes]
-    rows = [frame.columns, marks, *clean]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    """A Markdown table. Whatever could become a link, emphasis, code or HTML is escaped."""
+
+    def escaped(value: str) -> str:
+        html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return "".join(f"\\{sign}" if sign in "\\|*_`[]~" else sign for sign in html)
+
+    marks = ["---:" if right else "---" for right in _to_right(frame)]
+    rows = [frame.columns, *_grid(frame)]
+    body = [[escaped(value) for value in row] for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [body[0], marks, *body[1:]])
 
 
 LATEX = {
@@ -91,6 +110,10 @@ LATEX = {
     "–": "--",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "−": "$-$",
+    "ρ": r"$\rho$",
+    "τ": r"$\tau$",
+    "[": "{[}",  # after a line's end it would be taken for an option
 }
 
 
@@ -100,7 +123,7 @@ def latex(frame: pl.DataFrame) -> str:
     def escaped(value: str) -> str:
         return "".join(LATEX.get(sign, sign) for sign in value)
 
-    kinds = "".join("r" if kind.is_numeric() else "l" for kind in frame.dtypes)
+    kinds = "".join("r" if right else "l" for right in _to_right(frame))
     rows = [" & ".join(escaped(value) for value in row) + r" \\" for row in [frame.columns, *_grid(frame)]]
     body = "\n".join(rows[1:])
     return f"\\begin{{tabular}}{{{kinds}}}\n\\toprule\n{rows[0]}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
@@ -143,9 +166,8 @@ def look_of(path: str | Path) -> Look:
     return ENDINGS[ending]
 
 
-def save(frame: pl.DataFrame, path: str | Path, look: str | None = None) -> None:
-    """Write ``frame`` to a file, in the look its ending asks for."""
-    data = render(frame, look or look_of(path))
+def save_bytes(data: bytes, path: str | Path) -> None:
+    """Write a rendered table to a file."""
     try:
         Path(path).write_bytes(data)
     except OSError as error:

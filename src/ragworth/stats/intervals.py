@@ -12,6 +12,9 @@ Floats = npt.NDArray[np.float64]
 CHUNK = 1 << 22
 """Random numbers drawn at a time."""
 
+COLUMNS = 256
+"""Columns resampled at a time; each such group draws the same rows."""
+
 
 class Interval(NamedTuple):
     """Lower and upper end; NaN where one observation or none cannot give any."""
@@ -58,13 +61,13 @@ def mean_intervals(values: Floats, *, level: float = 0.95, resamples: int = 2000
     enough = np.flatnonzero(count > 1)
     if not len(enough):
         return Interval(low, high)
-    means = bootstrap_means(values[:, enough], resamples, seed)
     for place, column in enumerate(enough):
+        if place % COLUMNS == 0:
+            means = bootstrap_means(values[:, enough[place : place + COLUMNS]], resamples, seed)
         n = int(count[column])
         tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
+        low[column], high[column] = np.nanquantile(means[:, place % COLUMNS], [tail, 1 - tail], method="linear")
         # Linear interpolation between equal numbers can leave them by a rounding error.
-        drawn = means[:, place]
-        low[column], high[column] = np.nanquantile(drawn, [tail, 1 - tail], method="linear")
         seen = values[:, column]
         low[column] = np.clip(low[column], np.nanmin(seen), np.nanmax(seen))
         high[column] = np.clip(high[column], np.nanmin(seen), np.nanmax(seen))

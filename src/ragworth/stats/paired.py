@@ -46,19 +46,21 @@ def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0
     return (extreme + 1) / (resamples + 1)
 
 
+def constant(values: Floats) -> bool:
+    """Whether all values are equal but for rounding."""
+    return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max(initial=0.0))
+
+
 def t(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Student's paired t-test."""
     from scipy.special import stdtr
 
     n = len(differences)
-    if n == 0 or not differences.any():
+    if n < 2 or not differences.any():
         return 1.0
-    spread = differences.std(ddof=1) if n > 1 else 0.0
-    if n < 2:
-        return 1.0
-    if spread == 0:
-        return SMALLEST
-    statistic = abs(differences.mean()) / (spread / np.sqrt(n))
+    if constant(differences):
+        return randomisation(differences)  # no spread, no t: only the signs can speak
+    statistic = abs(differences.mean()) / (differences.std(ddof=1) / np.sqrt(n))
     return max(float(2 * stdtr(n - 1, -statistic)), SMALLEST)
 
 
@@ -91,9 +93,9 @@ def bootstrap(differences: Floats, *, resamples: int = 10_000, seed: int = 0) ->
     n = len(differences)
     if n < 2 or not differences.any():
         return 1.0
+    if constant(differences):
+        return randomisation(differences, resamples=resamples, seed=seed)
     spread = differences.std(ddof=1)
-    if spread == 0:
-        return 1 / (resamples + 1)
     centred = differences - differences.mean()
     both = bootstrap_means(np.stack([centred, centred**2], axis=1), resamples, seed)
     variance = np.maximum(both[:, 1] - both[:, 0] ** 2, 0) * n / (n - 1)
@@ -127,12 +129,12 @@ def holm(p_values: Floats) -> Floats:
 def smallest_detectable(differences: Floats, *, alpha: float = 0.05, power: float = 0.8) -> float:
     """The mean difference that as many queries, spread like these, show with the given power at level alpha.
 
-    By Student's t for a two-sided test. NaN for fewer than two queries.
+    By Student's t for a two-sided test. NaN for fewer than two queries, and where the differences do not vary.
     """
     from scipy.special import stdtrit
 
     n = len(differences)
-    if n < 2:
+    if n < 2 or constant(differences):
         return float("nan")
     quantiles = stdtrit(n - 1, 1 - alpha / 2) + stdtrit(n - 1, power)
     return float(quantiles * differences.std(ddof=1) / np.sqrt(n))

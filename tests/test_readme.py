@@ -1,0 +1,55 @@
+"""What the README shows is true: its Python runs, its commands are known, its table is the demo's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ragworth.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "examples" / "scoring"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the README names."""
+    for name in ("bm25", "dense"):
+        shutil.copy(EXAMPLE / "runs" / f"{name}.run", tmp_path)
+    shutil.copy(EXAMPLE / "runs" / "bm25.run", tmp_path / "old.run")
+    shutil.copy(EXAMPLE / "runs" / "rerank.run", tmp_path / "new.run")
+    for name in ("qrels.txt", "abstention.csv", "ratings.txt"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    passages = [line.split(",")[0] for line in (EXAMPLE / "passages.csv").read_text().splitlines()[1:]]
+    (tmp_path / "corpus.jsonl").write_text("".join(f'{{"_id": "{p}", "text": "a few words"}}\n' for p in passages))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_python_runs(workspace: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, object] = {"print": lambda *_: None}
+    exec(block, names)
+    assert "scores" in names
+
+
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("ragworth ")])
+def test_the_commands_run(line: str, workspace: Path) -> None:
+    result = CliRunner().invoke(main, line.split()[1:])
+    assert result.exit_code == 0, result.stderr
+
+
+def test_the_table_is_the_demos(workspace: Path) -> None:
+    shutil.copy(workspace / "new.run", workspace / "rerank.run")
+    arguments = "compare bm25.run dense.run rerank.run --qrels qrels.txt --judgments abstention.csv -m nDCG@5 -m UDCG@5"
+    shown = CliRunner().invoke(main, arguments.split()).stdout
+    (table,) = re.findall(r"```\n(metric .*?)```", README, re.DOTALL)
+    assert table in shown
