@@ -182,7 +182,14 @@ def repeated(passages: pl.Series, starts: Ints) -> Ints:
     return np.concatenate(found)
 
 
-def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.DataFrame:
+class Ordered(NamedTuple):
+    """Contexts in order: context c is the rows ``starts[c]:starts[c + 1]``."""
+
+    frame: pl.DataFrame
+    starts: Ints
+
+
+def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Ordered:
     """Rows of one context together and in the order shown, with ranks; duplicates are errors.
 
     ``frame`` has query, passage, score, perhaps system and rank, all checked already.
@@ -192,11 +199,14 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.D
         frame = frame[groups.order]
         groups = Groups(None, groups.starts)
     by_rank = "rank" in frame.columns
-    scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
-    move = sort_by_score(groups.starts, frame["passage"], scores, ties)
-    del scores
-    # Rows move within their group only, where system and query are the same.
-    frame = frame.with_columns(move.apply(frame[name]) for name in frame.columns if name not in ("system", "query"))
+    if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
+        scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
+        move = sort_by_score(groups.starts, frame["passage"], scores, ties)
+        # Rows move within their group only, where system and query are the same.
+        moved = [name for name in frame.columns if name not in ("system", "query")]
+        frame = frame.with_columns(move.apply(frame[name]) for name in moved)
+        if by_rank:
+            _check_ranks(frame, groups, source)
     again = repeated(frame["passage"], groups.starts)
     if len(again):
         row = frame.row(int(again[0]), named=True)
@@ -208,7 +218,19 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.D
             file=source,
         )
     if not by_rank:
-        return frame.with_columns(pl.Series("rank", positions(groups), dtype=pl.UInt32))
+        frame = frame.with_columns(pl.Series("rank", positions(groups), dtype=pl.UInt32))
+    return Ordered(frame, groups.starts)
+
+
+def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
+    """Whether every context's ranks are in order already, each once."""
+    values = ranks.to_numpy()
+    first = np.zeros(len(values), dtype=bool)
+    first[starts[:-1]] = True
+    return bool(((values[1:] > values[:-1]) | first[1:]).all())
+
+
+def _check_ranks(frame: pl.DataFrame, groups: Groups, source: str) -> None:
     ranks, number = frame["rank"].to_numpy(), groups.row_groups()
     same = np.flatnonzero((ranks[1:] == ranks[:-1]) & (number[1:] == number[:-1])) + 1
     if len(same):
@@ -219,4 +241,3 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> pl.D
             remedy="leave the ranks out and give scores, or number the passages 1, 2, 3, …",
             file=source,
         )
-    return frame

@@ -29,7 +29,7 @@ import polars as pl
 from ragworth import doors
 from ragworth.doors import Data
 from ragworth.errors import TableError, counted, quoted, shown
-from ragworth.ordering import Ties, order_contexts
+from ragworth.ordering import Ints, Ties, order_contexts
 
 OK = "ok"
 
@@ -181,6 +181,8 @@ class Contexts(Table):
     """
 
     empty: frozenset[tuple[str, str]] = frozenset()
+    starts: Ints | None = None
+    """Where each context begins in the frame, and the end, while that is known; saves looking again."""
     name = "contexts"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,
@@ -223,7 +225,7 @@ class Contexts(Table):
                 file=source,
             )
         made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
-        self.frame = made.select(list(self.schema))
+        self.frame, self.starts = made.frame.select(list(self.schema)), made.starts
         self.notes = notes
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
@@ -283,6 +285,8 @@ class Contexts(Table):
         frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Contexts.schema)
         made = Contexts.trusted(frame, tuple(note for table in tables for note in table.notes))
         made.empty = frozenset(pair for table in tables for pair in table.empty)
+        if len(tables) == 1:
+            made.starts = tables[0].starts
         return made
 
 
@@ -303,7 +307,12 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
 
 def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
     """Ranks from 1; a system that counts from 0, as some programs do, is moved up by one."""
-    ranks = doors.numbers(frame["rank"], source=source, kind=pl.Int64)
+    given = frame["rank"]
+    if given.dtype == pl.UInt32 and len(given) and not given.null_count():
+        values = given.to_numpy()
+        if values.min() > 0 and values.max() <= DEEPEST:
+            return given
+    ranks = doors.numbers(given, source=source, kind=pl.Int64)
     wrong = (ranks.is_null() | (ranks < 0) | (ranks > DEEPEST)).arg_true()
     if len(wrong):
         raise TableError(

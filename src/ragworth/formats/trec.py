@@ -17,7 +17,7 @@ from ragworth.errors import BadLine, FormatError, counted, quoted
 from ragworth.formats.columns import Column, Layout, Read, read_columns, skipped_note
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
-from ragworth.ordering import DuplicatePassageError, Ties, order_contexts
+from ragworth.ordering import DuplicatePassageError, Ordered, Ties, order_contexts
 from ragworth.tables import OK, Contexts, Judgments, Ratings
 
 RUN = Layout(
@@ -84,8 +84,11 @@ def read_run(
         frame, bad = _once(path, frame, bad, keys, skip_bad_lines)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     if not by_tag:
-        ordered = ordered.with_columns(pl.lit(system if system is not None else stem(path)).alias("system"))
-    return Contexts.trusted(ordered, skipped_note(path, bad))
+        name = pl.lit(system if system is not None else stem(path)).alias("system")
+        ordered = Ordered(ordered.frame.with_columns(name), ordered.starts)
+    contexts = Contexts.trusted(ordered.frame, skipped_note(path, bad))
+    contexts.starts = ordered.starts
+    return contexts
 
 
 def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool) -> Read:
@@ -204,7 +207,7 @@ def write_run(contexts: Contexts, path: Path_) -> None:
 def _ordered_by_score(frame: pl.DataFrame) -> bool:
     if frame["score"].null_count():
         return False
-    by_score = order_contexts(frame.drop("rank"), ties="float64")
+    by_score = order_contexts(frame.drop("rank"), ties="float64").frame
     return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
 
 

@@ -44,13 +44,13 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, contexts: Contexts) -> Shown:
-        frame = contexts.frame
-        groups = ordering.group(frame, ["system", "query"])
-        if groups.order is not None:
-            frame = frame[groups.order]
-        heads = frame.select("system", "query")[groups.starts[:-1]]
-        size = frame["rank"].gather(groups.starts[1:] - 1).to_numpy().astype(np.int64)
-        starts, query = groups.starts, heads["query"]
+        frame, starts = contexts.frame, contexts.starts
+        if starts is None:
+            groups = ordering.group(frame, ["system", "query"])
+            frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
+        heads = frame.select("system", "query")[starts[:-1]]
+        size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
+        query = heads["query"]
         names = pl.Series(contexts.systems, dtype=pl.String)
         system = number(heads["system"], names)
         if contexts.empty:
