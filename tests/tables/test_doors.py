@@ -222,7 +222,7 @@ def test_a_column_that_begins_late() -> None:
         {"q": 1},
         {"query": ["q"], "passage": ["a", "b"]},
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_table(data: Any) -> None:
     with pytest.raises(TableError) as caught:
