@@ -105,7 +105,8 @@ class Table:
 DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
 
 
-def _constant(name: str, value: str | int, length: int, kind: type[pl.DataType]) -> pl.Series:
+def constant(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
+    """A column that says the same in every row."""
     return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
 
 
@@ -129,7 +130,7 @@ def _value_column(
                 remedy="drop the row, or add a status such as 'unparsable'",
                 file=source,
             )
-        return _constant(name, DEFAULTS[name], frame.height, kind)
+        return constant(name, DEFAULTS[name], frame.height, kind)
     column = frame[name]
     if kind == pl.String:
         if len(column) and (column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count()):
@@ -211,7 +212,7 @@ class Contexts(Table):
         columns = [
             doors.id_column(frame, "system", table=self.name, source=source)
             if doors.find_id(frame, "system")
-            else _constant("system", system, frame.height, pl.String),
+            else constant("system", system, frame.height, pl.String),
             doors.id_column(frame, "query", table=self.name, source=source),
             doors.id_column(frame, "passage", table=self.name, source=source),
             _score_column(frame, source),

@@ -18,7 +18,7 @@ from ragworth.formats.columns import Column, Layout, Read, read_columns, skipped
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
 from ragworth.ordering import DuplicatePassageError, Ordered, Ties, order_contexts
-from ragworth.tables import OK, Contexts, Judgments, Ratings
+from ragworth.tables import OK, Contexts, Judgments, Ratings, constant
 
 RUN = Layout(
     "TREC run",
@@ -84,8 +84,9 @@ def read_run(
         frame, bad = _once(path, frame, bad, keys, skip_bad_lines)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     if not by_tag:
-        name = pl.lit(system if system is not None else stem(path)).alias("system")
-        ordered = Ordered(ordered.frame.with_columns(name), ordered.starts)
+        # Inserted, not added by an expression, which would first copy every column into one piece.
+        name = constant("system", system if system is not None else stem(path), ordered.frame.height)
+        ordered = Ordered(ordered.frame.insert_column(0, name), ordered.starts)
     contexts = Contexts.trusted(ordered.frame, skipped_note(path, bad))
     contexts.starts = ordered.starts
     return contexts
