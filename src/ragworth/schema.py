@@ -1,0 +1,150 @@
+"""What the six tables have in common: columns, types, keys and statuses, checked when a table is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+import polars as pl
+
+from ragworth import doors
+from ragworth.doors import Data
+from ragworth.errors import TableError, counted, quoted, shown
+
+OK = "ok"
+"""The status of what has a value."""
+
+
+class Table:
+    """What the six have in common. Not made itself."""
+
+    name: ClassVar[str]
+    schema: ClassVar[dict[str, type[pl.DataType]]]
+    key: ClassVar[tuple[str, ...]]
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.frame = self._checked(doors.to_frame(data, source=source), source)
+        self.notes = notes
+
+    @classmethod
+    def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
+        """A table around a frame that is known to be right, without checking it again."""
+        table = cls.__new__(cls)
+        table.frame = frame.select(list(cls.schema))
+        table.notes = notes
+        return table
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read back what :meth:`write` wrote."""
+        try:
+            frame = pl.read_parquet(path, glob=False)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise TableError(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)) from error
+        return cls(frame, source=str(path))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        try:
+            self.frame.write_parquet(path)
+        except OSError as error:
+            raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {counted(len(self), 'row')}\n{self.frame}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Table) and self.frame.equals(other.frame)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        """``frame`` with our columns, types and order; raises :class:`TableError` where it cannot be."""
+        columns: list[pl.Series] = []
+        for name, kind in cls.schema.items():
+            if name in doors.ID_ALIASES:
+                columns.append(doors.id_column(frame, name, table=cls.name, source=source))
+            else:
+                columns.append(_value_column(cls, frame, name, kind, source))
+        checked = pl.DataFrame(columns)
+        if "status" in cls.schema and "value" in cls.schema:
+            _check_status(checked, source)
+        check_key(checked, cls, source)
+        return checked
+
+
+DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
+
+
+def constant(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
+    """A column that says the same in every row."""
+    return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
+
+
+def _value_column(
+    table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
+) -> pl.Series:
+    if name not in frame.columns:
+        if name == "tokens":
+            return pl.Series(name, [None] * frame.height, dtype=kind)
+        if name not in DEFAULTS:
+            raise TableError(
+                f"a {table.name} table needs a {name!r} column; this one has {shown(frame.columns)}",
+                expected=", ".join(table.schema),
+                file=source,
+            )
+        if name == "status" and "value" in frame.columns and frame["value"].null_count():
+            row = frame["value"].is_null().arg_true()[0] + 1
+            raise TableError(
+                f"row {row}: the value is missing and nothing says why",
+                expected="a number, or a 'status' column with the reason",
+                remedy="drop the row, or add a status such as 'unparsable'",
+                file=source,
+            )
+        return constant(name, DEFAULTS[name], frame.height, kind)
+    column = frame[name]
+    if kind == pl.String:
+        if len(column) and (column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count()):
+            raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
+        return column.cast(pl.String)
+    numbers = doors.numbers(column, source=source, kind=kind)
+    odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
+    if len(odd):
+        value = numbers[int(odd[0])]
+        raise TableError(
+            f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
+            expected="a finite number, or null with a 'status' saying why",
+            remedy="drop the row or give its reason",
+            file=source,
+        )
+    return numbers
+
+
+def _check_status(frame: pl.DataFrame, source: str) -> None:
+    wrong = ((frame["status"] == OK) == frame["value"].is_null()).arg_true()
+    if len(wrong):
+        row = frame.row(wrong[0], named=True)
+        raise TableError(
+            f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
+            expected="a value where the status is 'ok', none where it is not",
+            file=source,
+        )
+
+
+def check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
+    again = (~frame.select(pl.struct(table.key).is_first_distinct()).to_series()).arg_true()
+    if len(again):
+        row = frame.row(again[0], named=True)
+        raise TableError(
+            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),
+            expected=f"one row for each ({', '.join(table.key)})",
+            remedy="remove the duplicates, or say which one counts",
+            file=source,
+        )
