@@ -76,6 +76,10 @@ def score(
     contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
     if judgments is not None and not isinstance(judgments, Judgments):
         judgments = Judgments(judgments)
+    if ratings is not None and not isinstance(ratings, Ratings):
+        ratings = Ratings(ratings)
+    if tokens is not None and not isinstance(tokens, Tokens):
+        tokens = Tokens.of(tokens)
     parts: list[Scores] = []
     if ours:
         parts.append(engine.score(contexts, judgments, ours, ratings=ratings, tokens=tokens, complete=complete))

@@ -82,29 +82,22 @@ def parse_all(metrics: Metrics) -> list[Metric]:
 
 
 def score(
-    contexts: Contexts | Data,
-    judgments: Judgments | Data | None = None,
-    metrics: Metrics = ("nDCG@10",),
+    contexts: Contexts,
+    judgments: Judgments | None,
+    metrics: Metrics,
     *,
-    ratings: Ratings | Data | None = None,
-    tokens: Tokens | Data | None = None,
+    ratings: Ratings | None = None,
+    tokens: Tokens | None = None,
     complete: bool = True,
 ) -> Scores:
-    """Score contexts with metrics of ours; :func:`ragworth.score` says what the parameters are."""
+    """Score checked tables with metrics of ours; :func:`ragworth.score` takes anything and says what it means."""
     wanted = parse_all(metrics)
-    contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
-    if judgments is not None and not isinstance(judgments, Judgments):
-        judgments = Judgments(judgments)
-    if ratings is not None and not isinstance(ratings, Ratings):
-        ratings = Ratings(ratings)
-    if tokens is not None and not isinstance(tokens, Tokens):
-        tokens = Tokens.of(tokens)
     shown = Shown.of(contexts)
     _check_needs(wanted, judgments, ratings, tokens, shown)
     notes = [
         *contexts.notes,
-        *(judgments.notes if judgments else ()),
-        *(ratings.notes if ratings else ()),
+        *(judgments.notes if judgments is not None else ()),
+        *(ratings.notes if ratings is not None else ()),
         *shown.notes(),
     ]
     parts: list[pl.DataFrame] = []
