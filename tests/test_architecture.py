@@ -21,10 +21,10 @@ FLOORS: list[set[str]] = [
     {"schema"},
     {"tables"},
     {"collection"},
-    {"formats"},
-    {"metrics", "stats"},
-    {"interop", "comparison"},
-    {"scoring", "report"},
+    {"formats", "llm"},
+    {"metrics", "stats", "prompts", "executors"},
+    {"interop", "comparison", "calls"},
+    {"scoring", "report", "asking"},
     {"cli"},
     {"__main__"},
 ]
@@ -75,7 +75,8 @@ def run(code: str) -> str:
 
 def test_importing_the_package_pulls_in_nothing_heavy() -> None:
     heavy = run(
-        "import sys, ragworth; print([m for m in ('polars','numpy','scipy','click','torch') if m in sys.modules])"
+        "import sys, ragworth; "
+        "print([m for m in ('polars', 'numpy', 'scipy', 'click', 'torch', 'httpx', 'sqlite3') if m in sys.modules])"
     )
     assert heavy.strip() == "[]"
 
@@ -95,6 +96,17 @@ def test_scoring_imports_neither_torch_nor_plots_nor_pandas() -> None:
         "print([m for m in ('torch','matplotlib','pandas','pyarrow','ir_measures','ir_datasets') if m in sys.modules])"
     )
     assert run(code).strip() == "[]"
+
+
+def test_asking_a_stored_answer_loads_no_model_library(tmp_path: Path) -> None:
+    code = (
+        "import sys, ragworth\nfrom ragworth.llm.scripted import Scripted\n"
+        "ragworth.ask(Scripted({'*': 'yes'}), [ragworth.Generate(ragworth.Prompt.chat('Is it?'))], sys.argv[1])\n"
+        "print([m for m in ('torch','transformers','onnxruntime','httpx','polars') if m in sys.modules])"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path / "calls.sqlite")]
+    for _ in range(2):
+        assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 def test_every_public_name_exists_and_unknown_ones_do_not() -> None:

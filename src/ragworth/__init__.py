@@ -38,13 +38,24 @@ _PUBLIC = {
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
+    "llm": "ragworth.llm",
+    "ask": "ragworth.calls.job",
+    "Job": "ragworth.calls.job",
+    "Prompt": "ragworth.llm.contract",
+    "Generate": "ragworth.llm.contract",
+    "Score": "ragworth.llm.contract",
+    "Choose": "ragworth.llm.contract",
+    "Failure": "ragworth.llm.contract",
 }
 
 if TYPE_CHECKING:
+    from ragworth.calls.job import Job, ask
     from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
     from ragworth.errors import InputError, RagworthError
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
+    from ragworth.llm import llm
+    from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
     from ragworth.metrics.declare import Metric, parse
     from ragworth.metrics.engine import Tokens
     from ragworth.metrics.required import required
@@ -53,19 +64,27 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answers",
+    "Choose",
     "Collection",
     "Contexts",
+    "Failure",
+    "Generate",
     "InputError",
+    "Job",
     "Judgments",
     "Metric",
     "Outcomes",
+    "Prompt",
     "RagworthError",
     "Ratings",
+    "Score",
     "Scores",
     "Tokens",
     "__version__",
+    "ask",
     "compare",
     "correlate",
+    "llm",
     "load",
     "parse",
     "read_contexts",

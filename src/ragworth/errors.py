@@ -6,8 +6,12 @@
     ├── InputError            what was given cannot be used; exit code 2
     │   ├── FormatError       a file cannot be read as what it was said to be
     │   ├── TableError        rows break a table's schema (ids, duplicates, types, ranks)
-    │   └── MetricError       a metric is unknown, misspelt, or lacks what it needs
-    └── MissingExtraError          an optional dependency is not installed; exit code 2
+    │   ├── MetricError       a metric is unknown, misspelt, or lacks what it needs
+    │   ├── ModelError        a model cannot be had, or cannot do what it is asked for
+    │   ├── PromptError       a prompt's file or the values for its slots are not right
+    │   └── StoreError        a store of calls cannot be opened, is in use, or is damaged
+    ├── MissingExtraError     an optional dependency is not installed; exit code 2
+    └── Stopped               a job ended early, on request or by its budget; what is done is kept; exit code 4
 
 Each says what was found, where, what was expected and what to do about it. None of them is worth
 retrying unchanged.
@@ -78,6 +82,24 @@ class TableError(InputError):
 
 class MetricError(InputError):
     """A metric is unknown or misspelt, or what it needs was not given."""
+
+
+class ModelError(InputError):
+    """A model cannot be had, or cannot do what it is asked for."""
+
+
+class PromptError(InputError):
+    """A prompt's file cannot be used, or the values for its slots do not fit it."""
+
+
+class StoreError(InputError):
+    """A store of calls cannot be opened, is in use by another process, or is damaged."""
+
+
+class Stopped(RagworthError):  # noqa: N818 (it is not a mistake)
+    """A job ended early, on request or because its budget was spent. What is done is kept."""
+
+    exit_code = 4
 
 
 class MissingExtraError(RagworthError):

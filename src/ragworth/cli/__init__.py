@@ -17,6 +17,10 @@ COMMANDS = {
     "compare": "ragworth.cli.compare:command",
     "required": "ragworth.cli.required:command",
     "metrics": "ragworth.cli.metrics:command",
+    "models": "ragworth.cli.models:command",
+    "prompt": "ragworth.cli.prompt:command",
+    "ask": "ragworth.cli.ask:command",
+    "calls": "ragworth.cli.calls:command",
 }
 
 

@@ -1,0 +1,107 @@
+"""A prompt over a table: one request a row, and what came of each as a row again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ragworth.errors import FormatError, InputError
+from ragworth.formats.values import values
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Response, Score, Scored
+from ragworth.prompts.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is asked of each row: labels to choose from, a column to score, or else a text to generate."""
+
+    labels: tuple[str, ...] = ()
+    estimator: str = "first-token"
+    score: str = ""
+    max_tokens: int = 256
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        if self.labels and self.score:
+            raise InputError("labels to choose from and a column to score were given", remedy="give one of them")
+        if len(set(self.labels)) < len(self.labels) or len(self.labels) == 1 or "" in self.labels:
+            raise InputError(f"the labels are {', '.join(map(repr, self.labels))}", expected="two or more, each once")
+
+
+def read_rows(path: str) -> list[dict[str, Any]]:
+    """Rows of a JSONL, CSV, TSV or Parquet file."""
+    suffixes = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
+    if suffixes.endswith((".jsonl", ".ndjson", ".json")):
+        rows = []
+        for line, value in values(path, [], skip=False, expected="a JSON object a line"):
+            if not isinstance(value, dict):
+                raise FormatError("this is not a JSON object", file=path, line=line, expected='{"query": "…", …}')
+            rows.append(value)
+        return rows
+    import polars as pl
+
+    try:
+        if suffixes.endswith(".parquet"):
+            return pl.read_parquet(path).to_dicts()
+        if suffixes.endswith(".csv"):
+            return pl.read_csv(path, infer_schema=False).to_dicts()
+        if suffixes.endswith(".tsv"):
+            return pl.read_csv(path, infer_schema=False, separator="\t", quote_char=None).to_dicts()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
+    raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
+
+
+def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way) -> Iterator[Request]:
+    """One request a row. Columns without a slot are left aside; a slot without a column is an error."""
+    for number, row in enumerate(rows, 1):
+        given = {name: row[name] for name in template.slots if name in row}
+        try:
+            prompt = template.render(given)
+        except InputError as error:
+            raise InputError(f"row {number}: {error.found}", expected=error.expected, file=error.file) from error
+        if way.labels:
+            yield Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
+        elif way.score:
+            if not isinstance(row.get(way.score), str):
+                raise InputError(f"row {number} has no text in the column {way.score!r}", expected="a text to score")
+            yield Score(prompt, row[way.score])
+        else:
+            yield Generate(prompt, way.max_tokens, way.temperature, way.top_p, way.stop, way.seed, way.n)
+
+
+def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Failure) -> dict[str, Any]:
+    """A row with what came of it: ``status`` is ``ok``, or the reason why there is nothing."""
+    found: dict[str, Any] = dict(row)
+    if isinstance(outcome, Failure):
+        return found | {"status": outcome.reason, "detail": outcome.detail}
+    found["status"] = "ok"
+    if isinstance(outcome, Chosen):
+        labels = request.labels if isinstance(request, Choose) else ()
+        found["probabilities"] = dict(zip(labels, outcome.probabilities, strict=True))
+        found["mass"] = outcome.mass
+        found["estimator"] = outcome.estimator
+        if outcome.low != outcome.high:
+            found["bounds"] = dict(zip(labels, zip(outcome.low, outcome.high, strict=True), strict=True))
+    elif isinstance(outcome, Scored):
+        logs = outcome.trace.logprobs
+        found |= {"logprob": sum(logs), "mean_logprob": sum(logs) / len(logs), "tokens": len(logs)}
+    else:
+        texts = [output.text for output in outcome.outputs]
+        ends = [output.finish for output in outcome.outputs]
+        found |= {"text": texts[0], "finish": ends[0]} if len(texts) == 1 else {"texts": texts, "finishes": ends}
+    if outcome.usage.cut:
+        found["cut"] = outcome.usage.cut
+    return found
+
+
+def written(row: Mapping[str, Any]) -> str:
+    """A row as a line of JSONL."""
+    return json.dumps(row, ensure_ascii=False, default=str) + "\n"

@@ -1,0 +1,41 @@
+"""How a store's tables came to be. Steps are only ever added at the end; a store knows how many it has taken."""
+
+from __future__ import annotations
+
+STEPS: tuple[str, ...] = (
+    """
+    CREATE TABLE models (
+        number INTEGER PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE,
+        card TEXT NOT NULL
+    );
+    CREATE TABLE answers (
+        key BLOB PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES models (number),
+        kind TEXT NOT NULL,
+        response TEXT NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        new_tokens INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        made REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE requests (
+        key BLOB PRIMARY KEY,
+        request BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE errors (
+        key BLOB PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES models (number),
+        kind TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        made REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE writer (
+        process INTEGER NOT NULL,
+        host TEXT NOT NULL,
+        since REAL NOT NULL
+    );
+    """,
+)

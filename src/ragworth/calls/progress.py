@@ -1,0 +1,75 @@
+"""How a job goes, on one line: rate, time left, answers from the store, failures."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from ragworth.calls.spending import Tally
+from ragworth.errors import counted
+
+AWAY = 30.0
+"""Seconds between lines where the output is not a terminal."""
+
+
+class Progress:
+    """Writes to a terminal's line again and again, to a file now and then. ``total``: requests in all, if known."""
+
+    def __init__(self, total: int | None = None, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._total = total
+        self._start = time.monotonic()
+        self._said = self._start if not self._terminal else 0.0
+        self._width = 0
+
+    def update(self, tally: Tally, waiting: int) -> None:
+        now = time.monotonic()
+        if now - self._said < (0.1 if self._terminal else AWAY):
+            return
+        self._said = now
+        self._write(self.line(tally, waiting, now - self._start))
+
+    def done(self, tally: Tally) -> None:
+        """The last word."""
+        spent = time.monotonic() - self._start
+        self._write(self.line(tally, 0, spent))
+        if self._terminal:
+            self._stream.write("\n")
+        self._stream.flush()
+
+    def line(self, tally: Tally, waiting: int, spent: float) -> str:
+        """``412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed``."""
+        left = waiting
+        if self._total is not None and tally.asked:
+            # Requests not looked at yet, at the share that was missing so far.
+            missing = max(0, tally.distinct - tally.cached) / tally.asked
+            left += round(missing * max(0, self._total - tally.asked))
+        words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else counted(tally.calls, "call")]
+        if tally.calls and spent > 0:
+            rate = tally.calls / spent
+            words.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+            if left:
+                words.append(f"{duration(left / rate)} left")
+        words.append(f"{tally.cached:,} from the store")
+        words.append(f"{tally.failed:,} failed")
+        if tally.cost:
+            words.append(f"cost {tally.cost:.4g}")
+        return " · ".join(words)
+
+    def _write(self, line: str) -> None:
+        if self._terminal:
+            self._stream.write(f"\r{line}{' ' * max(0, self._width - len(line))}")
+            self._width = len(line)
+        else:
+            self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+
+def duration(seconds: float) -> str:
+    """``42 s``, ``7 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

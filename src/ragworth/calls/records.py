@@ -1,0 +1,136 @@
+"""Requests and responses as they are kept: a key of 16 bytes, and JSON that any program can read."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from ragworth.llm.contract import (
+    Card,
+    Choose,
+    Chosen,
+    Generate,
+    Generated,
+    Message,
+    Output,
+    Prompt,
+    Request,
+    Response,
+    Score,
+    Scored,
+    Span,
+    Trace,
+    Usage,
+)
+
+KINDS: dict[type, str] = {Generate: "generate", Score: "score", Choose: "choose"}
+"""What kinds of requests are called."""
+
+_written = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+
+def model_digest(card: Card) -> bytes:
+    """What stands for a model in keys: everything that can change its output, and nothing else."""
+    return blake2b(_written(card.identity).encode(), digest_size=16).digest()
+
+
+def key_of(model: bytes, request: Request) -> bytes:
+    """The key of a call: model, parameters, version of the prompt's template, and the prompt as rendered."""
+    prompt = request.prompt
+    parameters = _parameters(request)
+    # Lengths go in front, so that no two lists of parts look alike.
+    lengths = ":".join([f"{role}{len(content)}" for role, content in prompt.messages])
+    contents = "".join([content for _, content in prompt.messages])
+    text = f"{len(parameters)}:{len(prompt.version)}:{lengths}:{parameters}{prompt.version}{contents}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), key=model, digest_size=16).digest()
+
+
+def _parameters(request: Request) -> str:
+    if isinstance(request, Choose):
+        return _labels(request.labels, request.estimator)
+    if isinstance(request, Score):
+        return "score:" + request.continuation
+    return _written(_generation(request))
+
+
+@lru_cache(maxsize=256)
+def _labels(labels: tuple[str, ...], estimator: str) -> str:
+    return _written(["choose", estimator, *labels])
+
+
+def _generation(request: Generate) -> list[Any]:
+    """What changes the output: nothing is drawn at temperature 0, so seed and top_p do not."""
+    greedy = request.temperature <= 0
+    drawn = [0.0, 1.0, 0] if greedy else [float(request.temperature), float(request.top_p), request.seed]
+    return ["generate", request.max_tokens, *drawn, list(request.stop), request.n, request.detail, request.schema]
+
+
+def request_to_json(request: Request) -> str:
+    """A request in full."""
+    prompt = request.prompt
+    found: dict[str, Any] = {"kind": KINDS[type(request)], "messages": prompt.messages}
+    if prompt.passages:
+        found["passages"] = prompt.passages
+    if prompt.version:
+        found["version"] = prompt.version
+    if isinstance(request, Generate):
+        names = ("max_tokens", "temperature", "top_p", "stop", "seed", "n", "detail", "schema")
+        found |= {name: getattr(request, name) for name in names}
+    elif isinstance(request, Score):
+        found["continuation"] = request.continuation
+    else:
+        found |= {"labels": request.labels, "estimator": request.estimator}
+    return _written(found)
+
+
+def request_from_json(text: str) -> Request:
+    """The request that `request_to_json` wrote."""
+    found = json.loads(text)
+    messages = tuple(Message(*message) for message in found.pop("messages"))
+    passages = tuple(Span(*span) for span in found.pop("passages", ()))
+    prompt = Prompt(messages, passages, found.pop("version", ""))
+    kind = found.pop("kind")
+    if kind == "generate":
+        return Generate(prompt, **(found | {"stop": tuple(found["stop"])}))
+    if kind == "score":
+        return Score(prompt, **found)
+    return Choose(prompt, tuple(found["labels"]), found["estimator"])
+
+
+def response_to_json(response: Response) -> str:
+    """A response as a list: its usage, then what was asked for."""
+    usage = list(response.usage)
+    if isinstance(response, Chosen):
+        exact = response.low == response.probabilities == response.high
+        bounds = [] if exact else [response.low, response.high]
+        return _written([usage, response.estimator, response.probabilities, *bounds])
+    if isinstance(response, Scored):
+        return _written([usage, *response.trace])
+    return _written([usage, *((output.text, output.finish, output.trace) for output in response.outputs)])
+
+
+def response_from_json(kind: str, text: str) -> Response:
+    """The response that `response_to_json` wrote."""
+    found = json.loads(text)
+    usage = Usage(*found[0])
+    if kind == "choose":
+        values = tuple(found[2])
+        if len(found) == 3:
+            return Chosen(values, values, values, found[1], usage)
+        return Chosen(values, tuple(found[3]), tuple(found[4]), found[1], usage)
+    if kind == "score":
+        return Scored(_trace(found[1:]), usage)
+    outputs = (Output(text, finish, None if trace is None else _trace(trace)) for text, finish, trace in found[1:])
+    return Generated(tuple(outputs), usage)
+
+
+def _trace(found: list[Any]) -> Trace:
+    tokens, logprobs, entropies, bounds = found
+    return Trace(
+        tuple(tokens),
+        tuple(logprobs),
+        None if entropies is None else tuple(entropies),
+        None if bounds is None else tuple((low, high) for low, high in bounds),
+    )

@@ -1,0 +1,243 @@
+"""A store of calls: one SQLite file that outlives crashes, kills and power cuts.
+
+Answers are committed as they come and synced to the disk. Errors are kept with their reason beside them,
+never among them, and are tried again. Many may read; one process at a time writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from ragworth.calls.migrations import STEPS
+from ragworth.calls.records import KINDS, model_digest, request_from_json, request_to_json, response_to_json
+from ragworth.errors import StoreError
+from ragworth.llm.contract import Card, Failure, Request, Response
+
+APPLICATION = 0x72677774
+"""Marks a SQLite file as ours."""
+
+LOOKUP = 4096
+"""Keys looked up at a time."""
+
+
+class Entry(NamedTuple):
+    """One call as it is kept. ``response`` is JSON; ``request`` is None when prompts were not kept."""
+
+    key: bytes
+    model: Card
+    kind: str
+    response: str
+    request: Request | None
+    made: float
+
+
+class Store:
+    """A store of calls in a file, made if it is not there.
+
+    ``keep_requests``: keep the prompts too, compressed, so that a call can be shown and checked.
+    """
+
+    def __init__(self, path: str | Path, *, keep_requests: bool = True, create: bool = True) -> None:
+        self.path = Path(path)
+        self.keep_requests = keep_requests
+        if not create and not self.path.is_file():
+            raise StoreError("there is no such store", file=str(path))
+        if self.path.is_dir():
+            raise StoreError("this is a folder", file=str(path), expected="a file for the store")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # check_same_thread: a job may be iterated from another thread than the one that opened the store.
+            self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"it cannot be opened: {error}", file=str(path)) from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self._db.close()
+            raise StoreError(
+                f"it cannot be used: {error}", file=str(path), expected="a store of calls, or no file yet"
+            ) from error
+        except StoreError:
+            self._db.close()
+            raise
+        self._models: dict[bytes, int] = {}
+
+    def _prepare(self) -> None:
+        """Make the tables or bring them up to date; refuse files that are something else or from the future."""
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (mark,) = self._db.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and mark != APPLICATION:
+            raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
+        if version > len(STEPS):
+            raise StoreError(
+                f"it was written by a later version of ragworth (schema {version}, known up to {len(STEPS)})",
+                file=str(self.path),
+                remedy="update ragworth, or name another store",
+            )
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA busy_timeout = 30000")
+        if version < len(STEPS):
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._migrate()
+
+    def _migrate(self) -> None:
+        """Take the steps that this file lacks, all or none; another process may have done so meanwhile."""
+        self._db.execute("BEGIN EXCLUSIVE")
+        try:
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            for step in STEPS[version:]:
+                for statement in step.split(";"):
+                    if statement.strip():
+                        self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+            self._db.execute(f"PRAGMA user_version = {len(STEPS)}")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @contextmanager
+    def writing(self, wait: float = 0.0) -> Iterator[None]:
+        """Be the one process that writes; another is waited for, or refused with who holds the store.
+
+        The lock is SQLite's own, on a file beside the store, so that it ends with the process that has it,
+        however that ends.
+        """
+        with closing(sqlite3.connect(f"{self.path}.lock", timeout=wait, isolation_level=None)) as lock:
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                raise StoreError(
+                    f"another process is writing to it{self._holder()}",
+                    file=str(self.path),
+                    remedy="wait for it to end, or name another store",
+                ) from error
+            with self._transaction():
+                self._db.execute("DELETE FROM writer")
+                self._db.execute(
+                    "INSERT INTO writer VALUES (?, ?, ?)", (os.getpid(), socket.gethostname(), time.time())
+                )
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.Error):
+                    self._db.execute("DELETE FROM writer")
+
+    def _holder(self) -> str:
+        row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
+        if row is None:
+            return ""
+        return f" (process {row[0]} on {row[1]}, since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(row[2]))})"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._models.clear()
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def look_up(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, str, str]]:
+        """Key, kind and response of those that are there, in no particular order."""
+        for start in range(0, len(keys), LOOKUP):
+            part = keys[start : start + LOOKUP]
+            marks = ",".join("?" * len(part))
+            yield from self._db.execute(f"SELECT key, kind, response FROM answers WHERE key IN ({marks})", part)
+
+    def has(self, keys: Sequence[bytes]) -> int:
+        """How many of these keys have an answer."""
+        found = 0
+        for start in range(0, len(keys), LOOKUP):
+            part = keys[start : start + LOOKUP]
+            marks = ",".join("?" * len(part))
+            (number,) = self._db.execute(f"SELECT count(*) FROM answers WHERE key IN ({marks})", part).fetchone()
+            found += number
+        return found
+
+    def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
+        """Keep answers and errors, all of them, on the disk when this returns."""
+        now = time.time()
+        answers, errors, requests = [], [], []
+        for key, request, outcome in done:
+            kind = KINDS[type(request)]
+            if isinstance(outcome, Failure):
+                errors.append((key, kind, outcome.reason, outcome.detail, now))
+            else:
+                answers.append((key, kind, response_to_json(outcome), *outcome.usage[:3], now))
+            if self.keep_requests:
+                requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
+        with self._transaction():
+            model = self._model(card)
+            run = self._db.executemany
+            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", answers)
+            run("DELETE FROM errors WHERE key = ?", [row[:1] for row in answers])
+            run(
+                f"INSERT INTO errors VALUES (?, {model}, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
+                "reason = excluded.reason, detail = excluded.detail, attempts = attempts + 1, made = excluded.made",
+                errors,
+            )
+            run("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
+
+    def _model(self, card: Card) -> int:
+        """The number of a model, which is made known to the store if it is not."""
+        digest = model_digest(card)
+        if digest not in self._models:
+            facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
+            facts["abilities"] = sorted(card.abilities)
+            self._db.execute(
+                "INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, json.dumps(facts, sort_keys=True))
+            )
+            (number,) = self._db.execute("SELECT number FROM models WHERE digest = ?", (digest,)).fetchone()
+            self._models[digest] = number
+        return self._models[digest]
+
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """What a reading statement finds."""
+        return self._db.execute(statement, values).fetchall()
+
+    def change(self, statements: Iterable[tuple[str, Sequence[object]]]) -> None:
+        """Changes made all or none, after which the file gives back what it does not need."""
+        with self._transaction():
+            for statement, values in statements:
+                self._db.execute(statement, values)
+        self._db.execute("VACUUM")
+
+    def entries(self) -> Iterator[Entry]:
+        """All answers, with their prompts where these were kept."""
+        cards = {number: card_from_json(card) for number, card in self._db.execute("SELECT number, card FROM models")}
+        rows = self._db.execute(
+            "SELECT key, model, kind, response, request, made FROM answers LEFT JOIN requests USING (key) ORDER BY key"
+        )
+        for key, model, kind, response, packed, made in rows:
+            request = None if packed is None else request_from_json(zlib.decompress(packed).decode())
+            yield Entry(key, cards[model], kind, response, request, made)
+
+
+def card_from_json(text: str) -> Card:
+    """A model's card as it was kept."""
+    facts = json.loads(text)
+    return Card(**(facts | {"abilities": frozenset(facts["abilities"])}))

@@ -1,0 +1,128 @@
+"""Options that commands share which ask a model: which one, where answers are kept, how far to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from ragworth.errors import InputError, Stopped
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def model_options(function: F) -> F:
+    """Which model."""
+    options = [
+        click.option("-M", "--model", default="embedded", show_default=True, help="Model; see ragworth models."),
+        click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Option of the model."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def calling_options(function: F) -> F:
+    """Where answers are kept, and how far to go."""
+    options = [
+        click.option(
+            "-s",
+            "--store",
+            default="calls.sqlite",
+            show_default=True,
+            type=click.Path(dir_okay=False),
+            help="Where every answer is kept, so that it is never paid for twice.",
+        ),
+        click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing."),
+        click.option("--max-calls", type=click.IntRange(0), help="End after so many calls."),
+        click.option("--max-tokens", type=click.IntRange(0), help="End before more tokens are read and written."),
+        click.option("--max-cost", type=click.FloatRange(0), help="End before it costs more; needs --price."),
+        click.option(
+            "--price", metavar="IN/OUT", help="What the endpoint charges for a million tokens read and written."
+        ),
+        click.option("--wait", type=click.FloatRange(0), default=0, help="Seconds to wait for a store that is in use."),
+        click.option("--quiet", is_flag=True, help="No progress on standard error."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How calls are made."""
+
+    store: str
+    dry_run: bool
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    price: str | None
+    wait: float
+    quiet: bool
+
+
+def opened(spec: str, settings: tuple[str, ...]) -> Any:
+    """A model from its written form and ``NAME=VALUE`` options."""
+    from ragworth.llm import llm
+
+    return llm(spec, **dict(map(_setting, settings)))
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"the option is {text!r}", expected="NAME=VALUE, such as device=cuda")
+    known: dict[str, Any] = {"true": True, "false": False}
+    if value.casefold() in known:
+        return name, known[value.casefold()]
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+def job(model: Any, given: Calling, total: int | None) -> Any:
+    """A job over a store, and who watches it."""
+    from ragworth.calls.job import Job
+    from ragworth.calls.progress import Progress
+    from ragworth.calls.spending import Limits
+
+    return Job(
+        model,
+        given.store,
+        limits=Limits(given.max_calls, given.max_tokens, given.max_cost),
+        price=_price(given.price),
+        watcher=None if given.quiet else Progress(total),
+        wait=given.wait,
+    )
+
+
+def _price(text: str | None) -> Any:
+    from ragworth.calls.spending import Price
+
+    if text is None:
+        return None
+    read, slash, written = text.partition("/")
+    try:
+        return Price(float(read), float(written if slash else read))
+    except ValueError as error:
+        raise InputError(f"the price is {text!r}", expected="IN/OUT, such as 0.15/0.60") from error
+
+
+def told(work: Any, given: Calling) -> None:
+    """Say how a job went; a job that its budget ended is an early end."""
+    tally = work.tally
+    if work.watcher is not None:
+        work.watcher.done(tally)
+    if work.stopped:
+        raise Stopped(
+            f"the budget of {work.stopped} is spent; {tally.not_asked:,} calls are left over\n"
+            f"  to do: run the same again to go on from {given.store}"
+        )
+    if tally.failed and not given.quiet:
+        click.echo(f"note: {tally.failed:,} calls failed; run the same again to try them once more", err=True)

@@ -1,0 +1,141 @@
+"""``ragworth calls``."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import click
+
+from ragworth.cli.output import LOOKS, Section, chosen_look, emit
+from ragworth.errors import StoreError
+
+
+@click.group("calls", short_help="Look after a store of calls.")
+def command() -> None:
+    """Show, export, prune or verify a store of calls."""
+
+
+@command.command("show", short_help="What is in a store.")
+@click.argument("store")
+@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+def show(store: str, look: str | None, output: str | None) -> None:
+    """Calls, tokens and time by model and kind, and what failed.
+
+    \b
+    ragworth calls show calls.sqlite
+    """
+    import polars as pl
+
+    from ragworth.calls import care
+
+    look = chosen_look(look, output)
+    with _opened(store) as found:
+        held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in care.holdings(found)]
+        failed = [trouble._asdict() for trouble in care.troubles(found)]
+    kept = pl.DataFrame(held, schema=None if held else list(care.Holding._fields))
+    lost = pl.DataFrame(failed, schema=None if failed else list(care.Trouble._fields))
+    if not held and not failed and look == "text" and not output:
+        click.echo("The store is empty.")
+        return
+    sections = [Section("calls", "", kept, kept)]
+    if failed:
+        sections.append(Section("failed", "Without an answer so far (tried again next time)", lost, lost))
+    emit(sections, look, output)
+
+
+@command.command("export", short_help="All calls as JSONL.")
+@click.argument("store")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
+def export(store: str, output: str | None) -> None:
+    """Every call with its prompt, response and model, one JSON object a line.
+
+    \b
+    ragworth calls export calls.sqlite -o calls.jsonl
+    """
+    from ragworth.calls import care
+    from ragworth.formats.files import created
+
+    with _opened(store) as found:
+        lines = (json.dumps(call, ensure_ascii=False) + "\n" for call in care.exported(found))
+        if output:
+            with created(output) as file:
+                file.writelines(line.encode() for line in lines)
+        else:
+            for line in lines:
+                click.echo(line, nl=False)
+
+
+@command.command("verify", short_help="Check that a store is sound.")
+@click.argument("store")
+def verify(store: str) -> None:
+    """Read everything: the file, every response, and whether each belongs to its request. Exit code 2 if not.
+
+    \b
+    ragworth calls verify calls.sqlite
+    """
+    from ragworth.calls import care
+
+    with _opened(store) as found:
+        result = care.verify(found)
+    if result.problems:
+        shown = tuple(result.problems[:5])
+        raise StoreError(
+            f"{len(result.problems)} problems in {result.calls:,} calls",
+            file=store,
+            more=shown,
+            remedy="export what can be read, or go on with a copy from before",
+        )
+    rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
+    click.echo(f"{result.calls:,} calls are sound{rest}.")
+
+
+@command.command("prune", short_help="Take calls out of a store.")
+@click.argument("store")
+@click.option("--model", default="", help="Of this model or backend.")
+@click.option("--kind", type=click.Choice(["generate", "score", "choose"]), default=None, help="Of this kind.")
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Made so many days ago or earlier.")
+@click.option("--errors", is_flag=True, help="Errors instead of answers.")
+@click.option("--prompts", is_flag=True, help="The prompts only; answers stay and are still found.")
+@click.option("--dry-run", is_flag=True, help="Only say how many.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def prune(
+    store: str,
+    model: str,
+    kind: str | None,
+    older_than: float | None,
+    errors: bool,
+    prompts: bool,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Take out the calls that fit everything given. They will be asked and paid for again.
+
+    \b
+    ragworth calls prune calls.sqlite --model old-model --dry-run
+    ragworth calls prune calls.sqlite --errors --yes
+    """
+    from ragworth.calls import care
+
+    choice = care.Choice(model, kind or "", older_than, errors, prompts)
+    what = "prompts" if prompts else "errors" if errors else "calls"
+    with _opened(store) as found:
+        number = care.prune(found, choice, dry=True)
+        if dry_run or not number:
+            click.echo(f"{number:,} {what} fit.")
+            return
+        if not yes:
+            click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
+        click.echo(f"{care.prune(found, choice, dry=False):,} {what} taken out.")
+
+
+def _opened(store: str) -> Any:
+    from ragworth.calls.store import Store
+
+    return Store(store, create=False)
+
+
+def _day(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

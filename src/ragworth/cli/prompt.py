@@ -1,0 +1,64 @@
+"""``ragworth prompt``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ragworth.errors import PromptError
+
+
+@click.command("prompt", short_help="Show a prompt, or render it without a model.")
+@click.argument("name", required=False)
+@click.option("--set", "given", multiple=True, metavar="SLOT=VALUE", help="Fill a slot; @FILE, or JSON for a list.")
+@click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+@click.option("--source", is_flag=True, help="The file as it is, to start your own from.")
+def command(name: str | None, given: tuple[str, ...], prompts: str | None, source: bool) -> None:
+    """List the prompts, show one with its slots and version, or render it with values.
+
+    \b
+    ragworth prompt
+    ragworth prompt abstention
+    ragworth prompt abstention --set query='Who?' --set passage=@passage.txt
+    ragworth prompt abstention --source > my-prompts/abstention.txt
+    """
+    from ragworth.prompts import load, names
+    from ragworth.report.render import printable
+
+    if name is None:
+        for each in names():
+            click.echo(f"{each:<12} {load(each, prompts).about.splitlines()[0]}")
+        click.echo("\nragworth prompt NAME shows one.")
+        return
+    template = load(name, prompts)
+    if source:
+        click.echo(Path(template.file).read_text(encoding="utf-8"), nl=False)
+        return
+    if given:
+        prompt = template.render(dict(map(_value, given)))
+        shown: list[tuple[str, str]] = [(message.role, message.content) for message in prompt.messages]
+    else:
+        slots = ", ".join(f"{slot} ({what})" for slot, what in template.slots.items())
+        click.echo(f"{template.name}, version {template.version}\nslots: {slots}\n\n{printable(template.about)}\n")
+        shown = [(message.role, message.text) for message in template.messages]
+    click.echo("\n\n".join(f"[{role}]\n{printable(text)}" for role, text in shown))
+
+
+def _value(text: str) -> tuple[str, Any]:
+    slot, equals, value = text.partition("=")
+    if not equals:
+        raise PromptError(f"{text!r} sets nothing", expected="SLOT=VALUE, SLOT=@FILE or SLOT=[…]")
+    if value.startswith("@"):
+        try:
+            return slot, Path(value[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PromptError(f"the value of {slot!r} cannot be read: {error}", file=value[1:]) from error
+    if value.startswith("["):
+        try:
+            return slot, json.loads(value)
+        except ValueError as error:
+            raise PromptError(f"the list for {slot!r} is no JSON: {error}", expected='["one", "two"]') from error
+    return slot, value

@@ -1,0 +1,84 @@
+"""Calls in this process: one thread for a local model, which computes in batches; many for an endpoint, which waits."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+
+from ragworth.errors import ModelError, RagworthError
+from ragworth.executors import Finished
+from ragworth.llm.contract import Choose, Failure, Model, Request, Response, Score
+
+
+class Local:
+    """The executor that needs nothing but this process."""
+
+    def open(self, model: Model) -> Threads:
+        return Threads(model)
+
+
+class Threads:
+    """As many threads as the model can serve at a time. They are daemons: an impatient end does not wait for them."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._todo: queue.SimpleQueue[Sequence[Request] | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._busy = 0
+
+    @property
+    def room(self) -> int:
+        return max(1, self._model.concurrency) - self._busy
+
+    @property
+    def busy(self) -> int:
+        return self._busy
+
+    def submit(self, requests: Sequence[Request]) -> None:
+        self._busy += 1
+        if len(self._threads) < self._busy:
+            thread = threading.Thread(target=self._serve, name="ragworth-call", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._todo.put(requests)
+
+    def wait(self, seconds: float) -> list[Finished]:
+        ended: list[Finished] = []
+        while self._busy:
+            try:
+                ended.append(self._done.get_nowait() if ended else self._done.get(timeout=seconds))
+            except queue.Empty:
+                break
+            self._busy -= 1
+        return ended
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._todo.put(None)
+
+    def _serve(self) -> None:
+        while (requests := self._todo.get()) is not None:
+            try:
+                self._done.put(Finished(requests, answer(self._model, requests)))
+            except RagworthError as error:
+                self._done.put(Finished(requests, (), error))
+            except Exception as error:
+                failure = Failure("crashed", f"{type(error).__name__}: {error}"[:300])
+                self._done.put(Finished(requests, [failure] * len(requests)))
+
+
+def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Failure]:
+    """Ask a model for one batch of requests of one kind."""
+    kind = type(requests[0])
+    name = "choose" if kind is Choose else "score" if kind is Score else "generate"
+    method = getattr(model, name, None)
+    if method is None:
+        raise ModelError(f"the model {model.card.name!r} cannot {name}")
+    outcomes: Sequence[Response | Failure] = method(requests)
+    if len(outcomes) != len(requests):
+        raise ModelError(
+            f"the backend {model.card.backend!r} gave {len(outcomes)} responses to {len(requests)} requests"
+        )
+    return outcomes

@@ -1,0 +1,71 @@
+"""Models: what they can be asked (`contract`), and one file a backend."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Model
+from ragworth.registry import Registry
+
+MODELS: Registry[Callable[..., Model]] = Registry(
+    "kind of model",
+    "ragworth.models",
+    {
+        "embedded": "ragworth.llm.embedded:open_model",
+        "gguf": "ragworth.llm.gguf:open_model",
+        "hf": "ragworth.llm.hf:open_model",
+        "openai": "ragworth.llm.openai:open_model",
+        "sampled": "ragworth.llm.sampled:open_model",
+        "scripted": "ragworth.llm.scripted:open_model",
+    },
+)
+"""Backends: each opens a model from what follows its name and a colon, and from options."""
+
+KINDS = {
+    "embedded": ("embedded", "a small model on this machine: no network, no key, no GPU"),
+    "gguf": ("gguf:FILE", "a GGUF file, on this machine"),
+    "hf": ("hf:NAME_OR_FOLDER", "a model of the transformers library, on the CPU or a GPU"),
+    "openai": ("openai:NAME@URL", "any OpenAI-compatible endpoint; the key comes from the environment"),
+    "sampled": ("sampled:MODEL", "label probabilities by counting samples, for models that can only generate"),
+    "scripted": ("scripted:FILE", "answers out of a file, and faults on request, for tests"),
+}
+"""How each kind is written, and what it is, in words."""
+
+
+def llm(spec: str = "embedded", **options: Any) -> Model:
+    """A model by its written form.
+
+    ``embedded`` needs no network, key or GPU. ``gguf:FILE`` reads a GGUF file, ``hf:NAME_OR_FOLDER`` a model of
+    the transformers library, ``openai:NAME@URL`` asks an endpoint, ``sampled:MODEL`` counts samples of another
+    model, ``scripted:FILE`` says what a file says. Options depend on the kind; an unknown one is refused.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind not in MODELS:
+        raise ModelError(f"{spec!r} names no kind of model: {MODELS.unknown(kind)}")
+    opener = MODELS.get(kind)
+    known = inspect.signature(opener).parameters
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        raise ModelError(
+            f"a model of kind {kind!r} has no option {', '.join(unknown)}",
+            expected=", ".join(name for name in known if name != "rest") or "no options",
+        )
+    try:
+        return opener(rest, **options)
+    except TypeError as error:
+        raise ModelError(f"the options of {spec!r} are not right: {error}") from error
+
+
+class _Callable(ModuleType):
+    """This package can be called like the function of its name: ``ragworth.llm`` is either, by what came first."""
+
+    def __call__(self, spec: str = "embedded", **options: Any) -> Model:
+        return llm(spec, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

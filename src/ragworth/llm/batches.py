@@ -1,0 +1,67 @@
+"""Which rows a local model reads together: rows that begin alike, sorted by length, under a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+ALIKE = 16
+"""Rows whose first tokens agree this far are read after a shared prefix; less is not worth it."""
+
+
+class Group(NamedTuple):
+    """Rows, by their numbers and longest first, and how many of their first tokens they all share."""
+
+    rows: list[int]
+    shared: int
+
+
+def groups(ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True) -> Iterator[Group]:
+    """Rows by how they begin.
+
+    ``firsts`` are the positions from which a distribution is needed: a prefix ends before the least of them.
+    """
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for row, tokens in enumerate(ids):
+        alike.setdefault(tuple(tokens[:ALIKE]) if share else (), []).append(row)
+    for rows in alike.values():
+        shared = _common(ids, firsts, rows) if share and len(rows) > 1 else 0
+        rows.sort(key=lambda row: len(ids[row]), reverse=True)
+        yield Group(rows, shared if shared >= ALIKE else 0)
+
+
+@dataclass
+class Budget:
+    """What a batch may hold. It shrinks when the device turns out to have less memory."""
+
+    tokens: int
+    rows: int
+
+    def batches(self, lengths: Sequence[int], work: Callable[[int, int], None]) -> None:
+        """Call ``work(start, end)`` over items sorted by length, longest first, a batch at a time.
+
+        A batch that runs out of memory is tried again in halves, and later batches stay that small.
+        """
+        start = 0
+        while start < len(lengths):
+            longest = max(1, lengths[start])
+            size = max(1, min(self.rows, self.tokens // longest, len(lengths) - start))
+            try:
+                work(start, start + size)
+            except MemoryError:
+                if size == 1:
+                    raise
+                self.tokens, self.rows = size * longest // 2, max(1, size // 2)
+                continue
+            start += size
+
+
+def _common(ids: Sequence[list[int]], firsts: Sequence[int], rows: list[int]) -> int:
+    """Length of the longest prefix shared by all rows; the first and last in order decide."""
+    low, high = min(ids[row] for row in rows), max(ids[row] for row in rows)
+    most = min(firsts[row] for row in rows)
+    length = 0
+    while length < min(most, len(low), len(high)) and low[length] == high[length]:
+        length += 1
+    return length

@@ -1,0 +1,102 @@
+"""Extending many prompts at once, token by token, until each has come to its end."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ragworth.llm.batches import Group, groups
+from ragworth.llm.contract import Generate
+from ragworth.llm.loaded import Loaded
+from ragworth.llm.runtime import Draw, Next
+from ragworth.llm.writing import Writer
+
+
+@dataclass
+class Sampled:
+    """One text in the making: its tokens so far and, in the end, why it ended."""
+
+    request: Generate
+    random: np.random.Generator
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    entropies: list[float] = field(default_factory=list)
+    text: str = ""
+    finish: str = ""
+    seconds: float = 0.0
+
+    def draw(self) -> Draw:
+        """How the next token is to be picked."""
+        request = self.request
+        return Draw(request.temperature, request.top_p, self.random.random() if request.temperature > 0 else 0.0)
+
+    def add(self, token: int, logprob: float, entropy: float, writer: Writer) -> None:
+        """Take one more token, and see whether this is the end. The token that ends a turn is not kept."""
+        if token in writer.ends:
+            self._end("stop", writer.tokenizer.decode(self.ids))
+            return
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.entropies.append(entropy)
+        if self.request.stop:
+            text = writer.tokenizer.decode(self.ids)
+            places = [place for stop in self.request.stop if (place := text.find(stop)) >= 0]
+            if places:
+                self._end("stop", text[: min(places)])
+                return
+        if len(self.ids) >= self.request.max_tokens:
+            self._end("length", writer.tokenizer.decode(self.ids))
+
+    def _end(self, finish: str, text: str) -> None:
+        self.finish, self.text = finish, text
+
+
+def continue_all(loaded: Loaded, asked: Sequence[tuple[Generate, list[int]]], share: bool) -> list[list[Sampled]]:
+    """Texts for each request and prompt: n when sampling, one when greedy."""
+    made = [[Sampled(request, _random(request, ids, i)) for i in range(_repeats(request))] for request, ids in asked]
+    rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
+    prompts = [ids for _, ids in rows]
+    for group in groups(prompts, [len(ids) - 1 for ids in prompts], share):
+        shared, prefix = loaded.prefix(prompts[group.rows[0]], group.shared) if group.shared else (0, None)
+
+        def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
+            taken = [rows[n] for n in group.rows[start:end]]
+            begun = time.perf_counter()
+            _decode(loaded, [sample for sample, _ in taken], [ids[shared:] for _, ids in taken], prefix)
+            for sample, _ in taken:
+                sample.seconds = (time.perf_counter() - begun) / len(taken)
+
+        room = [len(prompts[n]) - shared + rows[n][0].request.max_tokens for n in group.rows]
+        loaded.budget.batches([max(room)] * len(room), work)
+    return made
+
+
+def _decode(loaded: Loaded, samples: list[Sampled], rows: list[list[int]], prefix: Any) -> None:
+    """Extend one batch until all of it has ended; rows that have are dropped on the way."""
+    for sample in samples:  # a batch may be tried again after it ran out of memory
+        sample.ids, sample.logprobs, sample.entropies, sample.finish = [], [], [], ""
+    state, alive = loaded.runtime.decode(rows, prefix), samples
+    while True:
+        found: Next = state.pick([sample.draw() for sample in alive])
+        for sample, token, logprob, entropy in zip(alive, found.ids, found.logprobs, found.entropies, strict=True):
+            sample.add(token, logprob, entropy, loaded.writer)
+        keep = [i for i, sample in enumerate(alive) if not sample.finish]
+        if not keep:
+            return
+        state.step([found.ids[i] for i in keep], keep)
+        alive = [alive[i] for i in keep]
+
+
+def _repeats(request: Generate) -> int:
+    return request.n if request.temperature > 0 else 1
+
+
+def _random(request: Generate, ids: list[int], sample: int) -> np.random.Generator:
+    """Random numbers of one sample: from the seed, its number and its prompt, whatever else is asked with it."""
+    prompt = hashlib.blake2b(np.asarray(ids, np.int64).tobytes(), digest_size=8).digest()
+    return np.random.default_rng([request.seed, sample, int.from_bytes(prompt, "little")])

@@ -1,0 +1,256 @@
+"""Local models: requests to rows of tokens, batches of rows through a runtime, and results back.
+
+What a backend adds is how to load: a `Runtime` that computes and a `Writer` that turns prompts into
+tokens. Nothing is loaded before the first request. Results do not depend on which requests are asked
+together: rows are padded at the end, where a causal model cannot see it, and every sampled row has its
+own random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ragworth.llm.batches import Group, groups
+from ragworth.llm.contract import (
+    Card,
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Output,
+    Prompt,
+    Score,
+    Scored,
+    Trace,
+    Usage,
+)
+from ragworth.llm.decoding import Sampled, continue_all
+from ragworth.llm.fitting import fit
+from ragworth.llm.loaded import Loaded
+from ragworth.llm.runtime import Read, Row
+from ragworth.llm.writing import Tokenizer
+
+T = TypeVar("T")
+
+LOCAL = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
+"""What every local model can do."""
+
+
+class Fitted(NamedTuple):
+    """A prompt that fits: as text, in tokens, and what was done to it."""
+
+    text: str
+    ids: list[int]
+    defused: int
+    cut: int = 0
+
+    def usage(self, new: int, seconds: float) -> Usage:
+        return Usage(len(self.ids), new, seconds, self.cut, self.defused)
+
+
+class Rows(NamedTuple):
+    """The rows that answer a request, of a prompt that fits; for labels, how many tokens each has."""
+
+    fitted: Fitted
+    rows: list[Row]
+    lengths: tuple[int, ...] = ()
+
+
+class Engine:
+    """A model that runs in this process."""
+
+    concurrency = 1
+
+    def __init__(self, card: Card, load: Callable[[], Loaded], *, batch: int = 64, share: bool = True) -> None:
+        self.card = card
+        self.batch = batch
+        self.share = share
+        self._load = load
+        self._loaded: Loaded | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def loaded(self) -> Loaded:
+        """The model, loaded now if it was not yet."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def count(self, prompt: Prompt) -> int:
+        """Tokens of a prompt, template and all."""
+        return len(self.loaded.writer.ids([prompt])[0].ids)
+
+    def close(self) -> None:
+        """Let go of the weights; another request loads them again."""
+        with self._lock:
+            self._loaded = None
+
+    def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+        """Label probabilities from the whole softmax."""
+        with self._lock:
+            writer = self.loaded.writer
+            labels: dict[tuple[str, str], list[int]] = {}
+
+            def ids(text: str, label: str) -> list[int]:
+                key = (text[-64:], label)
+                if key not in labels:
+                    labels[key] = writer.after(text, label)
+                return labels[key]
+
+            fitted = self._fitted([request.prompt for request in requests], [16] * len(requests))
+            made = [
+                one if isinstance(one, Failure) else _choice(request, one, [ids(one.text, x) for x in request.labels])
+                for request, one in zip(requests, fitted, strict=True)
+            ]
+            return self._each(requests, made, _chosen)
+
+    def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
+        """Log-probability and entropy at every token of the continuation."""
+        with self._lock:
+            tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
+            room = [len(ids) + 1 for ids in tokenizer.encode([r.continuation for r in requests] or [""], whole=False)]
+            made: list[Rows | Failure] = []
+            for request, one in zip(requests, self._fitted([r.prompt for r in requests], room), strict=False):
+                if isinstance(one, Failure):
+                    made.append(one)
+                elif after := writer.after(one.text, request.continuation):
+                    row = Row([*one.ids, *after[:-1]], len(one.ids) - 1, [[token] for token in after])
+                    made.append(Rows(one, [row]))
+                else:
+                    made.append(Failure("empty-continuation", "there is nothing to score", retry=False))
+
+            def result(request: Score, rows: Rows, reads: list[Read], seconds: float) -> Scored:
+                texts = tuple(tokenizer.decode([wanted[0]]) for wanted in rows.rows[0].wanted)
+                trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies))
+                return Scored(trace, rows.fitted.usage(len(texts), seconds))
+
+            return self._each(requests, made, result)
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        """Greedy or sampled texts. Greedy repeats are equal and computed once."""
+        with self._lock:
+            loaded = self.loaded
+            fitted = [
+                Failure("cannot", "this model cannot be held to a JSON schema", retry=False) if request.schema else one
+                for request, one in zip(
+                    requests, self._fitted([r.prompt for r in requests], [r.max_tokens for r in requests]), strict=True
+                )
+            ]
+            wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, Fitted)]
+            made = iter(continue_all(loaded, wanted, self.share))
+            return [
+                one if isinstance(one, Failure) else _generated(request, one, next(made), loaded.writer.tokenizer)
+                for request, one in zip(requests, fitted, strict=True)
+            ]
+
+    def _fitted(self, prompts: Sequence[Prompt], rooms: Sequence[int]) -> list[Fitted | Failure]:
+        """The prompts in tokens, each with room for more."""
+        limit, writer = self.card.context_length, self.loaded.writer
+        fitted: list[Fitted | Failure] = []
+        for prompt, room, written in zip(prompts, rooms, writer.ids(prompts), strict=False):
+            if not written.ids:
+                fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
+                continue
+            if limit is None or len(written.ids) + room <= limit:
+                fitted.append(Fitted(*written))
+                continue
+            shorter = fit(prompt, limit - room, self.count) if self.card.cuts else None
+            if shorter is None:
+                why = f"{len(written.ids)} tokens and {room} to come; the model reads {limit}"
+                fitted.append(Failure("too-long", why, retry=False))
+            else:
+                fitted.append(Fitted(*writer.ids([shorter[0]])[0], cut=shorter[1]))
+        return fitted
+
+    def _each(
+        self,
+        requests: Sequence[Any],
+        made: Sequence[Rows | Failure],
+        result: Callable[[Any, Rows, list[Read], float], T],
+    ) -> list[T | Failure]:
+        """Rows of all requests, read in batches, and put together again request by request."""
+        rows = [row for one in made if isinstance(one, Rows) for row in one.rows]
+        reads = iter(self._read(rows))
+        results: list[T | Failure] = []
+        for request, one in zip(requests, made, strict=True):
+            if isinstance(one, Failure):
+                results.append(one)
+            else:
+                found = [next(reads) for _ in one.rows]
+                results.append(result(request, one, [read for read, _ in found], sum(spent for _, spent in found)))
+        return results
+
+    def _read(self, rows: list[Row]) -> list[tuple[Read, float]]:
+        """All rows, each with the seconds it took."""
+        found: dict[int, tuple[Read, float]] = {}
+        loaded, ids = self.loaded, [row.ids for row in rows]
+        for group in groups(ids, [row.first for row in rows], self.share):
+            shared, prefix = loaded.prefix(ids[group.rows[0]], group.shared) if group.shared else (0, None)
+
+            def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
+                numbers = group.rows[start:end]
+                begun = time.perf_counter()
+                cut = [Row(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
+                reads = loaded.runtime.read(cut, prefix)
+                spent = (time.perf_counter() - begun) / len(numbers)
+                found.update((n, (read, spent)) for n, read in zip(numbers, reads, strict=True))
+
+            loaded.budget.batches([len(ids[n]) - shared for n in group.rows], work)
+        return [found[n] for n in range(len(rows))]
+
+
+def _choice(request: Choose, fitted: Fitted, labels: list[list[int]]) -> Rows | Failure:
+    """The rows that tell labels apart: one at the end of the prompt, one more for each label of several tokens."""
+    if not all(labels):
+        return Failure("bad-label", "a label has no tokens", retry=False)
+    starts = [ids[:1] if request.estimator == "first-token" else ids for ids in labels]
+    for i, start in enumerate(starts):
+        for j, other in enumerate(starts):
+            if i != j and other[: len(start)] == start:
+                return Failure("ambiguous-labels", _alike(request, i, j), retry=False)
+    last = len(fitted.ids) - 1
+    rows = [Row(fitted.ids, last, [[start[0] for start in starts]])]
+    for start in starts:
+        if len(start) > 1:
+            rows.append(Row([*fitted.ids, *start[:-1]], last + 1, [[token] for token in start[1:]]))
+    return Rows(fitted, rows, tuple(len(start) for start in starts))
+
+
+def _alike(request: Choose, i: int, j: int) -> str:
+    """Why two labels cannot be told apart."""
+    if request.estimator == "first-token":
+        return f"the labels {request.labels[i]!r} and {request.labels[j]!r} begin with the same token: use 'sequence'"
+    return f"the label {request.labels[i]!r} is the beginning of {request.labels[j]!r}"
+
+
+def _chosen(request: Choose, rows: Rows, reads: list[Read], seconds: float) -> Chosen:
+    """Probabilities of labels: the first token's, times those of the tokens that follow."""
+    logs = list(reads[0].logprobs[0])
+    more = iter(reads[1:])
+    for i, length in enumerate(rows.lengths):
+        if length > 1:
+            logs[i] += sum(value[0] for value in next(more).logprobs)
+    values = tuple(math.exp(value) for value in logs)
+    return Chosen(values, values, values, request.estimator, rows.fitted.usage(1, seconds))
+
+
+def _generated(request: Generate, fitted: Fitted, made: list[Sampled], tokenizer: Tokenizer) -> Generated:
+    """Texts with as much detail as was asked for."""
+    outputs = []
+    for sample in made:
+        trace = None
+        if request.detail != "text":
+            texts = tuple(tokenizer.decode([token]) for token in sample.ids)
+            entropies = tuple(sample.entropies) if request.detail == "entropies" else None
+            trace = Trace(texts, tuple(sample.logprobs), entropies)
+        outputs.append(Output(sample.text, sample.finish, trace))
+    if len(outputs) < request.n:
+        outputs *= request.n  # greedy repeats are equal
+    new = sum(len(sample.ids) for sample in made)
+    return Generated(tuple(outputs), fitted.usage(new, sum(sample.seconds for sample in made)))

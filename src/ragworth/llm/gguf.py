@@ -1,0 +1,94 @@
+"""``gguf:FILE``: a GGUF file on this machine, through the best reader that is installed.
+
+``llama.cpp`` (extra ``llamacpp``) reads every architecture; ``onnx`` (extra ``embedded``) those of the Llama family,
+without PyTorch; ``transformers`` (extra ``hf``) those that library knows.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.contract import Card
+from ragworth.llm.engine import LOCAL, Engine
+from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.fitting import cuts
+from ragworth.llm.loaded import Loaded
+
+READERS = {
+    "llama.cpp": ("llama_cpp", "llamacpp"),
+    "transformers": ("transformers", "hf"),
+    "onnx": ("onnxruntime", "embedded"),
+}
+"""Readers in the order in which they are tried: the package each needs, and the extra that brings it."""
+
+
+def open_model(
+    rest: str,
+    *,
+    reader: str = "auto",
+    on_long: str = "error",
+    context_length: int = 4096,
+    threads: int = 0,
+    gpu_layers: int = 0,
+    dtype: str = "float32",
+    device: str = "cpu",
+) -> Engine:
+    """A GGUF file.
+
+    Parameters
+    ----------
+    reader: ``llama.cpp``, ``transformers`` or ``onnx``; ``auto`` takes the first that is installed.
+    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
+    context_length: tokens to read at most; memory is set aside for them.
+    threads: cores to use; 0 takes all that the process may.
+    gpu_layers: layers that llama.cpp puts on a GPU.
+    dtype, device: for the reader ``transformers``.
+    """
+    path = Path(rest).expanduser()
+    if not path.is_file():
+        raise ModelError("there is no such file", file=rest, expected="gguf:FILE")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ModelError("this is not a GGUF file", file=rest, expected="a file that begins with GGUF")
+    name = _chosen(reader)
+
+    def load() -> Loaded:
+        if name == "llama.cpp":
+            from ragworth.llm import llamacpp
+
+            return llamacpp.load(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
+        if name == "onnx":
+            from ragworth.llm import embedded
+
+            return embedded.load(path, threads=threads)
+        from ragworth.llm import hf
+
+        return hf.load_gguf(path, dtype, device)
+
+    card = Card(
+        backend="gguf",
+        name=path.name,
+        revision=fingerprint(path),
+        quantisation=f"{name} {dtype}" if name == "transformers" else name,
+        abilities=LOCAL,
+        context_length=context_length,
+        cuts=cuts(on_long),
+    )
+    return Engine(card, load, batch=64)
+
+
+def _chosen(reader: str) -> str:
+    """The reader to use."""
+    if reader != "auto":
+        if reader not in READERS:
+            raise ModelError(f"the reader is {reader!r}", expected=f"auto, {', '.join(READERS)}")
+        package, extra = READERS[reader]
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra, f"reading a GGUF file by {reader}")
+        return reader
+    for name, (package, _) in READERS.items():
+        if find_spec(package) is not None:
+            return name
+    raise MissingExtraError("onnxruntime", "embedded", "reading a GGUF file")

@@ -1,0 +1,233 @@
+"""``hf:NAME_OR_PATH``: causal language models of the transformers library, on the CPU or a GPU.
+
+Only safetensors files are read (no pickle), code that a model brings along is never run, and nothing is
+downloaded unless ``download=True`` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.batches import Budget
+from ragworth.llm.contract import Card
+from ragworth.llm.engine import LOCAL, Engine
+from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.fitting import cuts
+from ragworth.llm.loaded import Loaded
+from ragworth.llm.writing import Writer
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
+def open_model(
+    rest: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    on_long: str = "error",
+    batch_tokens: int = 0,
+    context_length: int = 0,
+    download: bool = False,
+    share_prefix: bool = True,
+    compile: bool = False,
+) -> Engine:
+    """A model by the name it has in the local cache, or by the folder it lies in.
+
+    Parameters
+    ----------
+    dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere.
+    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` takes a GPU if there is one.
+    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
+    batch_tokens: tokens a batch may hold, padding included; 0 chooses by the device's memory, and a batch that
+        does not fit is tried again in halves.
+    context_length: how much the model may read; 0 takes what its configuration says.
+    share_prefix: read what all prompts of a batch begin with once, not once a prompt.
+    compile: let PyTorch fuse small steps: takes a minute, then a GPU is about a fifth faster; for long jobs.
+    download: get a model that is not in the local cache from the Hugging Face hub.
+    """
+    _needs()
+    if dtype not in DTYPES:
+        raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
+    folder = _folder(rest, download)
+    config = _json(folder / "config.json")
+    device = chosen_device(device)
+    dtype = dtype if dtype != "auto" else ("float32" if device in ("cpu", "mps") else "bfloat16")
+    card = Card(
+        backend="hf",
+        name=rest if not Path(rest).exists() else Path(rest).resolve().name,
+        revision=fingerprint(folder),
+        quantisation=dtype,
+        abilities=LOCAL,
+        context_length=context_length or _context_length(config),
+        cuts=cuts(on_long),
+    )
+
+    def load() -> Loaded:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        from ragworth.llm.torch_runtime import TorchRuntime
+
+        quiet()
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=getattr(torch, dtype),
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        ).to(device)
+        return Loaded(
+            TorchRuntime(model, dtype, compiled=compile), writer(tokenizer, model), budget(model, batch_tokens)
+        )
+
+    return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
+
+
+def load_gguf(path: Path, dtype: str, device: str) -> Loaded:
+    """A GGUF file, its weights unpacked into a model of the transformers library."""
+    _needs()
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from ragworth.llm.torch_runtime import TorchRuntime
+
+    quiet()
+    if dtype not in DTYPES[1:]:
+        raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES[1:]))
+    where = {"gguf_file": path.name, "local_files_only": True}
+    tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
+    model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=getattr(torch, dtype), **where)
+    model = model.to(chosen_device(device))
+    return Loaded(TorchRuntime(model, dtype), writer(tokenizer, model), budget(model, 0))
+
+
+class Transformers:
+    """A transformers tokenizer as `writing.Tokenizer`."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+
+    def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
+        return list(self._tokenizer(list(texts), add_special_tokens=whole, verbose=False)["input_ids"])
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def writer(tokenizer: Any, model: Any) -> Writer:
+    """How prompts are written for a transformers model."""
+
+    def render(messages: list[dict[str, str]]) -> str:
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    ends = model.generation_config.eos_token_id if model.generation_config is not None else None
+    ends = tokenizer.eos_token_id if ends is None else ends
+    return Writer(
+        Transformers(tokenizer),
+        render if tokenizer.chat_template else None,
+        tuple(str(token) for token in tokenizer.all_special_tokens),
+        frozenset([ends] if isinstance(ends, int) else ends or []),
+    )
+
+
+def budget(model: Any, tokens: int) -> Budget:
+    """How much a batch may hold: a share of the free memory, at what one token's activations take."""
+    import torch
+
+    device = next(model.parameters()).device
+    if tokens:
+        return Budget(tokens, tokens)
+    if device.type != "cuda":
+        return Budget(4096, 64)
+    free, _ = torch.cuda.mem_get_info(device)
+    config = model.config.get_text_config()
+    # Keys and values of all layers, and a few copies of the widest activation.
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    kept = 4 * config.num_hidden_layers * heads * width
+    passing = 16 * (getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
+    return Budget(max(1024, min(65536, int(0.6 * free / (kept + passing)))), 1024)
+
+
+def chosen_device(device: str) -> str:
+    """``auto`` made definite; a device that is not there is refused."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(
+            f"the device {device!r} cannot be used: {error}", expected="cpu, cuda, cuda:N or mps", remedy="device=auto"
+        ) from error
+    return device
+
+
+def quiet() -> None:
+    """Progress bars and hints of the libraries below go nowhere: ours are the only ones."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+
+
+def _needs() -> None:
+    from importlib.util import find_spec
+
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "hf", "running a model of the transformers library")
+
+
+def _folder(name: str, download: bool) -> Path:
+    """Where the model lies."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
+        return path
+    if path.is_absolute() or name.startswith((".", "~")) or os.sep not in name:
+        if path.exists():
+            raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
+        if os.sep not in name or path.is_absolute() or name.startswith((".", "~")):
+            raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+    patterns = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+    try:
+        return Path(snapshot_download(name, local_files_only=not download, allow_patterns=patterns))
+    except LocalEntryNotFoundError as error:
+        raise ModelError(
+            f"the model {name!r} is not in the local cache",
+            remedy=f"hf download {name}, or the option download=true, which asks the Hugging Face hub",
+        ) from error
+    except (HFValidationError, HfHubHTTPError) as error:
+        raise ModelError(f"the model {name!r} cannot be had: {error}") from error
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
+    return value if isinstance(value, dict) else {}
+
+
+def _context_length(config: Mapping[str, Any]) -> int | None:
+    """What the configuration says the model can read."""
+    for part in (config, config.get("text_config") or {}):
+        for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
+            if isinstance(part.get(name), int):
+                return int(part[name])
+    return None

@@ -1,0 +1,38 @@
+"""A local model in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ragworth.llm.batches import Budget
+from ragworth.llm.runtime import Runtime
+from ragworth.llm.writing import Writer
+
+KEPT = 4
+"""Prefixes a model remembers."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory, and how much of it a batch may be."""
+
+    runtime: Runtime
+    writer: Writer
+    budget: Budget
+    prefixes: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    """The last few prefixes that were read, with what the runtime keeps of them."""
+
+    def prefix(self, ids: list[int], shared: int) -> tuple[int, Any]:
+        """A prefix of ``ids`` of about ``shared`` tokens, read now or before: its length and what is kept of it.
+
+        One read before that is a little shorter is as good as a new one.
+        """
+        for known, kept in self.prefixes.items():
+            if 0.75 * shared <= len(known) <= shared and tuple(ids[: len(known)]) == known:
+                return len(known), kept
+        if len(self.prefixes) >= KEPT:
+            del self.prefixes[next(iter(self.prefixes))]
+        kept = self.runtime.prefix(ids[:shared])
+        self.prefixes[tuple(ids[:shared])] = kept
+        return shared, kept

@@ -1,0 +1,170 @@
+"""``openai:MODEL@URL``: a model behind any endpoint that speaks OpenAI's interface.
+
+OpenAI, vLLM, llama.cpp's server, Ollama and many more do, each somewhat differently. What this one can do is
+asked once, before the first request (`openai_probe`). Where the server tells tokens and their probabilities
+(`openai_tokens`), scores and labels are exact; elsewhere labels have bounds, and scores are not to be had.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
+from ragworth.llm.openai_ask import Asking, together
+from ragworth.llm.openai_probe import Facts, Probe
+from ragworth.llm.openai_spec import Address, Options, check, parse
+from ragworth.llm.secret import OPENAI, OWN, find_key
+from ragworth.llm.wire_errors import Trouble
+
+if TYPE_CHECKING:
+    from ragworth.llm.openai_http import Channel
+
+FRESH = 5.0
+"""Seconds for which an endpoint that did not answer is not asked again: all threads find out at the same time."""
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def open_model(rest: str, **options: Any) -> OpenAI:
+    """The model that ``MODEL@URL`` names; without a URL, OpenAI's. Nothing is sent yet."""
+    address, checked = parse(rest), check(options)
+    if importlib.util.find_spec("httpx") is None:
+        raise MissingExtraError("httpx", "openai", "calling an endpoint")
+    return OpenAI(address, checked)
+
+
+class OpenAI:
+    """A model behind an endpoint. Requests run side by side, within what the endpoint and the options allow."""
+
+    batch = 1
+
+    def __init__(self, address: Address, options: Options) -> None:
+        self.address = address
+        self.options = options
+        self.concurrency = options.concurrency
+        self._secret = find_key(address.host, options.key_variable)
+        self._opening, self._probing = threading.Lock(), threading.Lock()
+        self._channel: Channel | None = None
+        self._facts: Facts | None = None
+        self._failed: tuple[float, ModelError] | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAI({self.address.model!r}, {self.address.url!r})"
+
+    @cached_property
+    def card(self) -> Card:
+        """Who the model is and what it can do; the endpoint is asked the first time."""
+        facts = self.probe()
+        notes = facts.notes
+        if self._secret is not None and not self.address.is_private:
+            notes += ("the key travels unencrypted: the address is not https",)
+        return Card(
+            "openai",
+            self.address.model,
+            quantisation=facts.quantisation,
+            template=facts.template,
+            endpoint=self.address.url,
+            abilities=facts.abilities,
+            context_length=facts.context_length,
+            notes=notes,
+        )
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        """Texts. The endpoint's own count of tokens is used; where it gives none, it is 0."""
+        return self._all(requests, Asking.generate)
+
+    def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
+        """Log-probabilities of continuations, where the server tells them exactly."""
+        return self._all(requests, Asking.score)
+
+    def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+        """Probabilities of labels: exact where the server tells tokens, else as bounds from what it shows."""
+        return self._all(requests, Asking.choose)
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Tokens of a prompt, template and all; None where the server does not tell, or not now."""
+        found = self._all([prompt], Asking.count)[0]
+        return None if isinstance(found, Failure) else found
+
+    def close(self) -> None:
+        """Give up what is under way and close all connections; a later request opens new ones."""
+        with self._opening:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def probe(self) -> Facts:
+        """What the endpoint can do. It is asked once, however many threads want to know."""
+        with self._probing:
+            if self._facts is None:
+                self._facts = self._ask_for_facts()
+            return self._facts
+
+    def _open(self) -> Channel:
+        from ragworth.llm.openai_http import Channel
+
+        with self._opening:
+            if self._channel is None:
+                tls = self.address.url.startswith("https:")
+                self._channel = Channel(self.options.limits, self._secret, tls=tls)
+                weakref.finalize(self, self._channel.close)
+            return self._channel
+
+    def _all(self, requests: Sequence[R], work: Callable[[Asking, R], Coroutine[Any, Any, T]]) -> list[T | Failure]:
+        facts, channel = self.probe(), self._open()
+
+        async def one(request: R) -> T | Failure:
+            asking = Asking(self.address.model, facts, self.options.on_long, channel.line(self.address.url))
+            try:
+                return await work(asking, request)
+            except Trouble as trouble:
+                return trouble.failure
+
+        async def every() -> list[T | Failure]:
+            return await together([one(request) for request in requests])
+
+        try:
+            return channel.run(every())
+        except Trouble as stopped:
+            return [stopped.failure] * len(requests)
+
+    def _ask_for_facts(self) -> Facts:
+        if self._failed is not None and time.monotonic() - self._failed[0] < FRESH:
+            known = self._failed[1]
+            raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
+        channel = self._open()
+        line = channel.line(self.address.url, probing=True)
+        probe = Probe(self.address.model, self.options.api, line.get, line.ask)
+        try:
+            return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
+        except Trouble as trouble:
+            failure = trouble.failure
+        except ModelError as error:
+            self._failed = (time.monotonic(), error)
+            raise
+        # Raised out here, so that no traceback leads into the frames that saw the request.
+        self._failed = (time.monotonic(), self._no_facts(failure))
+        raise self._failed[1]
+
+    def _no_facts(self, failure: Failure) -> ModelError:
+        """The error for an endpoint that cannot be asked what it can do."""
+        remedy = {
+            "unreachable": "is the server running, and is the address right?",
+            "timed-out": "is the server busy or stuck? the option deadline gives it more time",
+            "unauthorised": f"set the environment variable {OWN} to the endpoint's key",
+        }.get(failure.reason, "try again later")
+        if failure.reason == "unauthorised" and self._secret is not None:
+            remedy = "check the key"
+        elif failure.reason == "unauthorised" and os.environ.get(OPENAI):
+            remedy += f" ({OPENAI} goes to OpenAI only, unless the option key_variable names it)"
+        found = f"the endpoint {self.address.url} does not tell what it can do: {failure.reason}"
+        return ModelError(found, more=(failure.detail,), remedy=remedy)

@@ -1,0 +1,293 @@
+"""The way to an endpoint: one client, and patience within a hard deadline.
+
+This module imports httpx, so it is itself imported only when a model is first asked.
+
+Of the environment nothing is read but where certificates are: no proxies and no netrc, so that prompts and
+keys go to the endpoint that was named and nowhere else. Redirects are not followed for the same reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import time
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+
+from ragworth.llm.contract import Failure
+from ragworth.llm.openai_loop import Loop
+from ragworth.llm.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
+from ragworth.llm.secret import Secret
+from ragworth.llm.wire import counts
+from ragworth.llm.wire_errors import Trouble, is_hopeless, is_overload, malformed, parsed, tidy, trouble
+
+LARGEST = 32 << 20
+"""Bytes of a reply that are read, at most."""
+
+CONNECT = 10.0
+"""Seconds for a connection to come about."""
+
+GARBLED = 2
+"""How often a reply that cannot be understood is asked for anew: it may have been paid for."""
+
+PROBING = 3
+"""Repetitions while finding out what an endpoint can do. Who waits then wants to hear soon that there is none."""
+
+T = TypeVar("T")
+
+
+class Call(NamedTuple):
+    """One HTTP request. ``cost`` is how many tokens it takes, about."""
+
+    url: str
+    body: dict[str, Any] | None = None
+    cost: float = 0.0
+    retries: int | None = None
+    """Repetitions after which to give up, where they are to be fewer than usual."""
+
+
+class Turn:
+    """All HTTP requests that one request of the caller's takes. They share its deadline.
+
+    The clock starts when the first of them is let through: waiting in our own queue is not the endpoint's fault.
+    """
+
+    def __init__(self) -> None:
+        self.began: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self.began is None else time.monotonic() - self.began
+
+
+class Bearer(httpx.Auth):
+    """Adds the key to a request at the last moment, so that it is nobody's argument or attribute before."""
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["Authorization"] = self._secret.header()
+        yield request
+
+
+class Setback(Exception):  # noqa: N818 (it may come right yet)
+    """An attempt that failed, and what it says about the next one."""
+
+    def __init__(self, cause: Trouble, *, most: int, overload: bool = False, wait: float | None = None) -> None:
+        self.cause, self.most, self.overload, self.wait = cause, most, overload, wait
+        super().__init__()
+
+
+class Channel:
+    """A loop, a client and a pace for one endpoint. Can be used from any thread but its own."""
+
+    def __init__(self, limits: Limits, secret: Secret | None, *, tls: bool) -> None:
+        self.limits = limits
+        self._secret = secret
+        self._tls = tls
+        self._loop = Loop()
+        self._client: httpx.AsyncClient | None = None
+        self._pace: Pace | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work`` in the loop and wait for it. Not to be called from the loop itself."""
+        return self._loop.run(work)
+
+    def close(self) -> None:
+        """Give up what is under way and let go of connections, loop and thread."""
+        self._loop.close(self._hang_up)
+
+    async def _hang_up(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def line(self, base: str, *, probing: bool = False) -> Line:
+        """For one request of the caller's, or for finding out what there is."""
+        return Line(self, base, probing)
+
+    async def ask(self, turn: Turn, call: Call, read: Callable[[Any], T]) -> T:
+        """Send a request as often as it takes, and give what ``read`` makes of the reply, or raise `Trouble`."""
+        if self._pace is None:
+            self._pace = Pace(self.limits)
+        pace, place = self._pace, None
+        try:
+            if turn.began is None:
+                place = await pace.enter(call.cost)
+                turn.began = time.monotonic()
+            attempts = Attempts(turn.began + self.limits.deadline)
+            try:
+                async with asyncio.timeout(attempts.left):
+                    return await self._persist(pace, call, read, place, attempts)
+            except TimeoutError:
+                raise self._late(pace, attempts) from None
+        except PausedTooLong as pause:
+            raise Trouble(Failure("rate-limited", str(pause)), 429) from None
+
+    def _late(self, pace: Pace, attempts: Attempts) -> Trouble:
+        """Why there is no reply at the deadline: the last thing that went wrong, or nothing came at all."""
+        if attempts.waiting and attempts.last is not None:
+            return attempts.last
+        if not attempts.waiting:
+            pace.slower(attempts.began)
+        return Trouble(Failure("timed-out", f"no complete reply within {self.limits.deadline:g} s"))
+
+    async def _persist(
+        self, pace: Pace, call: Call, read: Callable[[Any], T], place: Place | None, attempts: Attempts
+    ) -> T:
+        allowed = self.limits.retries if call.retries is None else call.retries
+        while True:
+            attempts.number += 1
+            attempts.waiting = True
+            place = place or await pace.enter(call.cost, again=True)
+            attempts.began, attempts.waiting = place.began, False
+            try:
+                value = await self._once(call)
+                result = _understood(value, read)
+                if spent := sum(counts(value)):
+                    pace.correct(place, spent)
+                pace.faster()
+                return result
+            except Setback as setback:
+                failed = setback
+                if failed.overload:
+                    pace.slower(place.began)
+                if failed.wait is not None:
+                    pace.pause(failed.wait)
+            finally:
+                pace.leave()
+            place, attempts.last, attempts.waiting = None, failed.cause, True
+            wait = backoff(attempts.number) if failed.wait is None else failed.wait
+            if attempts.number > min(failed.most, allowed) or wait > attempts.left:
+                raise failed.cause
+            await asyncio.sleep(wait)
+
+    async def _once(self, call: Call) -> Any:
+        """One attempt: the JSON of the reply."""
+        content, body = encoded(call.body), bytearray()
+        try:
+            async with self._opened().stream(
+                "GET" if content is None else "POST", call.url, content=content, headers=HEADERS
+            ) as response:
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > LARGEST:
+                        raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise self._unreachable(f"no connection to {call.url} ({str(error) or type(error).__name__})") from None
+        except httpx.DecodingError:
+            raise Setback(malformed("the reply is compressed and damaged"), most=GARBLED) from None
+        except httpx.HTTPError as error:
+            raise self._unreachable(f"the connection broke off ({str(error) or type(error).__name__})") from None
+        text = body.decode("utf-8", "replace")
+        try:
+            if response.is_success:
+                return parsed(text, self._scrub)
+            raise trouble(response.status_code, text, self._scrub)
+        except Trouble as cause:
+            raise self._setback(cause, text, response) from None
+
+    def _setback(self, cause: Trouble, text: str, response: httpx.Response) -> Setback:
+        overload = is_overload(cause.status)
+        most = GARBLED if cause.failure.reason == "malformed" else self.limits.retries
+        if not cause.failure.retry or is_hopeless(text):
+            most = 0
+        wait = retry_after(response.headers.get("retry-after")) if overload and most else None
+        return Setback(cause, most=most, overload=overload, wait=wait)
+
+    def _unreachable(self, detail: str) -> Setback:
+        return Setback(Trouble(Failure("unreachable", tidy(self._scrub(detail)))), most=self.limits.retries)
+
+    def _scrub(self, text: str) -> str:
+        return text if self._secret is None else self._secret.scrub(text)
+
+    def _opened(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                auth=None if self._secret is None else Bearer(self._secret),
+                verify=_certificates() if self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                trust_env=False,
+                follow_redirects=False,
+                timeout=httpx.Timeout(None, connect=CONNECT),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.limits.concurrency),
+            )
+        return self._client
+
+
+class Line:
+    """One request of the caller's on its way through a channel: knows addresses and the deadline they share.
+
+    While ``probing``, every HTTP request has a deadline of its own and is repeated less often.
+    """
+
+    def __init__(self, channel: Channel, base: str, probing: bool = False) -> None:
+        self.channel = channel
+        self.turn = Turn()
+        self._base = base
+        self._probing = probing
+
+    async def get(self, path: str, read: Callable[[Any], T]) -> T:
+        """What ``read`` makes of the reply. A path from / is outside of the /v1 part."""
+        return await self._send(Call(self._url(path)), read)
+
+    async def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
+        """The same with something to send. Its tokens are taken to be a quarter of its characters."""
+        new = body.get("max_tokens") or body.get("max_completion_tokens") or 0
+        cost = sum(len(str(body.get(name, ""))) for name in ("messages", "prompt")) / 4 + new * body.get("n", 1)
+        return await self._send(Call(self._url(path), body, cost), read)
+
+    async def _send(self, call: Call, read: Callable[[Any], T]) -> T:
+        if self._probing:
+            return await self.channel.ask(Turn(), call._replace(retries=PROBING), read)
+        return await self.channel.ask(self.turn, call, read)
+
+    def anew(self) -> Line:
+        """For another request to the same address."""
+        return Line(self.channel, self._base)
+
+    def _url(self, path: str) -> str:
+        return self._base.removesuffix("/v1") + path if path.startswith("/") else f"{self._base}/{path}"
+
+
+class Attempts:
+    """What became of a request so far, and until when it may go on."""
+
+    def __init__(self, ends: float) -> None:
+        self.ends = ends
+        self.number = 0
+        self.began = 0.0
+        self.waiting = True
+        self.last: Trouble | None = None
+
+    @property
+    def left(self) -> float:
+        return self.ends - time.monotonic()
+
+
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
+
+
+def encoded(body: dict[str, Any] | None) -> bytes | None:
+    """The JSON of a request. Half a character, which no reply could be the answer to, is refused here."""
+    try:
+        return None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise Trouble(Failure("refused", "the prompt has half a character in it", retry=False)) from None
+
+
+def _understood(value: Any, read: Callable[[Any], T]) -> T:
+    try:
+        return read(value)
+    except Trouble as cause:
+        raise Setback(cause, most=GARBLED if cause.failure.reason == "malformed" else 0) from None
+
+
+def _certificates() -> ssl.SSLContext:
+    """Those that the environment names, as many firms have their own; else httpx's."""
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context()
+    return httpx.create_ssl_context(trust_env=False)

@@ -1,0 +1,88 @@
+"""An event loop in a thread of its own.
+
+It works everywhere: in scripts, from many threads at once, and in Jupyter, where a loop is running already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Failure
+from ragworth.llm.wire_errors import Trouble
+
+T = TypeVar("T")
+
+
+class Loop:
+    """Starts with the first work that it is given."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work`` and wait for it. An interrupt of the waiting thread stops the work too."""
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._running())
+        except ModelError:
+            work.close()
+            raise
+        try:
+            return future.result()
+        except CancelledError:
+            raise Trouble(Failure("stopped", "the model was closed before the reply came")) from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._closed:
+                raise ModelError("the model was closed while it was asked")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_serve, args=(self._loop,), name="ragworth-endpoint", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Give up all work, do the ``last`` of it and end the thread. Closing twice is harmless."""
+        with self._lock:
+            self._closed = True
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None:
+            return
+        if thread is threading.current_thread():  # the garbage collector ran here: a thread cannot wait for itself
+            loop.create_task(_wind_up(last)).add_done_callback(lambda _: loop.stop())
+            return
+        asyncio.run_coroutine_threadsafe(_wind_up(last), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+async def _wind_up(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await last()
+    with suppress(RuntimeError):  # no thread can be started any more when the interpreter goes down
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """What the thread does: run the loop until it is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

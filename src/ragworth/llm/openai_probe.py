@@ -1,0 +1,276 @@
+"""What an endpoint can do, found out by asking for next to nothing: a list of models and a few single tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ragworth.errors import ModelError, counted, listed, quoted
+from ragworth.llm.contract import Generate, Prompt
+from ragworth.llm.openai_tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
+from ragworth.llm.wire import Manner, Step, body, choices, raw_choices, steps
+from ragworth.llm.wire_bounds import VOCABULARY
+from ragworth.llm.wire_errors import Trouble
+
+TOPS = (20, 5, 0)
+"""How many of the likeliest tokens are asked for, until an endpoint agrees."""
+
+OTHER_LIMIT = "max_completion_tokens"
+"""What newer models of OpenAI have in place of ``max_tokens``."""
+
+QUESTION = Prompt.chat("Say yes.")
+TEXT = Prompt.text("One, two, three, four")
+SCHEMA = {
+    "type": "object",
+    "properties": {"animal": {"type": "string", "enum": ["zebra"]}},
+    "required": ["animal"],
+    "additionalProperties": False,
+}
+
+DENIALS = ("refused", "malformed", "server-error", "boundary")
+"""Reasons of failures that mean "no", when it is asked whether an endpoint can do something."""
+
+# What makes these servers sample by temperature and top_p alone: both have more by default, the one fixed,
+# the other taken from the model's generation_config.json.
+_LLAMA_CPP = {"top_k": 0, "min_p": 0.0}
+_VLLM = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+
+
+class Listed(NamedTuple):
+    """What the list of models says."""
+
+    names: tuple[str, ...] = ()
+    owner: str = ""
+    context_length: int | None = None
+    vocabulary: int | None = None
+    quantisation: str = ""
+    is_vllm: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of an endpoint. ``manner.top`` is how many of the likeliest tokens it shows."""
+
+    manner: Manner
+    text_top: int = 5
+    """How many it shows for plain texts, which have an interface of their own."""
+    schema: bool = False
+    tokens: Tokens | None = None
+    """Tells tokens, where the server does."""
+    scores: bool = False
+    """Whether ``tokens`` also tells exact log-probabilities."""
+    echo: bool = False
+    context_length: int | None = None
+    vocabulary: int = VOCABULARY
+    quantisation: str = ""
+    template: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        scores = self.scores or self.echo
+        able = {
+            "generate": True,
+            "logprobs": self.manner.top > 0,
+            "score": scores,
+            "choose": self.manner.top > 0 or scores,
+            "schema": self.schema,
+        }
+        return frozenset(name for name, is_able in able.items() if is_able)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Asks one endpoint what it can do."""
+
+    model: str
+    api: str
+    get: Callable[[str, Callable[[Any], Any]], Awaitable[Any]]
+    ask: Ask
+
+    async def facts(self, context_length: int | None, vocabulary: int | None) -> Facts:
+        found = await self._listed()
+        tokens: Tokens | None = Vllm(self.model) if found.is_vllm else None
+        facts = Facts(Manner(True), vocabulary=vocabulary or found.vocabulary or VOCABULARY)
+        told = found.context_length
+        if found.owner == "llamacpp":
+            tokens = LlamaCpp()
+            told, template = await self._props(told)
+            facts = replace(facts, quantisation=found.quantisation, template=template)
+        more = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
+        facts = replace(facts, context_length=context_length or told, text_top=20 if tokens else 5)
+        facts = await self._generates(replace(facts, manner=Manner(True, more=more)), found)
+        if facts.manner.chat:
+            facts = replace(facts, schema=await self._obeys(facts.manner))
+        if tokens is not None:
+            facts = await self._tells(facts, tokens)
+        elif not facts.manner.chat:
+            facts = replace(facts, echo=await self._echoes())
+        return replace(facts, notes=tuple(_notes(facts, found, vocabulary)))
+
+    async def _listed(self) -> Listed:
+        """The list of models. Some endpoints have none."""
+        try:
+            found: Listed = await self.get("models", lambda value: read_list(value, self.model))
+        except Trouble as trouble:
+            if trouble.failure.reason not in ("refused", "malformed"):
+                raise
+            found = Listed()
+        return found
+
+    async def _props(self, told: int | None) -> tuple[int | None, str]:
+        """What llama.cpp says of itself: the context of one slot, and the chat template, as a hash."""
+        try:
+            value = await self.get("/props", lambda value: value)
+        except Trouble as trouble:
+            if trouble.failure.reason not in ("refused", "unauthorised", "malformed"):
+                raise
+            return told, ""
+        value = value if isinstance(value, dict) else {}
+        settings, template = value.get("default_generation_settings"), value.get("chat_template")
+        context = _whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
+        digest = hashlib.sha256(template.encode()).hexdigest()[:16] if isinstance(template, str) else ""
+        return context or told, digest
+
+    async def _generates(self, facts: Facts, found: Listed) -> Facts:
+        """Which interface answers, and how many log-probabilities it shows: the best that is not refused."""
+        troubles: list[Trouble] = []
+        interfaces = {"chat": (True,), "completions": (False,)}.get(self.api, (True, False))
+        manners = [facts.manner._replace(chat=chat, top=top) for chat in interfaces for top in TOPS]
+        while manners:
+            manner = manners[0]
+            try:
+                shown = await self._glimpse(manner)
+            except Trouble as trouble:
+                if wants_other_limit(trouble, manner):
+                    manners = [one._replace(limit=OTHER_LIMIT) for one in manners]
+                    continue
+                # Some servers do not refuse log-probabilities: they fall over them.
+                if trouble.failure.reason != "refused" and not (trouble.status == 500 and manner.top):
+                    raise
+                troubles.append(trouble)
+                manners = [one for one in manners[1:] if trouble.status != 404 or one.chat != manner.chat]
+                continue
+            top = facts.text_top if manner.chat else shown
+            return replace(facts, manner=manner._replace(top=shown), text_top=top)
+        raise _unwilling(self.model, troubles, found)
+
+    async def _glimpse(self, manner: Manner) -> int:
+        """Ask for one token: how many of the likeliest are shown."""
+        request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1)
+        path = "chat/completions" if manner.chat else "completions"
+        return await self.ask(path, body(self.model, request, manner, seed=0, n=1), _shown)
+
+    async def _obeys(self, manner: Manner) -> bool:
+        """Whether a JSON schema is followed, and not only accepted."""
+        request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
+        fields = body(self.model, request, manner._replace(top=0), seed=0, n=1)
+        try:
+            text = (await self.ask("chat/completions", fields, choices))[0].text
+            return bool(json.loads(text) == {"animal": "zebra"})
+        except Trouble as trouble:
+            _only_denial(trouble)
+        except ValueError:
+            pass
+        return False
+
+    async def _tells(self, facts: Facts, tokens: Tokens) -> Facts:
+        """Whether the server really tells tokens and their log-probabilities."""
+        try:
+            ids = await tokens.ids(self.ask, TEXT.messages[0].content, True)
+        except Trouble as trouble:
+            _only_denial(trouble)
+            return facts
+        facts = replace(facts, tokens=tokens)
+        for other in (tokens, LlamaCpp(grammar=False)) if isinstance(tokens, LlamaCpp) else (tokens,):
+            try:
+                await other.forced(self.ask, ids[:-1], ids[-1:])
+            except Trouble as trouble:
+                _only_denial(trouble)
+                continue
+            return replace(facts, tokens=other, scores=True)
+        return facts
+
+    async def _echoes(self) -> bool:
+        try:
+            await echoed(self.ask, self.model, TEXT, ", five")
+        except Trouble as trouble:
+            _only_denial(trouble)
+            return False
+        return True
+
+
+def _only_denial(trouble: Trouble) -> None:
+    """Let trouble pass that means "no", and no other: what an endpoint can do must not hang on a bad connection."""
+    if trouble.failure.reason not in DENIALS:
+        raise trouble
+
+
+def wants_other_limit(trouble: Trouble, manner: Manner) -> bool:
+    """Whether the endpoint refused the field for the length of the output and named another one."""
+    return manner.limit != OTHER_LIMIT and OTHER_LIMIT in trouble.failure.detail
+
+
+def read_list(value: Any, model: str) -> Listed:
+    """The list of models, as far as it is what it should be."""
+    data = value.get("data") if isinstance(value, dict) else None
+    entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    names = tuple(one["id"] for one in entries if isinstance(one.get("id"), str))
+    own = next((one for one in entries if one.get("id") == model), entries[0] if len(entries) == 1 else {})
+    meta, owner = own.get("meta"), own.get("owned_by")
+    meta = meta if isinstance(meta, dict) else {}
+    owner = owner if isinstance(owner, str) else ""
+    told = (own.get("max_model_len"), meta.get("n_ctx"), meta.get("n_ctx_train"))
+    return Listed(
+        names,
+        owner,
+        next((one for one in map(_whole, told) if one), None),
+        _whole(meta.get("n_vocab")),
+        meta["ftype"] if isinstance(meta.get("ftype"), str) else "",
+        owner == "vllm" or _whole(own.get("max_model_len")) is not None,
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _shown(value: Any) -> int:
+    """How many of the likeliest tokens a reply shows. It may have no text: a model that reasons first has none yet."""
+    made: tuple[Step, ...] = steps(raw_choices(value)[0]) or ()
+    return min((len(one.top) for one in made), default=0)
+
+
+def _unwilling(model: str, troubles: list[Trouble], found: Listed) -> ModelError:
+    """The error for an endpoint that refuses even one token."""
+    missing = bool(found.names) and model not in found.names
+    return ModelError(
+        f"the endpoint refuses to go on from a prompt with the model {quoted(model)}",
+        more=tuple(dict.fromkeys(trouble.failure.detail for trouble in troubles)),
+        expected=f"one of {listed([quoted(name) for name in found.names])}" if missing else "",
+        remedy="check the model's name" if missing else "check the model's name and the address",
+    )
+
+
+def _notes(facts: Facts, found: Listed, vocabulary: int | None) -> list[str]:
+    """The outcome in words."""
+    top, notes = facts.manner.top, []
+    notes.append("chats" if facts.manner.chat else "goes on from plain texts; chats are sent as paragraphs")
+    notes.append(f"shows the {counted(top, 'likeliest token')} of each place" if top else "shows no log-probabilities")
+    if facts.scores or facts.echo:
+        notes.append("tells exact log-probabilities of given texts")
+    else:
+        notes.append("cannot tell how likely a given text is")
+    notes.append("follows JSON schemas" if facts.schema else "does not follow JSON schemas")
+    if facts.tokens is None:
+        notes.append("does not count tokens: a prompt that is too long is found out by asking")
+    if facts.context_length is None:
+        notes.append("does not tell its context length; the option context_length sets it")
+    if top and vocabulary is None and found.vocabulary is None:
+        notes.append(f"does not tell the size of its vocabulary; for entropy bounds it is taken to be {VOCABULARY:,}")
+    if found.owner == "library":
+        notes.append("looks like Ollama, which cuts prompts that are too long without a word: set its num_ctx")
+    return notes

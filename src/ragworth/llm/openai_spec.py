@@ -1,0 +1,136 @@
+"""``openai:MODEL@URL`` and its options, checked before anything is sent anywhere."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from ragworth.errors import ModelError, quoted
+from ragworth.llm.pace import Limits
+
+DEFAULT = "https://api.openai.com/v1"
+
+_WITH_URL = re.compile(r"(?P<model>.*)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
+_HOST_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+:\d+|\d+(\.\d+){3})(/.*)?")
+
+
+class Address(NamedTuple):
+    """Which model, and where."""
+
+    model: str
+    url: str
+    """The base of all paths, without a slash at its end."""
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody on the way can read along: TLS, or no way at all."""
+        if self.url.startswith("https:") or self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse(rest: str) -> Address:
+    """``MODEL@URL`` or ``MODEL``. Names may have ``@``, ``:`` and ``/`` in them; the last ``@http`` counts."""
+    match = _WITH_URL.fullmatch(rest.strip())
+    model, url = (match["model"], match["url"]) if match else (rest.strip(), DEFAULT)
+    tail = model.rpartition("@")[2]
+    if match is None and "@" in model and _HOST_WITHOUT_SCHEME.fullmatch(tail):
+        raise ModelError(f"{quoted(tail)} looks like an address without http://", remedy=f"write @http://{tail}")
+    if not model or not model.isprintable():
+        raise ModelError(f"{quoted(model)} is no name of a model", expected="openai:MODEL@URL")
+    return Address(model, _base(url))
+
+
+def _base(url: str) -> str:
+    """The address without a slash at its end. A host alone gets the usual ``/v1``."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if not host or not url.isprintable() or " " in url:
+        raise ModelError(f"{quoted(url)} is no address", expected="such as http://localhost:8000/v1")
+    if parts.username is not None or parts.password is not None:
+        raise ModelError(
+            f"the address of {host} has a user or a password in it",
+            remedy="put the key into the environment variable RAGWORTH_API_KEY",
+        )
+    if parts.query or parts.fragment:
+        raise ModelError(
+            f"the address of {host} has a query or a fragment (? or #) in it",
+            remedy="name the address without it; keys go into the environment variable RAGWORTH_API_KEY",
+        )
+    path = parts.path.rstrip("/")
+    if path.endswith("/completions"):
+        raise ModelError(
+            f"the address ends in {quoted(path)}, which is one of its functions",
+            remedy="name the part before: it mostly ends in /v1",
+        )
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path or '/v1'}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be set. None leaves a limit out, or to the endpoint to tell."""
+
+    concurrency: int = 16
+    """Requests under way at a time, at most; fewer when the endpoint is overloaded."""
+    deadline: float = 120.0
+    """Seconds for one request, repetitions and all."""
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    retries: int = 6
+    context_length: int | None = None
+    vocabulary: int | None = None
+    """Size of the vocabulary; entropy bounds need it."""
+    api: Literal["auto", "chat", "completions"] = "auto"
+    on_long: Literal["error", "cut"] = "error"
+    key_variable: str | None = None
+    """The environment variable with the key, instead of the usual ones."""
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.concurrency, self.deadline, self.retries, self.requests_per_minute, self.tokens_per_minute)
+
+
+_WORDS = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
+_WHOLE = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2}
+
+
+def check(given: dict[str, Any]) -> Options:
+    """The options, or an error that lists everything that is wrong with them."""
+    known = [one.name for one in fields(Options)]
+    wrong = [f"{name} is unknown" for name in given if name not in known]
+    defaults = Options()
+    for name, value in given.items():
+        if name not in known or (value is None and getattr(defaults, name) is None):
+            continue
+        expected = _expected(name, value)
+        if expected:
+            wrong.append(f"{name} is {quoted(value)}, not {expected}")
+    if wrong:
+        raise ModelError("wrong options for an endpoint", more=tuple(wrong), expected=f"some of {', '.join(known)}")
+    return Options(**given)
+
+
+def _expected(name: str, value: Any) -> str:
+    """What a value should have been; empty where it is right."""
+    if name in _WORDS:
+        return "" if value in _WORDS[name] else " or ".join(_WORDS[name])
+    if name == "key_variable":
+        return "" if isinstance(value, str) and value else "the name of an environment variable"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if name in _WHOLE:
+        return "" if is_number and value == int(value) >= _WHOLE[name] else f"a whole number from {_WHOLE[name]} on"
+    return "" if is_number and value > 0 else "a number above 0"

@@ -1,0 +1,215 @@
+"""How fast an endpoint is asked: how many requests at a time, how many a minute, and when to try again.
+
+The number of requests under way grows by one for every full round that went well and is halved when the
+endpoint says that it is overloaded, as TCP does it. All of this runs in one event loop, so nothing is locked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+from collections import deque
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+MINUTE = 60.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0
+"""Seconds before the first repetition, which double from one to the next, up to the second number."""
+
+LONGEST_PAUSE = 3600.0
+"""What a ``Retry-After`` is cut to, lest one wrong header put a model out of use for days."""
+
+
+class Limits(NamedTuple):
+    """What the user allows."""
+
+    concurrency: int = 16
+    deadline: float = 120.0
+    """Seconds for a request with all its repetitions, from when it is first let through."""
+    retries: int = 6
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+class PausedTooLong(Exception):  # noqa: N818 (its name says what is the matter)
+    """The endpoint wants to be left alone for longer than a request may take."""
+
+
+class Spent:
+    """An amount that was spent, and when. It can be put right once the true amount is known."""
+
+    __slots__ = ("amount", "counted", "time")
+
+    def __init__(self, time: float, amount: float) -> None:
+        self.time, self.amount, self.counted = time, amount, True
+
+
+class Spending:
+    """At most ``most`` in any 60 seconds.
+
+    All that was spent in the last minute is remembered: a bucket that refills would let through up to twice
+    as much in its first minute.
+    """
+
+    def __init__(self, most: float | None) -> None:
+        self.most = most
+        self._spent: deque[Spent] = deque()
+        self._sum = 0.0
+
+    def wait(self, amount: float, now: float) -> float:
+        """Seconds until ``amount`` may be spent. What is always too much may be spent after an idle minute."""
+        if self.most is None:
+            return 0.0
+        while self._spent and self._spent[0].time <= now - MINUTE:
+            gone = self._spent.popleft()
+            gone.counted = False
+            self._sum -= gone.amount
+        room, needed, when = self.most - self._sum, min(amount, self.most) - 1e-9, now
+        for spent in self._spent:
+            if room >= needed:
+                break
+            room += spent.amount
+            when = spent.time + MINUTE
+        return when - now
+
+    def spend(self, amount: float, now: float) -> Spent:
+        spent = Spent(now, amount)
+        if self.most is not None:
+            self._spent.append(spent)
+            self._sum += amount
+        return spent
+
+    def correct(self, spent: Spent, amount: float) -> None:
+        """Put the true amount in the place of the one that was expected."""
+        if self.most is not None and spent.counted:
+            self._sum += amount - spent.amount
+            spent.amount = amount
+
+
+class Place(NamedTuple):
+    """The right to have one request under way, until `Pace.leave`."""
+
+    began: float
+    tokens: Spent
+
+
+class Waiting(NamedTuple):
+    """A request that waits for its place: those that were let through before come first, then the oldest."""
+
+    new: bool
+    number: int
+    cost: float
+    ready: asyncio.Future[Place]
+
+
+class Pace:
+    """Lets requests through to one endpoint."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.width = float(limits.concurrency)
+        """How many requests may be under way now; between 1 and ``limits.concurrency``."""
+        self.active = 0
+        self._requests = Spending(limits.requests_per_minute)
+        self._tokens = Spending(limits.tokens_per_minute)
+        self._queue: list[Waiting] = []
+        self._numbers = itertools.count()
+        self._paused_until = 0.0
+        self._narrowed = -1.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self, cost: float = 0.0, *, again: bool = False) -> Place:
+        """Wait for a place. ``cost`` is how many tokens it will take, about; ``again`` goes before new requests."""
+        loop = asyncio.get_running_loop()
+        self._refuse_if_paused(loop.time())
+        waiting = Waiting(not again, next(self._numbers), cost, loop.create_future())
+        heapq.heappush(self._queue, waiting)
+        self._admit()
+        try:
+            return await waiting.ready
+        except asyncio.CancelledError:
+            if waiting.ready.done() and not waiting.ready.cancelled():
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self.active -= 1
+        self._admit()
+
+    def correct(self, place: Place, tokens: int) -> None:
+        """Say how many tokens a request really took."""
+        self._tokens.correct(place.tokens, tokens)
+
+    def faster(self) -> None:
+        """A request went well."""
+        self.width = min(self.width + 1 / self.width, float(self.limits.concurrency))
+
+    def slower(self, began: float) -> None:
+        """A request that began then met an overloaded endpoint. Requests of one round narrow it only once."""
+        if began > self._narrowed:
+            self._narrowed = asyncio.get_running_loop().time()
+            self.width = max(1.0, self.width / 2)
+
+    def pause(self, seconds: float) -> None:
+        """Let nobody through for a while. Those who cannot wait so long are told at once."""
+        now = asyncio.get_running_loop().time()
+        self._paused_until = max(self._paused_until, now + min(seconds, LONGEST_PAUSE))
+        try:
+            self._refuse_if_paused(now)
+        except PausedTooLong as error:
+            for waiting in self._queue:
+                if not waiting.ready.done():
+                    waiting.ready.set_exception(PausedTooLong(*error.args))
+            self._queue.clear()
+
+    def _refuse_if_paused(self, now: float) -> None:
+        left = self._paused_until - now
+        if left > self.limits.deadline:
+            raise PausedTooLong(f"the endpoint asks for a pause, of which {left:.0f} s are left")
+
+    def _admit(self) -> None:
+        """Let through whoever may go now; come back when the next one may."""
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._queue and self.active < max(1, int(self.width)):
+            if self._queue[0].ready.done():  # whoever waited has given up
+                heapq.heappop(self._queue)
+                continue
+            now, cost = loop.time(), self._queue[0].cost
+            wait = max(self._paused_until - now, self._requests.wait(1, now), self._tokens.wait(cost, now))
+            if wait > 0:
+                self._timer = loop.call_later(wait + 1e-3, self._admit)
+                return
+            ready = heapq.heappop(self._queue).ready
+            self.active += 1
+            self._requests.spend(1, now)
+            ready.set_result(Place(now, self._tokens.spend(cost, now)))
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait after a number of failed attempts: twice as long each time, the upper half by chance.
+
+    Chance keeps many clients from coming back all at once; it touches no result, so it needs no seed.
+    """
+    wait = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
+    return wait * (0.5 + random.random() / 2)
+
+
+def retry_after(header: str | None, now: datetime | None = None) -> float | None:
+    """The seconds a header ``Retry-After`` asks for, written as a number or as a date; None where it says nothing."""
+    text = (header or "").strip()
+    if text.replace(".", "", 1).isdecimal() and text.isascii():
+        return float(text)
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())

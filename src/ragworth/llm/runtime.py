@@ -1,0 +1,80 @@
+"""What a local decoder must be able to compute. `llm.engine` builds all requests out of these few steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Row(NamedTuple):
+    """One sequence to read, after the shared prefix, and the tokens whose probability is wanted.
+
+    ``wanted[j]`` are the token ids to be looked up in the distribution after token ``first + j`` of
+    ``ids``; with n entries, n consecutive distributions are read.
+    """
+
+    ids: list[int]
+    first: int
+    wanted: list[list[int]]
+
+
+class Read(NamedTuple):
+    """For one row: log-probabilities of the wanted tokens, in order, and the entropy of each distribution (nats)."""
+
+    logprobs: list[list[float]]
+    entropies: list[float]
+
+
+class Draw(NamedTuple):
+    """How the next token of one row is picked: greedily at temperature 0, else where ``uniform`` falls
+    among the tokens in descending order of probability, cut to ``top_p``."""
+
+    temperature: float
+    top_p: float
+    uniform: float
+
+
+class Next(NamedTuple):
+    """The tokens picked for the rows of a decoding state, with log-probability and entropy under the
+    model's own distribution (temperature 1, nothing cut off)."""
+
+    ids: list[int]
+    logprobs: list[float]
+    entropies: list[float]
+
+
+class Decoding(Protocol):
+    """Sequences being extended, one token a step."""
+
+    def pick(self, draws: Sequence[Draw]) -> Next:
+        """Pick the next token of every row from the current distributions."""
+        ...
+
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Go on with the rows ``keep`` (indices into the present rows), each extended by its token."""
+        ...
+
+
+class Runtime(Protocol):
+    """A loaded decoder. ``prefix`` is whatever `prefix()` gave, shared by all rows of a batch, or None."""
+
+    name: str
+    """How the weights are held and computed with; part of the model's identity."""
+
+    def prefix(self, ids: Sequence[int]) -> Any:
+        """Read a prefix once, to be shared by the batches that follow."""
+        ...
+
+    def read(self, rows: Sequence[Row], prefix: Any = None) -> list[Read]:
+        """Read all rows in one batch."""
+        ...
+
+    def decode(self, rows: Sequence[list[int]], prefix: Any = None) -> Decoding:
+        """Read all rows in one batch and be ready to extend them."""
+        ...

@@ -1,0 +1,102 @@
+"""``sampled:MODEL``: label probabilities for a model that can only generate, by counting samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Generates, Model, Prompt
+
+
+class Sampled:
+    """Asks a model ``samples`` times at a temperature and counts which label its answers begin with.
+
+    Each share comes with the interval in which the probability lies with 95 % confidence (Wilson's, for a
+    binomial count). An answer counts for the longest label that it begins with, blanks, case, quotation
+    marks and asterisks in front aside.
+    """
+
+    def __init__(
+        self, model: Model, *, samples: int = 16, temperature: float = 1.0, max_tokens: int = 16, seed: int = 0
+    ) -> None:
+        if not isinstance(model, Generates):
+            raise ModelError(f"the model {model.card.name!r} cannot generate, so it cannot be sampled")
+        if samples < 1 or temperature <= 0 or max_tokens < 1:
+            raise ModelError(
+                f"samples={samples}, temperature={temperature}, max_tokens={max_tokens} cannot be",
+                expected="at least one sample and one token, and a temperature above 0",
+            )
+        self._model = model
+        self._generator: Generates = model
+        self._ask = (max_tokens, float(temperature), seed, samples)
+        self.batch = max(1, model.batch // samples)
+        self.concurrency = model.concurrency
+
+    @property
+    def card(self) -> Any:
+        """The model's own, which is asked in another way."""
+        own = self._model.card
+        max_tokens, temperature, seed, samples = self._ask
+        how = f"{samples} samples, temperature {temperature:g}, {max_tokens} tokens, seed {seed}"
+        return replace(own, backend=f"sampled:{own.backend} ({how})", abilities=own.abilities | {"choose"})
+
+    def count(self, prompt: Prompt) -> int | None:
+        return self._model.count(prompt)
+
+    def close(self) -> None:
+        self._model.close()
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        return self._generator.generate(requests)
+
+    def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+        max_tokens, temperature, seed, samples = self._ask
+        asked = [
+            Generate(r.prompt, max_tokens=max_tokens, temperature=temperature, seed=seed, n=samples) for r in requests
+        ]
+        return [
+            made if isinstance(made, Failure) else _counted(request, made)
+            for request, made in zip(requests, self._generator.generate(asked), strict=True)
+        ]
+
+
+def _counted(request: Choose, made: Generated) -> Chosen:
+    """Shares of the samples that begin with each label, with their intervals."""
+    begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
+    labels = [label.strip().casefold() for label in request.labels]
+    counts = [0] * len(labels)
+    for text in begins:
+        matching = [i for i, label in enumerate(labels) if text.startswith(label)]
+        if matching:
+            counts[max(matching, key=lambda i: len(labels[i]))] += 1
+    number = len(begins)
+    bounds = [wilson(count, number) for count in counts]
+    return Chosen(
+        tuple(count / number for count in counts),
+        tuple(low for low, _ in bounds),
+        tuple(high for _, high in bounds),
+        f"sampled({number})",
+        made.usage,
+    )
+
+
+def wilson(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    """Wilson's interval for a share of ``number`` draws: it stays within 0 and 1 and has a width at both ends."""
+    share = successes / number
+    middle = share + z * z / (2 * number)
+    half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
+    scale = 1 + z * z / number
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return (0.0 if successes == 0 else low), (1.0 if successes == number else high)
+
+
+def open_model(rest: str, *, samples: int = 16, temperature: float = 1.0, seed: int = 0, **options: Any) -> Sampled:
+    """``sampled:MODEL``; other options go to the model."""
+    from ragworth.llm import llm
+
+    if not rest:
+        raise ModelError("the model to sample is missing", expected="sampled:MODEL, such as sampled:openai:NAME@URL")
+    return Sampled(llm(rest, **options), samples=samples, temperature=temperature, seed=seed)

@@ -1,0 +1,239 @@
+"""``scripted``: a model whose answers are given, for tests: of ragworth, and of programs that use it.
+
+It can do everything a model can, says what it is told to, deterministically, and fails on request in the
+ways that real ones do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ragworth.errors import ModelError, quoted
+from ragworth.llm.contract import (
+    ABILITIES,
+    Card,
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Output,
+    Prompt,
+    Request,
+    Score,
+    Scored,
+    Trace,
+    Usage,
+)
+
+Reply = str | Mapping[str, float] | float | Failure
+"""What a script says: a text to generate, probabilities by label, a log-probability a token, or a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Shares of calls that go wrong, drawn from the prompt and the number of the try, so that runs repeat."""
+
+    error: float = 0.0
+    rate_limit: float = 0.0
+    hang: float = 0.0
+    truncated: float = 0.0
+    malformed: float = 0.0
+    no_logprobs: float = 0.0
+    seed: int = 0
+    hang_seconds: float = 0.05
+    """How long a call that hangs takes until its deadline ends it."""
+
+    def __post_init__(self) -> None:
+        shares = [getattr(self, name) for name in _FAULTS]
+        if not all(0 <= share <= 1 for share in shares) or sum(shares) > 1 + 1e-9:
+            raise ModelError(
+                f"the shares of faults are {shares}", expected="numbers from 0 to 1 with a sum of 1 at most"
+            )
+
+
+_FAULTS = {
+    "error": Failure("server-error", "scripted fault"),
+    "rate_limit": Failure("rate-limited", "scripted fault"),
+    "hang": Failure("timed-out", "scripted fault"),
+    "truncated": Failure("malformed", "scripted fault: the reply ended in the middle"),
+    "malformed": Failure("malformed", "scripted fault: the reply was no JSON"),
+    "no_logprobs": Failure("no-logprobs", "scripted fault"),
+}
+
+
+class Scripted:
+    """A model that says what ``script`` says.
+
+    Parameters
+    ----------
+    script: from a request to a text (generate), a mapping of label to probability (choose), a log-probability
+        for each token (score), or a `Failure`; or a mapping from the last message of a prompt to these.
+    entropy: of every token, in nats.
+    faults: what goes wrong by chance.
+    abilities: what the model is to be able to do; all that there is by default.
+    seconds: how long a call takes.
+    """
+
+    def __init__(
+        self,
+        script: Callable[[Request], Reply] | Mapping[str, Reply],
+        *,
+        name: str = "scripted",
+        entropy: float = 0.5,
+        faults: Faults | None = None,
+        abilities: Sequence[str] = ABILITIES,
+        context_length: int | None = None,
+        batch: int = 16,
+        concurrency: int = 1,
+        seconds: float = 0.0,
+    ) -> None:
+        self._script = script if callable(script) else _by_last_message(script)
+        self._entropy = entropy
+        self._faults = faults or Faults()
+        self._seconds = seconds
+        self._tries: dict[bytes, int] = {}
+        self.batch = batch
+        self.concurrency = concurrency
+        self.calls = 0
+        """Requests answered so far, failures included."""
+        self.card = Card("scripted", name, abilities=frozenset(abilities), context_length=context_length)
+
+    def count(self, prompt: Prompt) -> int:
+        """Words, which are this model's tokens."""
+        return sum(len(message.content.split()) for message in prompt.messages)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        return [self._generated(request) for request in requests]
+
+    def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
+        return [self._scored(request) for request in requests]
+
+    def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+        return [self._chosen(request) for request in requests]
+
+    def _reply(self, request: Request, room: int) -> Reply:
+        """What the script says, unless a fault comes first."""
+        self.calls += 1
+        time.sleep(self._seconds)
+        limit, tokens = self.card.context_length, self.count(request.prompt)
+        if limit is not None and tokens + room > limit:
+            return Failure("too-long", f"{tokens} tokens and {room} to come; the model reads {limit}", retry=False)
+        return self._fault(request) or self._script(request)
+
+    def _fault(self, request: Request) -> Failure | None:
+        if self._faults == Faults():
+            return None
+        key = hashlib.blake2b(repr(request).encode("utf-8", "replace"), digest_size=8).digest()
+        number = self._tries[key] = self._tries.get(key, 0) + 1
+        where = random.Random(f"{self._faults.seed} {number} {key.hex()}").random()
+        for name, failure in _FAULTS.items():
+            where -= getattr(self._faults, name)
+            if where < 0:
+                if name == "hang":
+                    time.sleep(self._faults.hang_seconds)
+                return failure
+        return None
+
+    def _usage(self, prompt: Prompt, new: int) -> Usage:
+        return Usage(self.count(prompt), new, self._seconds)
+
+    def _generated(self, request: Generate) -> Generated | Failure:
+        reply = self._reply(request, request.max_tokens)
+        if isinstance(reply, Failure):
+            return reply
+        if not isinstance(reply, str):
+            raise ModelError(f"the script gave {quoted(reply)} for a text to generate", expected="a string")
+        words = reply.split(" ")[: request.max_tokens]
+        finish = "length" if len(words) < len(reply.split(" ")) else "stop"
+        trace = None
+        if request.detail != "text":
+            entropies = (self._entropy,) * len(words) if request.detail == "entropies" else None
+            trace = Trace(tuple(words), (-self._entropy,) * len(words), entropies)
+        output = Output(" ".join(words), finish, trace)
+        return Generated((output,) * request.n, self._usage(request.prompt, len(words) * request.n))
+
+    def _scored(self, request: Score) -> Scored | Failure:
+        words = tuple(request.continuation.split())
+        reply = self._reply(request, len(words))
+        if isinstance(reply, Failure):
+            return reply
+        if not isinstance(reply, int | float):
+            raise ModelError(f"the script gave {quoted(reply)} for a continuation to score", expected="a number")
+        trace = Trace(words, (float(reply),) * len(words), (self._entropy,) * len(words))
+        return Scored(trace, self._usage(request.prompt, len(words)))
+
+    def _chosen(self, request: Choose) -> Chosen | Failure:
+        reply = self._reply(request, 1)
+        if isinstance(reply, Failure):
+            return reply
+        if not isinstance(reply, Mapping):
+            raise ModelError(f"the script gave {quoted(reply)} for labels", expected="a probability for each label")
+        values = tuple(float(reply.get(label, 0.0)) for label in request.labels)
+        if not all(0 <= value <= 1 for value in values) or math.fsum(values) > 1 + 1e-9:
+            raise ModelError(f"the script gave the probabilities {quoted(values)}", expected="a sum of 1 at most")
+        return Chosen(values, values, values, request.estimator, self._usage(request.prompt, 1))
+
+
+def _by_last_message(script: Mapping[str, Reply]) -> Callable[[Request], Reply]:
+    """A script that goes by the last message of the prompt; ``*`` answers what nothing else does."""
+
+    def reply(request: Request) -> Reply:
+        last = request.prompt.messages[-1].content
+        found = script.get(last, script.get("*"))
+        return Failure("not-scripted", f"nothing is scripted for {quoted(last)}", False) if found is None else found
+
+    return reply
+
+
+def open_model(
+    rest: str,
+    *,
+    error: float = 0.0,
+    rate_limit: float = 0.0,
+    hang: float = 0.0,
+    truncated: float = 0.0,
+    malformed: float = 0.0,
+    no_logprobs: float = 0.0,
+    fault_seed: int = 0,
+    context_length: int = 0,
+    batch: int = 16,
+    concurrency: int = 1,
+    seconds: float = 0.0,
+) -> Scripted:
+    """``scripted:FILE``: a JSON object from the last message of a prompt to what is said; ``*`` for all others.
+
+    Options are the shares of `Faults`, and those of `Scripted`.
+    """
+    if not rest:
+        raise ModelError("the script is missing", expected="scripted:FILE, a JSON object", remedy="name a file")
+    path = Path(rest)
+    try:
+        script = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise ModelError(f"it cannot be read: {problem}", file=rest, expected="a JSON object") from problem
+    if not isinstance(script, dict) or not all(isinstance(said, str | dict | int | float) for said in script.values()):
+        example = '{"Is it?": {"yes": 0.8}, "*": "I do not know"}'
+        raise ModelError("it is not a script", file=rest, expected=f"a JSON object such as {example}")
+    model = Scripted(
+        script,
+        name=path.name,
+        faults=Faults(error, rate_limit, hang, truncated, malformed, no_logprobs, fault_seed),
+        context_length=context_length or None,
+        batch=batch,
+        concurrency=concurrency,
+        seconds=seconds,
+    )
+    digest = hashlib.sha256(json.dumps(script, sort_keys=True).encode()).hexdigest()[:16]
+    model.card = replace(model.card, revision=digest)
+    return model

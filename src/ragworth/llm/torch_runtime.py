@@ -1,0 +1,310 @@
+"""Decoders of the transformers library, on the CPU or a GPU.
+
+Rows are padded at the end: a causal model cannot see what comes after, so no mask is needed and the
+padding cannot matter. Only the positions that are asked for go through the output head, a few at a time,
+so that no tensor of batch × length × vocabulary ever exists. A prefix shared by all rows is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+
+from ragworth.errors import ModelError
+from ragworth.llm.runtime import Draw, Next, Read, Row
+
+CHUNK = 1 << 26
+"""Logits in memory at a time while probabilities and entropies are taken."""
+
+ATTENTION = "ragworth-causal"
+"""Our attention's name among those of the transformers library."""
+
+
+class SharedPrefix(DynamicCache):
+    """Keys and values of a prefix, given to every row of a batch and never added to."""
+
+    ids: list[int]
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        layer, rows = self.layers[layer_idx], key_states.shape[0]
+        keys, values = (kept.expand(rows, -1, -1, -1) for kept in (layer.keys, layer.values))
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+
+
+class TorchRuntime:
+    """One loaded causal language model.
+
+    ``compiled`` lets PyTorch fuse the small steps of each layer: some time at the start for more speed on a GPU.
+    """
+
+    def __init__(self, model: Any, name: str, *, compiled: bool = False) -> None:
+        self.name = name
+        self._model = model.eval()
+        self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
+        self._head = model.get_output_embeddings()
+        self._device = next(model.parameters()).device
+        self._plain = self._sample(model)
+        if self._device.type == "cuda" and _attends_to_all(model):
+            _register()
+            model.set_attn_implementation(ATTENTION)
+        if compiled:
+            # The parts that move much memory for little arithmetic; attention and caches stay as they are.
+            for module in self._body.modules():
+                if type(module).__name__.endswith(("Norm", "MLP")):
+                    module.compile(dynamic=True)
+        self._check()
+
+    @torch.inference_mode()
+    def prefix(self, ids: Sequence[int]) -> SharedPrefix:
+        """Keys and values of the prefix."""
+        cache = DynamicCache(config=self._model.config)
+        with _memory():
+            self._body(input_ids=self._ids([list(ids)]), past_key_values=cache, use_cache=True)
+        shared = SharedPrefix(config=self._model.config)
+        shared.layers, shared.ids = cache.layers, list(ids)
+        return shared
+
+    @torch.inference_mode()
+    def read(self, rows: Sequence[Row], prefix: SharedPrefix | None = None) -> list[Read]:
+        """One pass over the padded batch; then the wanted positions through the head."""
+        with _memory():
+            hidden = self._hidden(self._ids([row.ids for row in rows]), prefix)
+            at = [(i, row.first + j) for i, row in enumerate(rows) for j in range(len(row.wanted))]
+            wanted = [tokens for row in rows for tokens in row.wanted]
+            width = max(len(tokens) for tokens in wanted)
+            padded = torch.tensor([tokens + [0] * (width - len(tokens)) for tokens in wanted], device=self._device)
+            index = torch.tensor(at, device=self._device)
+            logs, entropies = [], []
+            for part, tokens in zip(*(t.split(self._chunk) for t in (index, padded)), strict=True):
+                logits = self._logits(hidden[part[:, 0], part[:, 1]])
+                total = logits.logsumexp(-1, keepdim=True)
+                logs.append(logits.gather(1, tokens) - total)
+                entropies.append(_entropy(logits, total))
+            found = torch.cat(logs).tolist()
+            chaos = torch.cat(entropies).tolist()
+        reads, start = [], 0
+        for row in rows:
+            end = start + len(row.wanted)
+            values = [line[: len(w)] for line, w in zip(found[start:end], row.wanted, strict=True)]
+            reads.append(Read(values, chaos[start:end]))
+            start = end
+        return reads
+
+    def decode(self, rows: Sequence[list[int]], prefix: SharedPrefix | None = None) -> TorchDecoding:
+        """Read the rows and keep their keys and values, to go on from."""
+        state: TorchDecoding = TorchDecoding(self, rows, prefix)
+        return state
+
+    @property
+    def _chunk(self) -> int:
+        return max(1, CHUNK // int(self._head.weight.shape[0]))
+
+    def _ids(self, rows: Sequence[list[int]]) -> torch.Tensor:
+        longest = max(len(row) for row in rows)
+        return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self._device)
+
+    def _hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
+        """Hidden states of the last layer."""
+        out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
+        hidden: torch.Tensor = out.last_hidden_state
+        return hidden
+
+    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The output head in float32, with what some families do to their logits."""
+        weight, bias = self._head.weight, getattr(self._head, "bias", None)
+        if hidden.is_cuda and weight.dtype != torch.float32 and bias is None:
+            logits = torch.mm(hidden, weight.t(), out_dtype=torch.float32)  # logits are not rounded to 8 bits
+        else:
+            logits = self._head(hidden).float()
+        config = self._model.config
+        if (scale := getattr(config, "logits_scaling", None)) is not None:
+            logits = logits / scale
+        if (scale := getattr(config, "logit_scale", None)) is not None:
+            logits = logits * scale
+        if (cap := getattr(config, "final_logit_softcapping", None)) is not None:
+            logits = torch.tanh(logits / cap) * cap
+        return logits
+
+    @torch.inference_mode()
+    def _sample(self, model: Any) -> torch.Tensor:
+        """What the model's own forward makes of a few tokens."""
+        logs: torch.Tensor = model(input_ids=self._few).logits[0].float().log_softmax(-1)
+        return logs
+
+    @property
+    def _few(self) -> torch.Tensor:
+        size = min(int(self._head.weight.shape[0]), 1000)
+        return (torch.arange(24, device=self._device)[None] * 37 + 11) % size
+
+    @torch.inference_mode()
+    def _check(self) -> None:
+        """Hold the short way (own attention, prefix shared, head where needed) against the model's own forward."""
+        plain, ids = self._plain, self._few
+        ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
+        after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
+        worst = max(float((plain - ours).abs().max()), float((plain[8:] - after).abs().max()))
+        if not worst < (1e-3 if self._head.weight.dtype == torch.float32 else 0.5):
+            raise ModelError(
+                f"this kind of model ({type(self._model).__name__}) computes something that is not known here "
+                f"(log-probabilities differ by {worst:.3g} from its own)",
+                remedy="serve it with vLLM or llama.cpp and use openai:MODEL@URL",
+            )
+
+
+class TorchDecoding:
+    """Rows being extended.
+
+    Prompts are padded at the end and the padding is masked from then on. A model that sees only a window of
+    what came before would lose part of it to the padding: its prompts are padded in front, prefix and all.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, runtime: TorchRuntime, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
+        self._runtime = runtime
+        self._cache = DynamicCache(config=runtime._model.config)
+        with _memory():
+            if _has_windows(runtime._model):
+                self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
+            else:
+                self._read_padded_at_the_end(rows, prefix)
+
+    def _read_padded_at_the_end(self, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
+        device = self._runtime._device
+        before = 0
+        if prefix is not None:
+            before = int(prefix.get_seq_length())
+            for number, layer in enumerate(prefix.layers):
+                keys, values = (kept.expand(len(rows), -1, -1, -1) for kept in (layer.keys, layer.values))
+                self._cache.update(keys, values, number)
+        ids = self._runtime._ids(rows)
+        hidden = self._runtime._hidden(ids, self._cache)
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        self._hidden = hidden[torch.arange(len(rows), device=device), lengths - 1]
+        self._positions = lengths + before
+        seen = torch.arange(ids.shape[1], device=device)[None] < lengths[:, None]
+        self._mask = torch.cat([seen.new_ones(len(rows), before), seen], dim=1)
+
+    def _read_padded_in_front(self, rows: Sequence[list[int]]) -> None:
+        device, longest = self._runtime._device, max(len(row) for row in rows)
+        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows], device=device)
+        self._positions = torch.tensor([len(row) for row in rows], device=device)
+        self._mask = torch.arange(longest, device=device)[None] >= longest - self._positions[:, None]
+        places = (self._mask.long().cumsum(-1) - 1).clamp(min=0)
+        hidden = self._runtime._hidden(ids, self._cache, attention_mask=self._mask.long(), position_ids=places)
+        self._hidden = hidden[:, -1]
+
+    @torch.inference_mode()
+    def pick(self, draws: Sequence[Draw]) -> Next:
+        """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
+        ids, logs, chaos = [], [], []
+        start = 0
+        for hidden in self._hidden.split(self._runtime._chunk):
+            logits = self._runtime._logits(hidden)
+            total = logits.logsumexp(-1, keepdim=True)
+            picked = torch.stack(
+                [_pick(row, draw) for row, draw in zip(logits, draws[start : start + len(hidden)], strict=True)]
+            )
+            ids.append(picked)
+            logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
+            chaos.append(_entropy(logits, total))
+            start += len(hidden)
+        return Next(torch.cat(ids).tolist(), torch.cat(logs).tolist(), torch.cat(chaos).tolist())
+
+    @torch.inference_mode()
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Extend the rows that go on; the others are dropped."""
+        with _memory():
+            if len(keep) < len(self._mask):
+                index = torch.tensor(keep, device=self._mask.device)
+                self._cache.batch_select_indices(index)
+                self._mask, self._positions = self._mask[index], self._positions[index]
+            self._mask = torch.cat([self._mask, self._mask.new_ones(len(keep), 1)], dim=1)
+            new = torch.tensor(ids, device=self._mask.device)[:, None]
+            self._hidden = self._runtime._hidden(
+                new, self._cache, attention_mask=self._mask.long(), position_ids=self._positions[:, None]
+            )[:, 0]
+            self._positions = self._positions + 1
+
+
+def _has_windows(model: Any) -> bool:
+    """Whether some tokens see only a window of what came before."""
+    config = model.config.get_text_config()
+    kinds = getattr(config, "layer_types", None) or ()
+    named = any(getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size"))
+    return any(kind != "full_attention" for kind in kinds) if kinds else named
+
+
+def _attends_to_all(model: Any) -> bool:
+    """Whether every token sees all before it, by plain attention: no window, no capped scores, no slopes."""
+    config = model.config.get_text_config()
+    odd = any(getattr(config, name, None) for name in ("attn_logit_softcapping", "alibi"))
+    return config._attn_implementation == "sdpa" and not _has_windows(model) and not odd
+
+
+def _register() -> None:
+    """Make our attention known to the transformers library.
+
+    Without a mask (nothing is padded in front) a fast kernel serves for rows that follow a prefix too;
+    with one (decoding) it is the library's own.
+    """
+    from torch.nn.attention.bias import causal_lower_right
+    from torch.nn.functional import scaled_dot_product_attention
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    def attend(
+        module: Any, q: Any, k: Any, v: Any, attention_mask: Any, scaling: float | None = None, **kwargs: Any
+    ) -> tuple[Any, None]:
+        whole = q.shape[2] == k.shape[2]
+        mask = attention_mask
+        if mask is None and not whole:
+            mask = causal_lower_right(q.shape[2], k.shape[2])
+        out = scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=True
+        )
+        return out.transpose(1, 2).contiguous(), None
+
+    def mask_of(*args: Any, attention_mask: Any = None, **kwargs: Any) -> Any:
+        return None if attention_mask is None else sdpa_mask(*args, attention_mask=attention_mask, **kwargs)
+
+    AttentionInterface.register(ATTENTION, attend)
+    AttentionMaskInterface.register(ATTENTION, mask_of)
+
+
+def _entropy(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats of each row of logits; a token of probability 0 adds nothing."""
+    logs = logits - total
+    return -torch.where(logs > -1e4, logs.exp() * logs, 0.0).sum(-1)
+
+
+def _pick(logits: torch.Tensor, draw: Draw) -> torch.Tensor:
+    """Greedy, or where the uniform number falls among the tokens in descending order of probability."""
+    if draw.temperature <= 0:
+        return logits.argmax()
+    probabilities, order = (logits / draw.temperature).softmax(-1).sort(descending=True, stable=True)
+    reached = probabilities.cumsum(-1)
+    if draw.top_p < 1:
+        # The smallest set that holds top_p: all tokens before which less than that has been reached.
+        reached = reached[: int((reached - probabilities < draw.top_p).sum())]
+    place = int(torch.searchsorted(reached, draw.uniform * float(reached[-1]), right=True))
+    return order[min(place, len(reached) - 1)]
+
+
+@contextmanager
+def _memory() -> Iterator[None]:
+    """Out of memory on a device is a MemoryError like any other."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MemoryError(str(error)) from error
+    except RuntimeError as error:
+        if "not enough memory" in str(error) or "can't allocate memory" in str(error):
+            raise MemoryError(str(error)) from error
+        raise

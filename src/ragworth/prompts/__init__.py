@@ -1,0 +1,68 @@
+"""Prompts: one text file each, with named slots, any of which a user's file replaces.
+
+A file is made of messages, each headed by its role in brackets on a line of its own::
+
+    What comes before the first message is about the prompt and is never sent.
+
+    [system]
+    Answer from the document alone.
+
+    [user]
+    Document: {{passage*}}
+
+    {{#answers}}Accepted: {{.}}
+    {{/answers}}
+    Question: {{query}}
+
+``{{name}}`` is filled in; a star marks a passage, which may be cut when the prompt is too long.
+``{{#name}}…{{/name}}`` is repeated for each item of a list, inside of which ``{{.}}`` is the item itself (or its
+fields go by their names) and ``{{number}}`` counts from 1; for a text it is there if the text is not empty. What
+is filled in is never read as part of the template. Blanks around a message are dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from ragworth.errors import PromptError
+from ragworth.prompts.template import Template, parse
+
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The prompts that ship with ragworth."""
+    return sorted(path.stem for path in FOLDER.glob("*.txt"))
+
+
+def load(name: str, folder: str | Path | None = None) -> Template:
+    """A prompt by its name, or by the path of a file.
+
+    ``folder`` holds a user's own: a file ``NAME.txt`` there replaces the prompt of that name.
+    """
+    own = Path(folder) / f"{name}.txt" if folder else None
+    if folder is not None and not Path(folder).is_dir():
+        raise PromptError("there is no such folder", file=str(folder), expected="a folder of prompts, NAME.txt each")
+    if own is not None and own.is_file():
+        return _read(own, name)
+    if name in names():
+        return _read(FOLDER / f"{name}.txt", name)
+    path = Path(name)
+    if path.is_file():
+        return _read(path, path.stem)
+    raise PromptError(
+        f"there is no prompt {name!r}", expected=", ".join(names()), remedy="name one of these, or a file of your own"
+    )
+
+
+def _read(path: Path, name: str) -> Template:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
+    about, messages = parse(text, str(path))
+    # What is sent decides the version; the words about it do not.
+    written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
+    version = hashlib.sha256(written.encode()).hexdigest()[:12]
+    return Template(name, about, tuple(messages), version, str(path))

@@ -1,0 +1,188 @@
+"""What a prompt's file says: messages of text, slots and repeated parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ragworth.errors import PromptError, listed, quoted
+from ragworth.llm.contract import Message, Prompt, Span
+
+ROLES = ("system", "user", "assistant", "text")
+_HEAD = re.compile(r"^\[(\w+)\]\s*$")
+_MARK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*(\*?)")
+
+
+class Slot(NamedTuple):
+    """A place to be filled in; ``passage``: with text that may be cut."""
+
+    name: str
+    passage: bool
+
+
+class Part(NamedTuple):
+    """A piece that is there for each item of a list, or if a text is not empty."""
+
+    name: str
+    pieces: tuple[Any, ...]
+
+
+Piece: TypeAlias = str | Slot | Part
+
+
+class Source(NamedTuple):
+    """One message: who speaks, as written, and taken apart."""
+
+    role: str
+    text: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A prompt with slots. ``version`` is the hash of what is sent."""
+
+    name: str
+    about: str
+    messages: tuple[Source, ...]
+    version: str
+    file: str
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """Names to be given, each with what is wanted: ``text``, ``passage`` or ``list``."""
+        found: dict[str, str] = {}
+        for message in self.messages:
+            for piece in message.pieces:
+                if isinstance(piece, Slot):
+                    found.setdefault(piece.name, "passage" if piece.passage else "text")
+                elif isinstance(piece, Part):
+                    found.setdefault(piece.name, "list")
+        return found
+
+    def render(self, values: Mapping[str, object]) -> Prompt:
+        """The prompt with its slots filled. Every slot needs a value, and every value a slot."""
+        slots = self.slots
+        missing = [name for name in slots if name not in values]
+        extra = [name for name in values if name not in slots]
+        if missing or extra:
+            words = [f"no value for {listed(missing)}"] if missing else []
+            words += [f"no slot for {listed(extra)}"] if extra else []
+            raise PromptError(
+                f"the prompt {self.name!r} and its values do not fit: {'; '.join(words)}",
+                file=self.file,
+                expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
+            )
+        messages, spans = [], []
+        for number, source in enumerate(self.messages):
+            pieces = list(self._filled(source.pieces, [values]))
+            text = "".join(piece for piece, _ in pieces)
+            front = len(text) - len(text.lstrip())
+            whole = len(text.rstrip())
+            place = 0
+            for piece, passage in pieces:
+                if passage and piece:
+                    start, end = max(place, front), min(place + len(piece), whole)
+                    if end > start:
+                        spans.append(Span(number, start - front, end - front))
+                place += len(piece)
+            # The file's parser lets only known roles through.
+            messages.append(Message(cast(Any, source.role), text.strip()))
+        return Prompt(tuple(messages), tuple(spans), self.version)
+
+    def _filled(self, pieces: Sequence[Piece], scopes: list[Mapping[str, object]]) -> Iterator[tuple[str, bool]]:
+        """The pieces as texts, each with whether it is a passage's."""
+        for piece in pieces:
+            if isinstance(piece, str):
+                yield piece, False
+            elif isinstance(piece, Slot):
+                yield self._text(piece.name, scopes), piece.passage
+            else:
+                yield from self._repeated(piece, scopes)
+
+    def _repeated(self, part: Part, scopes: list[Mapping[str, object]]) -> Iterator[tuple[str, bool]]:
+        value = _found(part.name, scopes)
+        if isinstance(value, str) or value is None:
+            if value:
+                yield from self._filled(part.pieces, scopes)
+            return
+        if not isinstance(value, Sequence):
+            raise self._wrong(part.name, value, "a list, or a text")
+        for number, item in enumerate(value, 1):
+            scope: dict[str, object] = dict(item) if isinstance(item, Mapping) else {".": item}
+            yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}])
+
+    def _text(self, name: str, scopes: list[Mapping[str, object]]) -> str:
+        value = _found(name, scopes)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self._wrong(name, value, "a text")
+        return value if isinstance(value, str) else f"{value}"
+
+    def _wrong(self, name: str, value: object, expected: str) -> PromptError:
+        found = "nothing" if value is None else quoted(value)
+        return PromptError(f"the slot {name!r} was given {found}", file=self.file, expected=expected)
+
+
+def _found(name: str, scopes: list[Mapping[str, object]]) -> object:
+    return next((scope[name] for scope in reversed(scopes) if name in scope), None)
+
+
+def parse(text: str, file: str) -> tuple[str, list[Source]]:
+    """What a file says about the prompt, and its messages."""
+    about: list[str] = []
+    blocks: list[tuple[str, int, list[str]]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        head = _HEAD.match(line)
+        if head and head[1] in ROLES:
+            blocks.append((head[1], number, []))
+        elif blocks:
+            blocks[-1][2].append(line)
+        else:
+            about.append(line)
+    roles = [role for role, _, _ in blocks]
+    if not blocks or ("text" in roles and len(roles) > 1) or roles[-1] in ("system", "assistant"):
+        raise PromptError(
+            f"its messages are {', '.join(roles) or 'none'}",
+            file=file,
+            expected="[system], then [user] and [assistant] in turn, ending with [user]; or [text] alone",
+        )
+    messages = []
+    for role, number, lines in blocks:
+        source = "\n".join(lines).strip()
+        messages.append(Source(role, source, _pieces(source, file, number)))
+    return "\n".join(about).strip(), messages
+
+
+def _pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
+    """A message taken apart; marks that are not right are refused with their line."""
+    open_parts: list[tuple[str, list[Piece]]] = [("", [])]
+    place = 0
+    for mark in _MARK.finditer(text):
+        open_parts[-1][1].append(text[place : mark.start()])
+        place = mark.end()
+        at = line + 1 + text.count("\n", 0, mark.start())
+        slot = _SLOT.fullmatch(mark[1].strip())
+        if slot is None:
+            raise PromptError(f"{quoted(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}")
+        kind, name, star = slot.groups()
+        if kind == "#":
+            open_parts.append((name, []))
+        elif kind == "/":
+            opened, inside = open_parts.pop() if len(open_parts) > 1 else ("", [])
+            if opened != name:
+                raise PromptError(f"{mark[0]} closes what is not open", file=file, line=at, expected=f"{{{{#{name}}}}}")
+            open_parts[-1][1].append(Part(name, tuple(inside)))
+        else:
+            open_parts[-1][1].append(Slot(name, bool(star)))
+    if len(open_parts) > 1:
+        raise PromptError(
+            f"{{{{#{open_parts[-1][0]}}}}} is never closed",
+            file=file,
+            line=line,
+            expected=f"{{{{/{open_parts[-1][0]}}}}}",
+        )
+    open_parts[0][1].append(text[place:])
+    return tuple(piece for piece in open_parts[0][1] if piece != "")

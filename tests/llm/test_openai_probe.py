@@ -1,0 +1,154 @@
+"""What an endpoint can do is found out by asking it, once, and said in words."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from ragworth.errors import ModelError
+from ragworth.llm import pace
+from ragworth.llm.contract import Chooses, Generate, Generated, Generates, Model, Prompt, Scores
+from ragworth.llm.openai import open_model
+from tests.llm.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
+
+ALL = {"generate", "logprobs", "score", "choose", "schema"}
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+
+
+def card_of(server: Endpoint, **options: Any) -> Any:
+    model = open_model(f"toy@{server.url}", **options)
+    try:
+        return model.card
+    finally:
+        model.close()
+
+
+@pytest.mark.parametrize(
+    ("traits", "abilities", "asked"),
+    [
+        ({}, ALL - {"score"}, 2),
+        ({"kind": "vllm"}, ALL, 3),
+        ({"kind": "llamacpp"}, ALL, 3),
+        ({"kind": "llamacpp", "grammar": False}, ALL, 4),
+        ({"top": 5}, ALL - {"score"}, 3),
+        ({"top": 0}, {"generate", "schema"}, 4),
+        ({"schema": False}, ALL - {"score", "schema"}, 2),
+        ({"limit": "max_completion_tokens"}, ALL - {"score"}, 3),
+        ({"limit": "max_completion_tokens", "top": 5}, ALL - {"score"}, 4),
+        ({"chat": False}, {"generate", "logprobs", "choose"}, 3),
+        ({"chat": False, "echo": True}, ALL - {"schema"}, 3),
+        ({"lists": False}, ALL - {"score"}, 2),
+        ({"completions": False, "kind": "vllm"}, ALL - {"score"}, 3),
+    ],
+)
+def test_abilities(traits: dict[str, Any], abilities: set[str], asked: int) -> None:
+    with Endpoint(**traits) as server:
+        card = card_of(server)
+        assert card.abilities == abilities
+        assert card.identity[:2] == ("openai", "toy")
+        assert card.endpoint == f"{server.url}/v1"
+        assert len(server.asked()) == asked, "few requests to the model"
+
+
+def test_facts_of_servers_that_tell_them() -> None:
+    with Endpoint(kind="llamacpp", context=512) as server:
+        card = card_of(server)
+        assert (card.context_length, card.quantisation, len(card.template)) == (512, "Q4_1", 16)
+    with Endpoint(kind="vllm", context=700) as server:
+        assert card_of(server).context_length == 700
+        assert card_of(server, context_length=300).context_length == 300
+
+
+def test_notes_are_plain_words() -> None:
+    with Endpoint() as server:
+        notes = card_of(server).notes
+    assert notes[:3] == (
+        "chats",
+        "shows the 20 likeliest tokens of each place",
+        "cannot tell how likely a given text is",
+    )
+    assert any("300,000" in note for note in notes)
+    with Endpoint() as server:
+        assert not any("300,000" in note for note in card_of(server, vocabulary=1000).notes)
+
+
+def test_only_the_named_interface_is_asked() -> None:
+    with Endpoint() as server:
+        card_of(server, api="completions")
+        assert {one.path for one in server.asked()} == {"/v1/completions"}
+    with Endpoint(chat=False) as server, pytest.raises(ModelError, match="no such path: /v1/chat/completions"):
+        card_of(server, api="chat")
+
+
+def test_a_model_that_is_not_there() -> None:
+    with Endpoint() as server:
+        model = open_model(f"tyo@{server.url}")
+        with pytest.raises(ModelError, match="refuses to go on") as caught:
+            model.probe()
+        model.close()
+        assert "one of 'toy'" in str(caught.value)
+        assert "does not exist" in str(caught.value)
+
+
+def test_an_endpoint_that_is_not_there() -> None:
+    with Endpoint() as server:
+        url = server.url
+    model = open_model(f"toy@{url}")
+    for _ in range(2):
+        with pytest.raises(ModelError, match="is the server running") as caught:
+            model.generate([Generate(Prompt.chat("hello"))])
+        assert url in str(caught.value)
+    model.close()
+
+
+def test_faults_while_probing_change_nothing() -> None:
+    acts = (status(500), status(429, retry_after="0.01"), SILENT, GOOD, TRUNCATED, HTML, GOOD)
+    with Endpoint(kind="llamacpp") as server:
+        whole = card_of(server)
+        server.script(*acts, edited(lambda value: {"choices": 7}))
+        found = card_of(server)
+        assert (found.abilities, found.notes) == (whole.abilities, whole.notes)
+
+
+def test_an_overloaded_endpoint_is_not_taken_for_a_poor_one() -> None:
+    with Endpoint(lambda seen: status(429)) as server, pytest.raises(ModelError, match="rate-limited"):
+        card_of(server)
+
+
+def test_a_server_that_falls_over_log_probabilities() -> None:
+    with Endpoint(lambda seen: status(500) if seen.body.get("logprobs") else GOOD) as server:
+        assert card_of(server).abilities == {"generate", "schema"}
+
+
+def test_many_threads_probe_once() -> None:
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}")
+        found: list[Any] = []
+        threads = [
+            threading.Thread(
+                target=lambda: found.extend(model.generate([Generate(Prompt.chat("hello"), max_tokens=2)]))
+            )
+            for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        model.close()
+        assert sum(one.path == "/v1/models" for one in server.seen) == 1
+        assert all(isinstance(one, Generated) for one in found)
+        assert len(found) == 8
+
+
+def test_it_follows_the_contract() -> None:
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}")
+        for part in (Model, Generates, Scores, Chooses):
+            assert isinstance(model, part)
+        model.close()

@@ -1,0 +1,89 @@
+"""Addresses and options: what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.openai import open_model
+from ragworth.llm.openai_spec import Options, check, parse
+
+
+@pytest.mark.parametrize(
+    ("rest", "model", "url"),
+    [
+        ("gpt-4o", "gpt-4o", "https://api.openai.com/v1"),
+        ("m@http://localhost:8000", "m", "http://localhost:8000/v1"),
+        ("m@http://localhost:8000/", "m", "http://localhost:8000/v1"),
+        ("m@http://localhost:8000/v1/", "m", "http://localhost:8000/v1"),
+        ("m@HTTPS://Example.ORG/Api", "m", "https://example.org/Api"),
+        ("org/m:tag@rev@https://h/v1", "org/m:tag@rev", "https://h/v1"),
+        ("m@http://x/@http://h", "m@http://x/", "http://h/v1"),
+        ("@cf/meta/llama@2", "@cf/meta/llama@2", "https://api.openai.com/v1"),
+        ("m@http://[::1]:80", "m", "http://[::1]:80/v1"),
+    ],
+)
+def test_addresses(rest: str, model: str, url: str) -> None:
+    assert parse(rest) == (model, url)
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("", "no name of a model"),
+        ("@http://h", "no name of a model"),
+        ("m@http://", "no address"),
+        ("m@http://h:port/v1", "no address"),
+        ("m@http://a b/v1", "no address"),
+        ("m@http://[::1/v1", "no address"),
+        ("m@http://user:pa55@h/v1", "a user or a password"),
+        ("m@http://h/v1?key=pa55", "a query"),
+        ("m@http://h/v1#pa55", "a query"),
+        ("m@http://h/v1/chat/completions", "one of its functions"),
+        ("m@localhost:8000", "without http://"),
+        ("m@127.0.0.1/v1", "without http://"),
+        ("m@gpu-3:8000/v1", "without http://"),
+    ],
+)
+def test_addresses_that_are_refused(rest: str, found: str) -> None:
+    with pytest.raises(ModelError, match=found) as caught:
+        parse(rest)
+    assert "pa55" not in str(caught.value)
+
+
+def test_who_can_read_along() -> None:
+    assert parse("m@https://example.org").is_private
+    assert parse("m@http://localhost:1").is_private
+    assert parse("m@http://127.0.0.1:1").is_private
+    assert not parse("m@http://example.org").is_private
+    assert not parse("m@http://10.0.0.1").is_private
+
+
+def test_all_that_is_wrong_with_options_is_said_at_once() -> None:
+    given: dict[str, Any] = {"concurency": 3, "deadline": 0, "retries": -1, "api": "both", "concurrency": True}
+    with pytest.raises(ModelError) as caught:
+        check(given | {"vocabulary": 2.5, "requests_per_minute": "many", "key_variable": ""})
+    message = str(caught.value)
+    for name in (*given, "vocabulary", "requests_per_minute", "key_variable"):
+        assert f"  {name} is " in message
+    assert "concurency is unknown" in message
+    assert "expected: some of concurrency, deadline" in message
+
+
+def test_options() -> None:
+    assert check({}) == Options()
+    found = check({"concurrency": 4, "deadline": 1.5, "tokens_per_minute": 1000, "context_length": None})
+    assert found.limits == (4, 1.5, 6, None, 1000)
+
+
+def test_opening_sends_nothing_and_needs_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = open_model("m@http://127.0.0.1:9", concurrency=3)
+    assert (model.batch, model.concurrency) == (1, 3)
+    assert repr(model) == "OpenAI('m', 'http://127.0.0.1:9/v1')"
+    model.close()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install \"ragworth\[openai\]\""):
+        open_model("m")

@@ -1,0 +1,221 @@
+"""How fast an endpoint is asked, in a loop whose clock jumps to whatever happens next."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.llm import pace
+from ragworth.llm.pace import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
+
+T = TypeVar("T")
+
+
+class Jumping(selectors.DefaultSelector):
+    """Instead of waiting, it says that the time has passed."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        found: list[Any] = super().select(0)
+        if not found and timeout:
+            self.now += timeout
+        return found
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.clock = Jumping()
+        super().__init__(self.clock)
+
+    def time(self) -> float:
+        return self.clock.now
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+        return runner.run(work)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def visits(gate: Pace, count: int, seconds: float = 1.0, cost: float = 0.0) -> list[float]:
+    """When each of ``count`` requests of some length was let through."""
+
+    async def one() -> float:
+        place = await gate.enter(cost)
+        await asyncio.sleep(seconds)
+        gate.leave()
+        return place.began
+
+    return sorted(await asyncio.gather(*(one() for _ in range(count))))
+
+
+def test_no_more_at_a_time_than_allowed() -> None:
+    times = run(visits(Pace(Limits(concurrency=4)), 12))
+    assert [round(time) for time in times] == [0] * 4 + [1] * 4 + [2] * 4
+
+
+def test_requests_a_minute() -> None:
+    times = run(visits(Pace(Limits(concurrency=50, requests_per_minute=10)), 25))
+    assert all(after - before >= 60 for before, after in zip(times, times[10:], strict=False))
+    assert times[-1] < 130
+
+
+def test_tokens_a_minute_and_one_that_is_too_dear() -> None:
+    times = run(visits(Pace(Limits(concurrency=50, tokens_per_minute=100)), 5, cost=40))
+    assert [round(time) for time in times] == [0, 0, 60, 60, 120]
+    assert run(visits(Pace(Limits(tokens_per_minute=100)), 2, cost=1000)) == pytest.approx([0, 60], abs=0.1)
+
+
+def test_tokens_are_put_right_afterwards() -> None:
+    async def work() -> float:
+        gate = Pace(Limits(tokens_per_minute=100))
+        place = await gate.enter(90)
+        gate.correct(place, 10)
+        gate.leave()
+        return (await gate.enter(80)).began
+
+    assert run(work()) == 0
+
+
+@given(st.lists(st.tuples(st.floats(0, 30), st.floats(0.1, 40)), max_size=40))
+def test_spending_never_exceeds_its_limit_in_any_minute(wishes: list[tuple[float, float]]) -> None:
+    spending, time, done = Spending(100), 0.0, []
+    for pause, amount in wishes:
+        time += pause
+        time += spending.wait(amount, time)
+        spending.spend(amount, time)
+        done.append((time, amount))
+    for start, _ in done:
+        assert sum(amount for time, amount in done if start <= time < start + pace.MINUTE - 1e-6) <= 100 + 1e-6
+
+
+def test_overload_halves_and_success_adds_one_a_round() -> None:
+    async def work() -> list[float]:
+        gate = Pace(Limits(concurrency=16))
+        widths = []
+        for began in (0.0, 0.0, 0.0):  # three of one round: they count once
+            gate.slower(began)
+        widths.append(gate.width)
+        await asyncio.sleep(1)
+        gate.slower(now())
+        widths.append(gate.width)
+        for _ in range(5):
+            gate.faster()
+        widths.append(gate.width)
+        for _ in range(10):
+            await asyncio.sleep(1)
+            gate.slower(now())
+        widths.append(gate.width)
+        for _ in range(1000):
+            gate.faster()
+        return [*widths, gate.width]
+
+    eight, four, more, least, most = run(work())
+    assert (eight, four, least, most) == (8, 4, 1, 16)
+    assert 5 <= more <= 5.2
+
+
+def test_a_pause_holds_for_everybody() -> None:
+    async def work() -> list[float]:
+        gate = Pace(Limits(concurrency=2))
+        gate.pause(7)
+        return await visits(gate, 3)
+
+    assert run(work()) == pytest.approx([7, 7, 8], abs=0.1)
+
+
+def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
+    async def work() -> float:
+        gate = Pace(Limits(concurrency=1, deadline=10))
+        await gate.enter()
+        waiting = asyncio.ensure_future(gate.enter())
+        await asyncio.sleep(1)
+        gate.pause(3000)
+        with pytest.raises(PausedTooLong, match="3000 s"):
+            await waiting
+        with pytest.raises(PausedTooLong):
+            await gate.enter()
+        return now()
+
+    assert run(work()) == pytest.approx(1, abs=0.01)
+
+
+def test_those_who_were_let_through_before_go_first() -> None:
+    async def work() -> list[str]:
+        gate, order = Pace(Limits(concurrency=1)), []
+
+        async def one(name: str, again: bool) -> None:
+            await gate.enter(again=again)
+            order.append(name)
+            gate.leave()
+
+        await gate.enter()
+        tasks = [asyncio.ensure_future(one(*who)) for who in (("new", False), ("newer", False), ("again", True))]
+        await asyncio.sleep(1)
+        gate.leave()
+        await asyncio.gather(*tasks)
+        return order
+
+    assert run(work()) == ["again", "new", "newer"]
+
+
+def test_whoever_gives_up_leaves_no_trace() -> None:
+    async def work() -> int:
+        gate = Pace(Limits(concurrency=1))
+        await gate.enter()
+        tasks = [asyncio.ensure_future(gate.enter()) for _ in range(3)]
+        await asyncio.sleep(1)
+        tasks[0].cancel()
+        gate.leave()  # the second has its place now, though it has not run yet
+        tasks[1].cancel()
+        await asyncio.gather(*tasks[:2], return_exceptions=True)
+        await tasks[2]
+        gate.leave()
+        return gate.active
+
+    assert run(work()) == 0
+
+
+def test_backoff_doubles_up_to_a_limit() -> None:
+    for attempt, longest in ((1, 0.5), (2, 1), (4, 4), (10, 20), (1000, 20)):
+        waits = [backoff(attempt) for _ in range(50)]
+        assert longest / 2 <= min(waits) < max(waits) <= longest
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("3", 3.0),
+        (" 0.25 ", 0.25),
+        ("Wed, 21 Oct 2015 07:28:10 GMT", 10.0),
+        ("Wed, 21 Oct 2015 07:27:00 GMT", 0.0),
+        ("Wed, 21 Oct 2015 09:28:10 +0200", 10.0),
+        ("Wed, 21 Oct 2015 07:28:10", 10.0),
+        ("", None),
+        (None, None),
+        ("soon", None),
+        ("-3", None),
+        ("1.2.3", None),
+        ("²", None),
+        ("Wed, 99 Oct 99999 07:28:10 GMT", None),
+    ],
+)
+def test_retry_after_as_number_and_as_date(header: str | None, seconds: float | None) -> None:
+    assert retry_after(header, datetime(2015, 10, 21, 7, 28, tzinfo=UTC)) == seconds
+
+
+@given(st.text(max_size=30))
+def test_any_retry_after_is_a_number_or_nothing(header: str) -> None:
+    found = retry_after(header)
+    assert found is None or found >= 0

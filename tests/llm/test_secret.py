@@ -1,0 +1,173 @@
+"""Keys: found where they may be, sent where they may go, and seen nowhere else."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import json
+import logging
+import pickle
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Failure, Generate, Prompt
+from ragworth.llm.openai import OpenAI, open_model
+from ragworth.llm.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
+from tests.llm.endpoint import Act, Endpoint, status
+
+KEY = 'sk-test/5ecret+"KEY"_0123456789abcdef'
+ASK = Generate(Prompt.chat("hello"), max_tokens=2)
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (OWN, OPENAI):
+        monkeypatch.delenv(name, raising=False)
+
+
+def held(secret: Secret | None) -> str:
+    assert secret is not None
+    return secret.header().removeprefix("Bearer ")
+
+
+def test_the_own_key_goes_anywhere_and_before_openais(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, f" {KEY}\n")
+    monkeypatch.setenv(OPENAI, "other")
+    assert held(find_key("example.org")) == KEY
+    assert held(find_key(OPENAI_HOST)) == KEY
+
+
+def test_openais_key_goes_to_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OPENAI, KEY)
+    assert held(find_key(OPENAI_HOST)) == KEY
+    assert find_key("localhost") is None
+    assert find_key("api.openai.com.example.org") is None
+    assert held(find_key("localhost", OPENAI)) == KEY, "unless it is named"
+
+
+def test_a_named_variable_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, "other")
+    with pytest.raises(ModelError, match="MY_KEY is empty or not set"):
+        find_key("localhost", "MY_KEY")
+    monkeypatch.setenv("MY_KEY", KEY)
+    assert held(find_key("localhost", "MY_KEY")) == KEY
+
+
+@pytest.mark.parametrize("bad", ["two words", "tab\tkey", "kéy", "line\nkey"])
+def test_what_no_header_can_carry_is_refused_unseen(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, bad)
+    with pytest.raises(ModelError) as caught:
+        find_key("localhost")
+    assert bad not in shown(caught.value)
+
+
+def test_a_secret_shows_itself_nowhere() -> None:
+    secret = Secret(KEY)
+    texts = [repr(secret), str(secret), f"{secret}", f"{secret:>40}", "%s %r" % (secret, secret), repr([secret])]  # noqa: UP031
+    assert not any("5ecret" in text for text in texts)
+    assert not hasattr(secret, "__dict__")
+    for store in (pickle.dumps, copy.copy, copy.deepcopy, json.dumps):
+        with pytest.raises(TypeError):
+            store(secret)
+
+
+def test_scrubbing_finds_the_key_as_json_and_urls_write_it() -> None:
+    secret = Secret(KEY)
+    text = f"{KEY} {json.dumps(KEY)} sk-test%2F5ecret%2B%22KEY%22_0123456789abcdef"
+    assert secret.scrub(text) == f'{HIDDEN} "{HIDDEN}" {HIDDEN}'
+
+
+def shown(error: BaseException) -> str:
+    """A traceback as verbose as can be, with all local variables but those of the test itself."""
+    assert error.__traceback__ is not None
+    frames = error.__traceback__.tb_next
+    return "".join(traceback.TracebackException(type(error), error, frames, capture_locals=True).format())
+
+
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    with Endpoint(key="another key") as server:
+        yield server
+
+
+def opened(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> OpenAI:
+    monkeypatch.setenv(OWN, KEY)
+    return open_model(f"toy@{server.url}", retries=0)
+
+
+def test_an_endpoint_that_echoes_the_key_in_errors(
+    server: Endpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    model = opened(server, monkeypatch)
+    with pytest.raises(ModelError, match="unauthorised") as caught:
+        model.card  # noqa: B018
+    assert server.seen[0].headers["authorization"] == f"Bearer {KEY}", "it was sent"
+    assert HIDDEN in str(caught.value)
+    everything = [shown(caught.value), repr(model), repr(vars(model)), caplog.text]
+    everything += [repr(vars(record)) for record in caplog.records]
+    everything.append(repr(vars(model._channel)) if model._channel is not None else "")
+    model.close()
+    assert caplog.records
+    assert not any("5ecret" in text for text in everything)
+
+
+@pytest.mark.parametrize("status_code", [200, 400, 500])
+@pytest.mark.parametrize("pad", range(0, 320, 16))
+def test_no_piece_of_the_key_is_left_by_cutting(status_code: int, pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ragworth.llm.wire_errors import Trouble, parsed, trouble
+
+    secret = Secret(KEY)
+    page = f"<html>{'x' * pad}{KEY}{'y' * 500}"
+    if status_code == 200:
+        with pytest.raises(Trouble) as caught:
+            parsed(page, secret.scrub)
+        detail = caught.value.failure.detail
+    else:
+        detail = trouble(status_code, page, secret.scrub).failure.detail
+    assert "sk-t" not in detail
+    assert "5ecret" not in detail
+
+
+def test_failures_are_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, KEY)
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}", retries=0)
+        assert model.card.endpoint == f"{server.url}/v1"
+        server.script(
+            status(400, f"the header {json.dumps(KEY)} is wrong"),
+            status(500, f"{'.' * 290}{KEY}"),
+            Act(body=f"<html>{'.' * 60}{KEY}".encode()),
+            Act(body=json.dumps({"error": {"message": KEY, "code": 400}}).encode()),
+            Act(302, b"", {"Location": f"http://elsewhere/{KEY}"}),
+        )
+        failures = [model.generate([ASK])[0] for _ in range(5)]
+        model.close()
+        assert [one.reason for one in failures if isinstance(one, Failure)] == [
+            *("refused", "server-error", "malformed", "refused", "refused"),
+        ]
+        assert not any("sk-t" in repr(one) or "5ecret" in repr(one) for one in failures)
+        assert len(server.asked()) == 2 + 5, "and no redirect is followed"
+
+
+def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OPENAI, KEY)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}")
+        model.generate([ASK])
+        model.close()
+        assert not any("authorization" in one.headers for one in server.seen)
+    gc.collect()
+
+
+def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OPENAI, KEY)
+    model = open_model(f"toy@{server.url}", retries=0)
+    with pytest.raises(ModelError, match="OPENAI_API_KEY goes to OpenAI only"):
+        model.card  # noqa: B018
+    model.close()

@@ -1,0 +1,219 @@
+"""Replies: what they say, in whichever form, and no reply that can do harm."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.llm.contract import Generate, Message, Prompt, Span
+from ragworth.llm.openai_probe import read_list
+from ragworth.llm.wire import Manner, as_text, body, choices, counts
+from ragworth.llm.wire_errors import Trouble, parsed, tidy, trouble
+
+PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Hello")), (Span(1, 1, 3),), "v1")
+SCHEMA = '{"type": "object"}'
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    *("choices", "message", "content", "text", "logprobs", "top_logprobs", "tokens", "token_logprobs"),
+                    *(
+                        "token",
+                        "logprob",
+                        "usage",
+                        "prompt_tokens",
+                        "error",
+                        "code",
+                        "data",
+                        "id",
+                        "meta",
+                        "finish_reason",
+                    ),
+                ]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+def test_a_greedy_chat_has_neither_seed_nor_top_p() -> None:
+    fields = body("m", Generate(PROMPT, max_tokens=7, stop=("\n",)), Manner(True), seed=3, n=1)
+    assert fields == {
+        "model": "m",
+        "max_tokens": 7,
+        "temperature": 0.0,
+        "stop": ["\n"],
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
+    }
+
+
+def test_a_sampled_chat_has_everything() -> None:
+    request = Generate(PROMPT, temperature=0.5, top_p=0.9, schema=SCHEMA)
+    fields = body("m", request, Manner(True, "max_completion_tokens", 5, {"top_k": 0}), seed=3, n=2)
+    expected = {"seed": 3, "top_p": 0.9, "n": 2, "logprobs": True, "top_logprobs": 5, "top_k": 0}
+    assert expected.items() <= fields.items()
+    assert fields["max_completion_tokens"] == 256
+    assert fields["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert "max_tokens" not in fields
+
+
+def test_a_chat_without_an_interface_for_chats_becomes_paragraphs() -> None:
+    text = as_text(PROMPT)
+    assert text.messages == (Message("text", "Be brief.\n\nHello\n\n"),)
+    span = text.passages[0]
+    assert text.messages[0].content[span.start : span.end] == "el"
+    assert body("m", Generate(PROMPT), Manner(False, top=4), seed=0, n=1)["logprobs"] == 4
+
+
+def chat(**changes: Any) -> dict[str, Any]:
+    choice = {"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"} | changes
+    return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+
+
+def test_a_chat() -> None:
+    assert choices(chat())[0][:2] == ("Hi", "stop")
+    assert counts(chat()) == (3, 1)
+
+
+def test_log_probabilities_in_both_forms_are_the_same() -> None:
+    entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": [{"token": "Hi", "logprob": -0.5}]}
+    new = choices(chat(logprobs={"content": [entry]}))[0].steps
+    old = {"tokens": ["Hi"], "token_logprobs": [-0.5], "top_logprobs": [{"Hi": -0.5}]}
+    assert new == choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    assert new is not None
+    assert new[0].token == ("Hi", -0.5, None)
+
+
+def test_tokens_named_by_their_ids() -> None:
+    old = {"tokens": ["token_id:7"], "token_logprobs": [None], "top_logprobs": [{"token_id:7": -0.1}]}
+    steps = choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    assert steps is not None
+    assert steps[0].token == ("", 0.0, 7)
+    assert steps[0].top[0].id == 7
+
+
+def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
+    old = {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{"a": -1, "\ufffd": -2}]}
+    steps = choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    assert steps is not None
+    assert steps[0].top == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "detail"),
+    [
+        ([], "malformed", "the reply is a list, not an object"),
+        ({}, "malformed", "the field 'choices' is missing or null, not a list"),
+        ({"choices": []}, "malformed", "no choices"),
+        ({"choices": ["Hi"]}, "malformed", "a choice is a string"),
+        ({"choices": [{}]}, "malformed", "'message' is missing"),
+        (chat(message={"content": None}), "malformed", "is missing or null, not a string"),
+        (chat(message={"content": 7}), "malformed", "is a number, not a string"),
+        (chat(message={"content": None, "reasoning_content": "hm"}), "malformed", "allow more max_tokens"),
+        (chat(message={"content": None, "refusal": "no"}), "refused", "refused to answer"),
+        (chat(message={"content": ""}, finish_reason="content_filter"), "refused", "content filter"),
+        (chat(logprobs=[1]), "malformed", "logprobs is a list"),
+        (chat(logprobs={"content": [7]}), "malformed", "a token is a number"),
+        (chat(logprobs={"content": [{"token": "a", "logprob": "x"}]}), "malformed", "a log-probability is a string"),
+        (chat(logprobs={"content": [{"token": "a", "logprob": 0.7}]}), "malformed", "not a number below 0"),
+        (chat(logprobs={"content": [{"token": "a", "logprob": math.nan}]}), "malformed", "not a number below 0"),
+        (chat(logprobs={"tokens": ["a"], "token_logprobs": []}), "malformed", "not of one length"),
+    ],
+)
+def test_what_a_reply_must_not_be(value: Any, reason: str, detail: str) -> None:
+    with pytest.raises(Trouble) as caught:
+        choices(value)
+    assert caught.value.failure.reason == reason
+    assert detail in caught.value.failure.detail
+    assert caught.value.failure.retry == (reason == "malformed")
+
+
+def test_a_filtered_output_with_text_is_an_output() -> None:
+    found = choices(chat(finish_reason="content_filter"))[0]
+    assert (found.text, found.finish) == ("Hi", "content_filter")
+
+
+@given(JSON)
+def test_no_json_does_harm(value: Any) -> None:
+    for read in (choices, counts, lambda value: read_list(value, "m")):
+        try:
+            read(value)
+        except Trouble as caught:
+            assert caught.failure.reason in ("malformed", "refused")
+
+
+@given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()), st.integers(300, 599))
+def test_no_text_does_harm(data: bytes, status: int) -> None:
+    text = data.decode("utf-8", "replace")
+    try:
+        parsed(text, str)
+    except Trouble as caught:
+        assert caught.failure.detail.isprintable()
+    failure = trouble(status, text, str).failure
+    assert failure.detail.isprintable()
+    assert len(failure.detail) <= 300
+
+
+def test_json_that_is_too_deep() -> None:
+    with pytest.raises(Trouble, match="malformed"):
+        parsed("[" * 100_000, str)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "reason", "retry"),
+    [
+        (400, "bad", "refused", False),
+        (400, "This model's maximum context length is 4096 tokens.", "too-long", False),
+        (500, "the request exceeds the available context size", "too-long", False),
+        (401, "no", "unauthorised", False),
+        (403, "no", "unauthorised", False),
+        (404, "no", "refused", False),
+        (408, "late", "timed-out", True),
+        (413, "large", "too-long", False),
+        (429, "slow down", "rate-limited", True),
+        (500, "oops", "server-error", True),
+        (501, "what?", "refused", False),
+        (503, "loading", "server-error", True),
+        (302, "", "refused", False),
+    ],
+)
+def test_what_a_status_means(status: int, words: str, reason: str, retry: bool) -> None:
+    for text in (words, json.dumps({"error": {"message": words}}), json.dumps({"detail": words})):
+        failure = trouble(status, text, str).failure
+        assert (failure.reason, failure.retry) == (reason, retry)
+        assert f"HTTP {status}" in failure.detail
+
+
+def test_an_error_that_comes_with_success() -> None:
+    with pytest.raises(Trouble) as caught:
+        parsed(json.dumps({"error": {"message": "wait", "code": 429}}), str)
+    assert caught.value.failure.reason == "rate-limited"
+    with pytest.raises(Trouble) as caught:
+        parsed(json.dumps({"error": "oh"}), str)
+    assert caught.value.failure.reason == "server-error"
+
+
+def test_words_of_others_are_made_harmless() -> None:
+    assert tidy("a\x1b[31m\n\tb\u202e" + "c" * 500, 20) == "a [31m b " + "c" * 10 + "…"
+
+
+def test_the_list_of_models() -> None:
+    vllm = {"data": [{"id": "a"}, {"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}
+    found = read_list(vllm, "m")
+    assert (found.names, found.context_length, found.is_vllm) == (("a", "m"), 4096, True)
+    meta = {"n_vocab": 9, "n_ctx_train": 8192, "n_ctx": 512, "ftype": "Q4_1"}
+    found = read_list({"data": [{"id": "x.gguf", "owned_by": "llamacpp", "meta": meta}]}, "m")
+    assert (found.owner, found.context_length, found.vocabulary, found.quantisation) == ("llamacpp", 512, 9, "Q4_1")
+    assert read_list({"data": [{"id": "a"}, {"id": "b"}]}, "m").owner == "", "another model's facts are not ours"
