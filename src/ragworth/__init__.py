@@ -40,6 +40,7 @@ _PUBLIC = {
     "correlate": "ragworth.comparison",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
+    "prompt": "ragworth.prompts:load",
     "Job": "ragworth.calls.job",
     "Prompt": "ragworth.llm.contract",
     "Generate": "ragworth.llm.contract",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ragworth.metrics.declare import Metric, parse
     from ragworth.metrics.engine import Tokens
     from ragworth.metrics.required import required
+    from ragworth.prompts import load as prompt
     from ragworth.scoring import score
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -87,6 +89,7 @@ __all__ = [
     "llm",
     "load",
     "parse",
+    "prompt",
     "read_contexts",
     "read_judgments",
     "read_ratings",
@@ -100,7 +103,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'ragworth' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(import_module(module), attribute or name)
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,6 @@ class Traits:
     kind: Literal["openai", "vllm", "llamacpp"] = "openai"
     chat: bool = True
     completions: bool = True
-    lists: bool = True
     top: int = 20
     """How many of the likeliest tokens it shows at most; it refuses to show more."""
     schema: bool = True
@@ -38,6 +37,9 @@ class Traits:
     context: int = 2048
     grammar: bool = True
     """Whether llama.cpp is new enough to know grammars of token ids."""
+    owner: str = "system"
+    without: tuple[str, ...] = ()
+    """Paths that it does not have."""
     key: str = ""
     """The only key it takes; any will do where it is empty."""
 
@@ -63,13 +65,13 @@ def reply(traits: Traits, path: str, body: Any) -> Any:
         },
     }[traits.kind]
     table = shared | own
-    if path not in table or (path == "/v1/models" and not traits.lists):
+    if path not in table or path in traits.without:
         raise Refusal(404, f"no such path: {path}")
     return table[path](traits, body)
 
 
 def _models(traits: Traits, _: Any) -> Any:
-    entry: dict[str, Any] = {"id": MODEL, "object": "model", "owned_by": "system"}
+    entry: dict[str, Any] = {"id": MODEL, "object": "model", "owned_by": traits.owner}
     if traits.kind == "vllm":
         entry |= {"owned_by": "vllm", "max_model_len": traits.context}
     if traits.kind == "llamacpp":

@@ -43,7 +43,10 @@ def card_of(server: Endpoint, **options: Any) -> Any:
         ({"limit": "max_completion_tokens", "top": 5}, ALL - {"score"}, 4),
         ({"chat": False}, {"generate", "logprobs", "choose"}, 3),
         ({"chat": False, "echo": True}, ALL - {"schema"}, 3),
-        ({"lists": False}, ALL - {"score"}, 2),
+        ({"without": ("/v1/models",)}, ALL - {"score"}, 2),
+        ({"without": ("/props",), "kind": "llamacpp"}, ALL, 3),
+        ({"without": ("/tokenize",), "kind": "llamacpp"}, ALL - {"score"}, 2),
+        ({"without": ("/completion",), "kind": "llamacpp"}, ALL - {"score"}, 4),
         ({"completions": False, "kind": "vllm"}, ALL - {"score"}, 3),
     ],
 )
@@ -76,6 +79,11 @@ def test_notes_are_plain_words() -> None:
     assert any("300,000" in note for note in notes)
     with Endpoint() as server:
         assert not any("300,000" in note for note in card_of(server, vocabulary=1000).notes)
+
+
+def test_ollama_is_known_for_cutting_prompts() -> None:
+    with Endpoint(owner="library") as server:
+        assert any("Ollama" in note for note in card_of(server).notes)
 
 
 def test_only_the_named_interface_is_asked() -> None:

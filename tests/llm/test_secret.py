@@ -15,6 +15,7 @@ import pytest
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Prompt
 from ragworth.llm.openai import OpenAI, open_model
+from ragworth.llm.openai_spec import Address
 from ragworth.llm.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
 from tests.llm.endpoint import Act, Endpoint, status
 
@@ -171,3 +172,13 @@ def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypa
     with pytest.raises(ModelError, match="OPENAI_API_KEY goes to OpenAI only"):
         model.card  # noqa: B018
     model.close()
+
+
+def test_a_key_that_others_can_read_on_its_way_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, KEY)
+    with Endpoint() as server:
+        for private in (True, False):
+            monkeypatch.setattr(Address, "is_private", private)
+            model = open_model(f"toy@{server.url}")
+            assert any("unencrypted" in note for note in model.card.notes) != private
+            model.close()

@@ -7,13 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from ragworth.calls.records import KINDS, key_of, model_digest, response_from_json
+from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
 from ragworth.calls.spending import Limits, Plan, Price, Tally, estimate, price_for
 from ragworth.calls.store import Store
-from ragworth.errors import ModelError, RagworthError, Stopped, counted
+from ragworth.errors import ModelError, RagworthError, Stopped, StoreError, counted
 from ragworth.executors import Executor, Finished, Work
 from ragworth.executors.local import Local
-from ragworth.llm.contract import Failure, Generate, Model, Request, Response
+from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
 
 WINDOW = 16384
 """Requests looked at together. Memory is bounded by this, not by the number of requests."""
@@ -65,19 +65,34 @@ class Job:
         wait: float = 0.0,
     ) -> None:
         self.model = model
+        self._store = Store(store) if isinstance(store, str | Path) else store
+        self._away: ModelError | None = None
+        self.card = self._card()
+        """The model's; that of its last visit, when an endpoint does not answer and the store knows it."""
         self.limits = limits or Limits()
-        self.price = price_for(model.card, price)
+        self.price = price_for(self.card, price)
         self.limits.check(self.price)
         self.tally = Tally(self.price)
         self.stopped = ""
         """Which limit ended the job, in words."""
-        self._store = Store(store) if isinstance(store, str | Path) else store
         self.watcher = watcher
         self._executor = executor or Local()
         self._wait = wait
-        self._digest = model_digest(model.card)
+        self._digest = model_digest(self.card)
         self._failed: dict[bytes, Failure] = {}
         self._row = 0
+
+    def _card(self) -> Card:
+        """An endpoint that is away can still be known by name: what it has answered needs no asking."""
+        try:
+            return self.model.card
+        except ModelError as error:
+            partial = getattr(self.model, "partial", None)
+            known = self._store.card_of(partial) if self._store is not None and partial is not None else None
+            if known is None:
+                raise
+            self._away = error
+            return known
 
     def plan(self, requests: Iterable[Request]) -> Plan:
         """What `run` would do with these requests. Nothing is asked and no weights are loaded."""
@@ -89,8 +104,9 @@ class Job:
             missing.setdefault(key_of(self._digest, request), estimate(request))
         distinct = len(missing)
         if self._store is not None:
-            for key, _, _ in self._store.look_up(list(missing)):
-                del missing[key]
+            for kept in self._store.look_up(list(missing)):
+                for key, _, _ in kept:
+                    del missing[key]
         tokens = [sum(part) for part in zip(*missing.values(), strict=True)] or [0, 0]
         return Plan(asked, distinct, distinct - len(missing), tokens[0], tokens[1], self.price)
 
@@ -131,19 +147,33 @@ class Job:
         distinct = list(dict.fromkeys(keys))
         known: dict[bytes, Response | Failure] = {}
         if self._store is not None:
-            known.update((key, self._fit(response_from_json(*kept))) for key, *kept in self._store.look_up(distinct))
+            for kept in self._store.look_up(distinct):
+                known.update(self._stored(kept))
         if self._failed:
             known.update((key, self._failed[key]) for key in distinct if key in self._failed)
         return known
 
-    def _fit(self, response: Response) -> Response | Failure:
-        """A stored answer; one to a prompt that was cut is none when prompts are not to be cut."""
-        if response.usage.cut and not self.model.card.cuts:
-            return Failure("too-long", f"an earlier call cut {response.usage.cut} characters off the passages", False)
-        return response
+    def _stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response | Failure]]:
+        """Stored answers; one to a prompt that was cut is none when prompts are not to be cut."""
+        cuts = self.card.cuts
+        try:
+            for key, response in responses_from_json(kept):
+                lost = response.usage.cut
+                if lost and not cuts:
+                    yield key, Failure("too-long", f"an earlier call cut {lost} characters off the passages", False)
+                else:
+                    yield key, response
+        except (ValueError, TypeError, IndexError) as error:
+            raise StoreError(
+                f"an answer in it cannot be read: {error}",
+                file=str(self._store.path if self._store else ""),
+                remedy="ragworth calls verify says which",
+            ) from error
 
     def _ask(self, work: Work, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
         """Ask for what is missing and keep what comes."""
+        if missing and self._away is not None:
+            raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
         keys = {id(request): key for key, request in missing.items()}
         queue = self._batches(missing)
@@ -203,7 +233,7 @@ class Job:
             for request, outcome in zip(batch.requests, batch.outcomes, strict=batch.error is None)
         ]
         if self._store is not None and done:
-            self._store.commit(self.model.card, done)
+            self._store.commit(self.card, done)
         for key, request, outcome in done:
             outcomes[key] = outcome
             if isinstance(outcome, Failure):
@@ -225,7 +255,7 @@ class Job:
 
     def _able(self, request: Request) -> None:
         """Refuse what the model cannot do before anything is asked."""
-        abilities = self.model.card.abilities
+        abilities = self.card.abilities
         kind = KINDS[type(request)]
         needs = [kind]
         if isinstance(request, Generate):
@@ -233,7 +263,7 @@ class Job:
             needs += ["schema"] if request.schema else []
         if lacking := [need for need in needs if need not in abilities]:
             raise ModelError(
-                f"the model {self.model.card.name!r} cannot do what is asked of it: {', '.join(lacking)}",
+                f"the model {self.card.name!r} cannot do what is asked of it: {', '.join(lacking)}",
                 expected=f"one of {', '.join(sorted(abilities))}",
                 remedy="take another model (ragworth models lists the kinds)",
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -41,9 +42,9 @@ def key_of(model: bytes, request: Request) -> bytes:
     prompt = request.prompt
     parameters = _parameters(request)
     # Lengths go in front, so that no two lists of parts look alike.
-    lengths = ":".join([f"{role}{len(content)}" for role, content in prompt.messages])
-    contents = "".join([content for _, content in prompt.messages])
-    text = f"{len(parameters)}:{len(prompt.version)}:{lengths}:{parameters}{prompt.version}{contents}"
+    roles, contents = zip(*prompt.messages, strict=True)
+    lengths = ":".join([*roles, *map(str, map(len, contents))])
+    text = f"{len(parameters)}:{len(prompt.version)}:{lengths}:{parameters}{prompt.version}{''.join(contents)}"
     return blake2b(text.encode("utf-8", "surrogatepass"), key=model, digest_size=16).digest()
 
 
@@ -113,7 +114,17 @@ def response_to_json(response: Response) -> str:
 
 def response_from_json(kind: str, text: str) -> Response:
     """The response that `response_to_json` wrote."""
-    found = json.loads(text)
+    return _response(kind, json.loads(text))
+
+
+def responses_from_json(kept: Sequence[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
+    """Many responses by their keys. Their texts are parsed as one, which is several times as fast."""
+    values = json.loads(f"[{','.join([text for _, _, text in kept])}]")
+    for (key, kind, _), value in zip(kept, values, strict=True):
+        yield key, _response(kind, value)
+
+
+def _response(kind: str, found: list[Any]) -> Response:
     usage = Usage(*found[0])
     if kind == "choose":
         values = tuple(found[2])

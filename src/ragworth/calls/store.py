@@ -161,22 +161,12 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
-    def look_up(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, str, str]]:
-        """Key, kind and response of those that are there, in no particular order."""
+    def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
+        """Key, kind and response of those that are there, some thousand at a time, in no particular order."""
         for start in range(0, len(keys), LOOKUP):
             part = keys[start : start + LOOKUP]
             marks = ",".join("?" * len(part))
-            yield from self._db.execute(f"SELECT key, kind, response FROM answers WHERE key IN ({marks})", part)
-
-    def has(self, keys: Sequence[bytes]) -> int:
-        """How many of these keys have an answer."""
-        found = 0
-        for start in range(0, len(keys), LOOKUP):
-            part = keys[start : start + LOOKUP]
-            marks = ",".join("?" * len(part))
-            (number,) = self._db.execute(f"SELECT count(*) FROM answers WHERE key IN ({marks})", part).fetchone()
-            found += number
-        return found
+            yield self.query(f"SELECT key, kind, response FROM answers WHERE key IN ({marks})", part)
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
         """Keep answers and errors, all of them, on the disk when this returns."""
@@ -214,6 +204,14 @@ class Store:
             (number,) = self._db.execute("SELECT number FROM models WHERE digest = ?", (digest,)).fetchone()
             self._models[digest] = number
         return self._models[digest]
+
+    def card_of(self, partial: Card) -> Card | None:
+        """The latest model here with the same backend, name and endpoint."""
+        for (text,) in self.query("SELECT card FROM models ORDER BY number DESC"):
+            card = card_from_json(text)
+            if (card.backend, card.name, card.endpoint) == (partial.backend, partial.name, partial.endpoint):
+                return card
+        return None
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a reading statement finds."""

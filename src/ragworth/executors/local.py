@@ -64,6 +64,9 @@ class Threads:
                 self._done.put(Finished(requests, answer(self._model, requests)))
             except RagworthError as error:
                 self._done.put(Finished(requests, (), error))
+            except MemoryError as error:
+                failure = Failure("out-of-memory", str(error)[:300])
+                self._done.put(Finished(requests, [failure] * len(requests)))
             except Exception as error:
                 failure = Failure("crashed", f"{type(error).__name__}: {error}"[:300])
                 self._done.put(Finished(requests, [failure] * len(requests)))

@@ -178,11 +178,20 @@ class Card:
 class Model(Protocol):
     """What every backend has. Constructing it is cheap: weights are loaded by the first request."""
 
-    card: Card
-    batch: int
-    """How many requests to hand over at once."""
-    concurrency: int
-    """How many such calls may be under way at a time, from different threads."""
+    @property
+    def card(self) -> Card:
+        """Who the model is. An endpoint may have to be asked."""
+        ...
+
+    @property
+    def batch(self) -> int:
+        """How many requests to hand over at once."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many such calls may be under way at a time, from different threads."""
+        ...
 
     def count(self, prompt: Prompt) -> int | None:
         """Tokens of a prompt, template and all; None where the model cannot tell."""

@@ -13,11 +13,13 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
+from ragworth.llm.fitting import cuts
 from ragworth.llm.openai_ask import Asking, together
 from ragworth.llm.openai_probe import Facts, Probe
 from ragworth.llm.openai_spec import Address, Options, check, parse
@@ -60,6 +62,11 @@ class OpenAI:
     def __repr__(self) -> str:
         return f"OpenAI({self.address.model!r}, {self.address.url!r})"
 
+    @property
+    def partial(self) -> Card:
+        """What is known of the model without asking."""
+        return Card("openai", self.address.model, endpoint=self.address.url, cuts=cuts(self.options.on_long))
+
     @cached_property
     def card(self) -> Card:
         """Who the model is and what it can do; the endpoint is asked the first time."""
@@ -67,12 +74,10 @@ class OpenAI:
         notes = facts.notes
         if self._secret is not None and not self.address.is_private:
             notes += ("the key travels unencrypted: the address is not https",)
-        return Card(
-            "openai",
-            self.address.model,
+        return replace(
+            self.partial,
             quantisation=facts.quantisation,
             template=facts.template,
-            endpoint=self.address.url,
             abilities=facts.abilities,
             context_length=facts.context_length,
             notes=notes,

@@ -170,19 +170,20 @@ class Channel:
         """One attempt: the JSON of the reply."""
         content, body = encoded(call.body), bytearray()
         try:
-            async with self._opened().stream(
-                "GET" if content is None else "POST", call.url, content=content, headers=HEADERS
-            ) as response:
+            method = "GET" if content is None else "POST"
+            async with self._opened().stream(method, call.url, content=content, headers=HEADERS) as response:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > LARGEST:
-                        raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0)
+                        break
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise self._unreachable(f"no connection to {call.url} ({str(error) or type(error).__name__})") from None
         except httpx.DecodingError:
             raise Setback(malformed("the reply is compressed and damaged"), most=GARBLED) from None
         except httpx.HTTPError as error:
             raise self._unreachable(f"the connection broke off ({str(error) or type(error).__name__})") from None
+        if len(body) > LARGEST:
+            raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0)
         text = body.decode("utf-8", "replace")
         try:
             if response.is_success:

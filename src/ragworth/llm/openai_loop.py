@@ -76,8 +76,10 @@ async def _wind_up(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
     await last()
+    loop = asyncio.get_running_loop()
+    await loop.shutdown_asyncgens()
     with suppress(RuntimeError):  # no thread can be started any more when the interpreter goes down
-        await asyncio.get_running_loop().shutdown_default_executor()
+        await loop.shutdown_default_executor()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

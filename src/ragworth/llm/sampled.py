@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Generates, Model, Prompt
+from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Generates, Model, Prompt
 
 
 class Sampled:
@@ -36,7 +36,7 @@ class Sampled:
         self.concurrency = model.concurrency
 
     @property
-    def card(self) -> Any:
+    def card(self) -> Card:
         """The model's own, which is asked in another way."""
         own = self._model.card
         max_tokens, temperature, seed, samples = self._ask
