@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import FormatError, InputError
+from ragworth.errors import FormatError, InputError, listed
 from ragworth.formats.values import values
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Response, Score, Scored
 from ragworth.prompts.template import Template
@@ -59,8 +59,18 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
 
 
+RESULTS = (
+    *("status", "detail", "text", "texts", "finish", "finishes", "probabilities", "mass", "estimator", "bounds"),
+    *("logprob", "mean_logprob", "tokens", "cut"),
+)
+"""Columns that results go into."""
+
+
 def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way) -> Iterator[Request]:
     """One request a row. Columns without a slot are left aside; a slot without a column is an error."""
+    taken = [name for name in RESULTS if rows and name in rows[0] and name not in template.slots]
+    if taken:
+        raise InputError(f"the rows have columns that results go into: {listed(taken)}", remedy="rename them")
     for number, row in enumerate(rows, 1):
         given = {name: row[name] for name in template.slots if name in row}
         try:
@@ -92,7 +102,7 @@ def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Fa
             found["bounds"] = dict(zip(labels, zip(outcome.low, outcome.high, strict=True), strict=True))
     elif isinstance(outcome, Scored):
         logs = outcome.trace.logprobs
-        found |= {"logprob": sum(logs), "mean_logprob": sum(logs) / len(logs), "tokens": len(logs)}
+        found |= {"logprob": sum(logs), "mean_logprob": sum(logs) / max(1, len(logs)), "tokens": len(logs)}
     else:
         texts = [output.text for output in outcome.outputs]
         ends = [output.finish for output in outcome.outputs]
@@ -102,6 +112,7 @@ def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Fa
     return found
 
 
-def written(row: Mapping[str, Any]) -> str:
-    """A row as a line of JSONL."""
-    return json.dumps(row, ensure_ascii=False, default=str) + "\n"
+def written(row: Mapping[str, Any], *, plain: bool) -> bytes:
+    """A row as a line of JSONL; ``plain`` spells out everything but ASCII, for terminals."""
+    text = json.dumps(row, ensure_ascii=plain, default=str) + "\n"
+    return text.encode("utf-8", "backslashreplace")  # half a character becomes an escape of JSON

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -81,7 +80,6 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
     assert len(noted.seen) == 4
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: without a store, equal requests of two windows are asked twice")
 def test_equal_requests_are_asked_once_without_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "WINDOW", 2)
     model, noted = fresh()
@@ -134,7 +132,6 @@ def test_counts_of_a_job_are_those_of_its_plan(tmp_path: Path) -> None:
     assert work.tally.asked == plan.asked
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: what two windows share counts as distinct and as 'from the store' twice")
 def test_distinct_and_cached_do_not_depend_on_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "WINDOW", 2)
     asked = [question(n) for n in (0, 1, 0, 1)]
@@ -261,7 +258,6 @@ def test_no_more_cost_than_allowed(most: float, batch: int) -> None:
     assert work.tally.cost == pytest.approx((2 * work.tally.prompt_tokens + 8 * work.tally.new_tokens) / 1e6)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: prompts are estimated at four characters a token; model.count is not used")
 def test_no_more_tokens_than_allowed_when_tokens_are_short() -> None:
     model = Scripted(lambda _: YES)
     work = Job(model, limits=Limits(tokens=400))
@@ -269,18 +265,14 @@ def test_no_more_tokens_than_allowed_when_tokens_are_short() -> None:
     assert spent(work.tally) <= 400
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the continuation of a Score is estimated at one token")
 def test_no_more_tokens_than_allowed_when_scoring() -> None:
     work = Job(Scripted(lambda _: -1.0), limits=Limits(tokens=100))
     list(work.run([Score(Prompt.text(f"Question {i}:"), "word " * 50) for i in range(10)]))
     assert spent(work.tally) <= 100
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: a sampled choice is estimated at one token, and takes samples x max_tokens"
-)
 def test_no_more_tokens_than_allowed_when_sampling() -> None:
-    sampled: Any = Sampled(Scripted(lambda _: "yes it is so and so on and on", batch=64), samples=16)
+    sampled = Sampled(Scripted(lambda _: "yes it is so and so on and on", batch=64), samples=16)
     work = Job(sampled, limits=Limits(tokens=300))
     plan = work.plan(questions(4))
     list(work.run(questions(4)))
@@ -288,7 +280,6 @@ def test_no_more_tokens_than_allowed_when_sampling() -> None:
     assert spent(work.tally) <= 300
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: calls under way count at their most, and that ends the job for good")
 def test_a_budget_is_used_before_it_is_said_to_be_spent() -> None:
     work = Job(Scripted(lambda _: "ok", batch=16), limits=Limits(tokens=2000))
     list(work.run([Generate(Prompt.text(f"question{i}"), max_tokens=256) for i in range(100)]))
@@ -385,9 +376,6 @@ def test_a_job_with_one_success_does_not_give_up() -> None:
     assert reasons(found) == ["ok", *["server-error"] * 59]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: answers from the store do not count: a table with 25 hopeless rows is lost"
-)
 def test_the_same_again_gives_the_same_table_even_with_hopeless_rows(tmp_path: Path) -> None:
     asked = [*questions(50), *questions(30, words=100)]
     model = Scripted(share, context_length=50, batch=1)
@@ -397,9 +385,6 @@ def test_the_same_again_gives_the_same_table_even_with_hopeless_rows(tmp_path: P
         assert list(Job(model, kept).run(asked)) == first
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the longest go first; 25 that are too long end the job, now and every time"
-)
 def test_prompts_that_are_too_long_do_not_keep_others_from_being_asked() -> None:
     model = Scripted(share, context_length=50, batch=16)
     found = list(Job(model).run([*questions(40, words=100), *questions(50)]))
@@ -422,6 +407,20 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
         list(Job(Scripted(script, batch=1, concurrency=8), kept).run(questions(32)))
     assert count(tmp_path / "c.sqlite", "answers") >= 1
     assert count(tmp_path / "c.sqlite", "answers") + count(tmp_path / "c.sqlite", "errors") == 32
+
+
+def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Path) -> None:
+    slow = {130: 0.2, 160: 0.6}  # the first call of the second and of the third batch
+
+    def script(request: Request) -> dict[str, float] | Failure:
+        number = round(share(request)["yes"] * 1000)
+        threading.Event().wait(slow.get(number, 0))
+        return YES if number >= 160 else Failure("server-error")
+
+    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(Stopped):
+        list(Job(Scripted(script, batch=30, concurrency=3), kept).run(questions(190)[100:]))
+    assert count(tmp_path / "c.sqlite", "errors") == 60
+    assert count(tmp_path / "c.sqlite", "answers") == 30
 
 
 def test_a_backend_that_raises_gives_failures_and_the_job_goes_on(tmp_path: Path) -> None:
@@ -471,9 +470,6 @@ def test_a_backend_with_the_wrong_number_of_responses_is_an_error(wrong: Callabl
 TEXT = Generated((Output("text", "stop"),), Usage(1, 1, 0.0))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: the type of a response is not checked; one of another kind spoils the store"
-)
 @pytest.mark.parametrize("given", [None, "yes", TEXT], ids=["nothing", "a string", "another kind"])
 def test_a_backend_with_the_wrong_kind_of_response_is_an_error(given: object, tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite") as kept:
@@ -482,9 +478,6 @@ def test_a_backend_with_the_wrong_kind_of_response_is_an_error(given: object, tm
         assert values(list(Job(Scripted(share), kept).run(questions(3)))) == [0.0, 0.001, 0.002]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: a backend that raises SystemExit ends its thread, and the job waits for ever"
-)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_backend_that_wants_to_exit_does_not_hang_the_job() -> None:
     def script(request: Request) -> str:
@@ -510,18 +503,18 @@ def test_a_job_that_is_left_in_the_middle_lets_go_of_the_store(tmp_path: Path, m
 
 
 def test_the_workers_end_with_the_job() -> None:
-    def ours() -> int:
-        return sum(thread.name == "ragworth-call" for thread in threading.enumerate())
+    def workers() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "ragworth-call"}
 
-    before = ours()
+    before = workers()
     running = Job(Scripted(share, batch=1, concurrency=4)).run(questions(20))
     next(running)
-    assert ours() > before
+    ours = workers() - before
+    assert 1 <= len(ours) <= 4
     running.close()  # type: ignore[attr-defined]
-    for thread in threading.enumerate():
-        if thread.name == "ragworth-call":
-            thread.join(5)
-    assert ours() <= before
+    for thread in ours:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in ours)
 
 
 class Cutting(Scripted):
@@ -539,18 +532,13 @@ class Cutting(Scripted):
 def test_an_answer_to_a_cut_prompt_is_none_when_prompts_are_not_to_be_cut(tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite") as kept:
         assert values(list(Job(Cutting(True), kept).run([question(1)]))) == [0.001]
-        refusing, noted = fresh()
-        (found,) = Job(refusing, kept).run([question(1)])
-        assert isinstance(found, Failure)
-        assert (found.reason, found.retry) == ("too-long", False)
-        assert "120 characters" in found.detail
-        assert noted.seen == []
         assert values(list(Job(Cutting(True), kept).run([question(1)]))) == [0.001]
+        other, noted = fresh()
+        (found,) = Job(other, kept).run([question(1)])
+        assert isinstance(found, Chosen)
+        assert len(noted.seen) == 1
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: an answer to a prompt cut for a short context is given to a model that reads more"
-)
 def test_an_answer_to_a_cut_prompt_is_not_that_of_a_model_that_reads_all_of_it(tmp_path: Path) -> None:
     prompt = Prompt.text("question5 and a passage")
     request = Choose(replace(prompt, passages=(Span(0, 14, 23),)), ("yes", "no"))
@@ -562,6 +550,36 @@ def test_an_answer_to_a_cut_prompt_is_not_that_of_a_model_that_reads_all_of_it(t
         long.card = replace(long.card, context_length=4096, cuts=True)
         list(Job(long, kept).run([request]))
     assert noted.seen == [request]
+
+
+class Away(Scripted):
+    """An endpoint that does not answer, but is known by name."""
+
+    partial = Card("scripted", "scripted", cuts=True)
+
+    @property
+    def card(self) -> Card:
+        raise ModelError("nobody answers")
+
+    @card.setter
+    def card(self, card: Card) -> None:
+        pass
+
+
+def test_what_an_endpoint_has_answered_can_be_had_while_it_is_away(tmp_path: Path) -> None:
+    first = filled(tmp_path / "c.sqlite", questions(3))
+    with Store(tmp_path / "c.sqlite") as kept:
+        assert list(Job(Away(share), kept).run(questions(3))) == first
+        with pytest.raises(ModelError, match="nobody answers"):
+            list(Job(Away(share), kept).run(questions(4)))
+    with pytest.raises(ModelError, match="nobody answers"):
+        Job(Away(share))
+
+
+def test_answers_to_cut_prompts_can_be_had_while_an_endpoint_is_away(tmp_path: Path) -> None:
+    with Store(tmp_path / "c.sqlite") as kept:
+        first = list(Job(Cutting(True), kept).run(questions(3)))
+        assert list(Job(Away(share), kept).run(questions(3))) == first
 
 
 def test_what_is_asked_may_be_a_stream() -> None:
@@ -580,9 +598,6 @@ def test_ask_is_a_job_in_one_line(tmp_path: Path) -> None:
     assert len(noted.seen) == 6
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: a store that a job opened itself is never closed (a ResourceWarning from 3.13 on)"
-)
 def test_a_store_that_a_job_opened_is_closed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Path] = []
     really = Store.close
@@ -644,12 +659,9 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
 def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     done = interrupted()
     assert done.returncode == 130, done.stderr
-    assert "what was done was not kept: no store" in done.stdout
+    assert "what was done was not kept: there is no store" in done.stdout
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: an interrupt during a commit rolls it back; its calls are paid for and lost"
-)
 def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really, commits = Store.commit, [0]
 
@@ -673,16 +685,15 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
 
 
 def test_an_interrupt_of_a_process_that_waits_for_a_call(tmp_path: Path) -> None:
-    """One that comes from outside, while a slow call is under way."""
+    """One that comes from outside, while slow calls are under way."""
     path = tmp_path / "c.sqlite"
     code = INTERRUPTED.replace("seconds=0.005", "seconds=0.3").replace(
-        "def script", "print('go', flush=True)\ndef script"
+        "return share", "os.write(1, b'go\\n'); return share"
     )
     command = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "go\n"
-        threading.Event().wait(0.5)
         os.kill(process.pid, signal.SIGINT)
         said = process.stdout.read()
         assert process.wait(20) == 130

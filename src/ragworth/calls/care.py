@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ragworth.calls.records import key_of, model_digest, request_to_json, response_from_json
-from ragworth.calls.store import Store, card_from_json
-from ragworth.errors import InputError
-from ragworth.llm.contract import Card, Chosen, Response, Scored
+from ragworth.calls.store import Entry, Store, card_from_json, seal
+from ragworth.errors import InputError, StoreError
+from ragworth.llm.contract import Chosen, Response, Scored
 
 
 class Holding(NamedTuple):
@@ -65,12 +64,20 @@ def _names(card: str) -> tuple[str, str, str]:
 def exported(store: Store) -> Iterator[dict[str, Any]]:
     """Every call as plain values: model, request (where it was kept), response."""
     for entry in store.entries():
-        response = response_from_json(entry.kind, entry.response)
+        try:
+            response, request = response_from_json(entry.kind, entry.response), entry.request()
+        except (ValueError, TypeError, LookupError) as error:
+            raise StoreError(
+                f"call {entry.key.hex()} cannot be read: {error}",
+                file=str(store.path),
+                remedy="ragworth calls verify says more",
+            ) from error
+        model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY)
         yield {
             "key": entry.key.hex(),
-            "model": dict(zip(IDENTITY, entry.model.identity, strict=True)),
+            "model": dict(zip(IDENTITY, model, strict=True)),
             "kind": entry.kind,
-            "request": None if entry.request is None else json.loads(request_to_json(entry.request)),
+            "request": None if request is None else json.loads(request_to_json(request)),
             "response": _plain(response),
             "usage": response.usage._asdict(),
             "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.made)),
@@ -104,27 +111,33 @@ class Verified(NamedTuple):
 
 
 def verify(store: Store) -> Verified:
-    """Read everything: is the file whole, does every answer belong to its request, can it be read?"""
+    """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
     problems = [text for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
     calls = unchecked = 0
-    digests: dict[Card, bytes] = {}
     try:
         for entry in store.entries():
             calls += 1
-            name = entry.key.hex()
-            try:
-                response_from_json(entry.kind, entry.response)
-            except (ValueError, TypeError, IndexError, KeyError) as error:
-                problems.append(f"call {name}: its response cannot be read ({error})")
-            if entry.request is None:
-                unchecked += 1
-                continue
-            digest = digests.setdefault(entry.model, model_digest(entry.model))
-            if key_of(digest, entry.request) != entry.key:
-                problems.append(f"call {name}: its key is not that of its model and request")
-    except (sqlite3.DatabaseError, ValueError) as error:
-        problems.append(f"reading stopped after {calls} calls: {error}")
+            unchecked += entry.packed is None
+            problems += [f"call {entry.key.hex()}: {problem}" for problem in _problems(entry)]
+    except StoreError as error:
+        problems.append(f"reading stopped after {calls} calls: {error.found}")
     return Verified(calls, unchecked, problems)
+
+
+def _problems(entry: Entry) -> Iterator[str]:
+    """What is wrong with one call."""
+    if seal(entry.key, entry.kind, entry.response) != entry.seal:
+        yield "its response is not as it was written"
+    if entry.model is None:
+        yield "its model is not known"
+        return
+    try:
+        request = entry.request()
+    except ValueError as error:
+        yield str(error)
+        return
+    if request is not None and key_of(model_digest(entry.model), request) != entry.key:
+        yield "its key is not that of its model and request"
 
 
 class Choice(NamedTuple):
@@ -141,7 +154,7 @@ class Choice(NamedTuple):
 
 def prune(store: Store, choice: Choice, *, dry: bool) -> int:
     """Take calls out; how many that are. ``dry`` only counts."""
-    if not any(choice):
+    if choice == Choice():
         raise InputError(
             "nothing was said about what to take out",
             remedy="give --model, --kind, --older-than, --errors or --prompts",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 from typing import Protocol
 
+from ragworth.calls.interrupts import noted
 from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
-from ragworth.calls.spending import Limits, Plan, Price, Tally, estimate, price_for
+from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for
 from ragworth.calls.store import Store
 from ragworth.errors import ModelError, RagworthError, Stopped, StoreError, counted
 from ragworth.executors import Executor, Finished, Work
@@ -19,7 +23,7 @@ WINDOW = 16384
 """Requests looked at together. Memory is bounded by this, not by the number of requests."""
 
 PATIENCE = 25
-"""Calls that may fail in a row, before any has succeeded, until a job gives up."""
+"""Calls that may fail, before any has succeeded, until a job gives up."""
 
 BUDGET = "not-asked"
 """Status of a request that was left over when the budget was spent."""
@@ -46,7 +50,8 @@ class Job:
 
     Parameters
     ----------
-    store: where answers are kept; None keeps nothing.
+    store: where answers are kept; a store that is named by its path is closed with the job. None keeps answers
+        for as long as the job lives.
     limits: how far to go. What is left over gets the failure ``not-asked``.
     price: what the endpoint charges.
     watcher: is told after every batch.
@@ -66,6 +71,8 @@ class Job:
     ) -> None:
         self.model = model
         self._store = Store(store) if isinstance(store, str | Path) else store
+        if self._store is not None and self._store is not store:
+            self._closing = weakref.finalize(self, self._store.close)
         self._away: ModelError | None = None
         self.card = self._card()
         """The model's; that of its last visit, when an endpoint does not answer and the store knows it."""
@@ -79,8 +86,25 @@ class Job:
         self._executor = executor or Local()
         self._wait = wait
         self._digest = model_digest(self.card)
-        self._failed: dict[bytes, Failure] = {}
-        self._row = 0
+        self._choice = int(getattr(model, "choice_tokens", 1))
+        self._kept: dict[bytes, Response | Failure] = {}
+        """What has failed in this run; without a store, everything that has come."""
+        self._seen: set[int] = set()
+        """Hashes of the keys that were counted."""
+        self._failures = 0
+        self._pending: list[tuple[bytes, Request, Response | Failure]] = []
+        self._most: dict[bytes, Tokens] = {}
+
+    def close(self) -> None:
+        """Close the store if the job opened it."""
+        if hasattr(self, "_closing"):
+            self._closing()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
     def _card(self) -> Card:
         """An endpoint that is away can still be known by name: what it has answered needs no asking."""
@@ -97,25 +121,25 @@ class Job:
     def plan(self, requests: Iterable[Request]) -> Plan:
         """What `run` would do with these requests. Nothing is asked and no weights are loaded."""
         asked = 0
-        missing: dict[bytes, tuple[int, int]] = {}
+        missing: dict[bytes, Tokens] = {}
         for request in requests:
             asked += 1
             self._able(request)
-            missing.setdefault(key_of(self._digest, request), estimate(request))
+            missing.setdefault(key_of(self._digest, request), estimate(request, self._choice))
         distinct = len(missing)
-        if self._store is not None:
-            for kept in self._store.look_up(list(missing)):
-                for key, _, _ in kept:
-                    del missing[key]
-        tokens = [sum(part) for part in zip(*missing.values(), strict=True)] or [0, 0]
-        return Plan(asked, distinct, distinct - len(missing), tokens[0], tokens[1], self.price)
+        for key in self._known(list(missing)):
+            del missing[key]
+        read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
+        return Plan(asked, distinct, distinct - len(missing), read, written, self.price)
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
         """What comes of each request, in their order.
 
         Equal requests are asked once; what the store has is not asked. Every answer is in the store before
-        it is given out. An interrupt ends the job after the calls under way, which are kept as well.
+        it is given out. An interrupt ends the job after the calls under way, which are kept as well. What
+        failed in an earlier run is tried again.
         """
+        self._kept = {key: found for key, found in self._kept.items() if not isinstance(found, Failure)}
         if self._store is None:
             yield from self._run(iter(requests))
         else:
@@ -127,43 +151,46 @@ class Job:
         try:
             while window := list(islice(requests, WINDOW)):
                 keys = [key_of(self._digest, request) for request in window]
-                found = self._known(keys)
+                found = self._known(list(dict.fromkeys(keys)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
                     if key not in found and key not in missing:
                         self._able(request)
                         missing[key] = request
-                self.tally.asked += len(window)
-                self.tally.distinct += len(found) + len(missing)
-                self.tally.cached += len(found)
+                self._count(len(window), found, missing)
                 found.update(self._ask(work, missing))
                 for key in keys:
                     yield found[key]
         finally:
             work.close()
 
+    def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
+        """Count a window; what an earlier one of the same job had is not counted again."""
+        new = {hash(key) for key in found} - self._seen
+        fresh = {hash(key) for key in missing} - self._seen
+        self._seen.update(new, fresh)
+        self.tally.asked += asked
+        self.tally.cached += len(new)
+        self.tally.distinct += len(new) + len(fresh)
+
     def _known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
-        """What the store has for these keys, and what has failed in this job already."""
-        distinct = list(dict.fromkeys(keys))
+        """What the store has for these keys, and what this job has seen fail already."""
         known: dict[bytes, Response | Failure] = {}
         if self._store is not None:
-            for kept in self._store.look_up(distinct):
+            for kept in self._store.look_up(keys):
                 known.update(self._stored(kept))
-        if self._failed:
-            known.update((key, self._failed[key]) for key in distinct if key in self._failed)
+        if self._kept:
+            known.update((key, self._kept[key]) for key in keys if key in self._kept)
         return known
 
-    def _stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response | Failure]]:
-        """Stored answers; one to a prompt that was cut is none when prompts are not to be cut."""
-        cuts = self.card.cuts
+    def _stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
+        """Stored answers; one to a prompt that was cut serves only a model that would cut it in the same way."""
+        limit = (self.card.context_length or 0) if self.card.cuts else -1
         try:
             for key, response in responses_from_json(kept):
-                lost = response.usage.cut
-                if lost and not cuts:
-                    yield key, Failure("too-long", f"an earlier call cut {lost} characters off the passages", False)
-                else:
+                if not response.usage.cut or response.usage.limit == limit:
                     yield key, response
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, LookupError) as error:
             raise StoreError(
                 f"an answer in it cannot be read: {error}",
                 file=str(self._store.path if self._store else ""),
@@ -176,25 +203,27 @@ class Job:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
         keys = {id(request): key for key, request in missing.items()}
-        queue = self._batches(missing)
-        try:
-            while True:
-                while work.room > 0 and not self.stopped and (batch := next(queue, None)):
-                    work.submit(batch)
-                if not work.busy:
-                    break
-                ended = work.wait(0.2)
-                self._keep(ended, keys, outcomes)
-                self._tell(len(missing) - len(outcomes))
-                for error in [batch.error for batch in ended if batch.error is not None]:
-                    raise error
-        except RagworthError:
-            self._drain(work, keys, outcomes)
-            raise
-        except KeyboardInterrupt:
-            self._drain(work, keys, outcomes)
-            kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: no store"
-            raise Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}") from None
+        queue = self._queue(missing)
+        with noted() as interrupted:
+            try:
+                while not interrupted():
+                    while work.room > 0 and not self.stopped and (batch := self._batch(queue, keys)):
+                        work.submit(batch)
+                    if not work.busy:
+                        break
+                    ended = work.wait(0.2)
+                    self._keep(ended, keys, outcomes)
+                    if self.watcher is not None:
+                        self.watcher.update(self.tally, len(missing) - len(outcomes))
+                    self._give_up(ended)
+            except (RagworthError, KeyboardInterrupt) as error:
+                self._drain(work, keys, outcomes)
+                if isinstance(error, RagworthError):
+                    raise
+                raise self._interrupted() from None
+            if interrupted():
+                self._drain(work, keys, outcomes)
+                raise self._interrupted()
         left = Failure(BUDGET, f"the budget of {self.stopped} is spent")
         for key in missing:
             if key not in outcomes:
@@ -202,52 +231,65 @@ class Job:
                 outcomes[key] = left
         return outcomes
 
+    def _interrupted(self) -> Interrupted:
+        kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
+        return Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}")
+
     def _drain(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Keep what comes of the calls that are under way; they are paid for."""
+        self._keep([], keys, outcomes)  # an interrupt may have come before the last ones were committed
         while work.busy:
             self._keep(work.wait(0.2), keys, outcomes)
 
-    def _batches(self, missing: dict[bytes, Request]) -> Iterator[Sequence[Request]]:
-        """Batches of one kind and, for models that read several at once, of similar length."""
-        requests = list(missing.values())
-        if self.model.batch > 1:
-            requests.sort(key=lambda request: (KINDS[type(request)], -sum(estimate(request))))
+    def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
+        """In which order to ask: a model that reads several at once gets those of one kind and similar length."""
+        if self.model.batch <= 1:
+            return deque(missing.values())
+        return deque(sorted(missing.values(), key=lambda one: (KINDS[type(one)], -sum(estimate(one)))))
+
+    def _batch(self, queue: deque[Request], keys: dict[int, bytes]) -> list[Request]:
+        """The next requests to hand over, as far as the budget goes.
+
+        Calls under way are counted at their most; when only that stands in the way, they are waited for.
+        """
         batch: list[Request] = []
-        for request in requests:
-            if batch and (len(batch) >= self.model.batch or type(batch[0]) is not type(request)):
-                yield batch
-                batch = []
-            self.stopped = self.stopped or self.tally.would_break(request, self.limits)
-            if self.stopped:
+        bounded = self.limits != Limits(self.limits.calls)
+        while queue and len(batch) < self.model.batch and (not batch or type(queue[0]) is type(batch[0])):
+            request = queue[0]
+            tokens = most(request, self.model, self._choice) if bounded else Tokens(0, 0)
+            reason = self.tally.would_break(self.limits, tokens)
+            if reason:
+                self.stopped = "" if self.tally.flying else reason
                 break
-            self.tally.start(request)
-            batch.append(request)
-        if batch:
-            yield batch
+            self.tally.start(tokens)
+            self._most[keys[id(request)]] = tokens
+            batch.append(queue.popleft())
+        return batch
 
     def _keep(self, ended: list[Finished], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Commit what has ended, then count it as done."""
-        done = [
+        self._pending += [
             (keys[id(request)], request, outcome)
             for batch in ended
             for request, outcome in zip(batch.requests, batch.outcomes, strict=batch.error is None)
         ]
-        if self._store is not None and done:
-            self._store.commit(self.card, done)
-        for key, request, outcome in done:
+        if self._store is not None and self._pending:
+            self._store.commit(self.card, self._pending)
+        done, self._pending = self._pending, []
+        for key, _, outcome in done:
             outcomes[key] = outcome
-            if isinstance(outcome, Failure):
-                self.tally.end(request, None)
-                self._failed[key] = outcome
-                self._row += 1
-            else:
-                self.tally.end(request, outcome.usage)
-        self._give_up(done[-1][2] if done else None)
+            failed = isinstance(outcome, Failure)
+            self.tally.end(self._most.pop(key), None if isinstance(outcome, Failure) else outcome.usage)
+            if failed or self._store is None:
+                self._kept[key] = outcome
+            self._failures += isinstance(outcome, Failure) and outcome.retry
 
-    def _give_up(self, last: Response | Failure | None) -> None:
-        """End a job of which nothing has come but failures."""
-        if self._row >= PATIENCE and not self.tally.done and isinstance(last, Failure):
-            self._row = 0  # calls under way are still to be kept
+    def _give_up(self, ended: list[Finished]) -> None:
+        """End a job that a backend has ended, or of which nothing has come but failures that need not be."""
+        for error in [batch.error for batch in ended if batch.error is not None]:
+            raise error
+        last = ended[-1].outcomes[-1] if ended else None
+        if self._failures >= PATIENCE and not self.tally.done and not self.tally.cached and isinstance(last, Failure):
             raise Stopped(
                 f"the first {self.tally.failed} calls all failed, the last one with: {last.reason} ({last.detail})\n"
                 "  to do: mend the cause and run the same again"
@@ -256,8 +298,7 @@ class Job:
     def _able(self, request: Request) -> None:
         """Refuse what the model cannot do before anything is asked."""
         abilities = self.card.abilities
-        kind = KINDS[type(request)]
-        needs = [kind]
+        needs = [KINDS[type(request)]]
         if isinstance(request, Generate):
             needs += [request.detail] if request.detail != "text" else []
             needs += ["schema"] if request.schema else []
@@ -268,10 +309,6 @@ class Job:
                 remedy="take another model (ragworth models lists the kinds)",
             )
 
-    def _tell(self, waiting: int) -> None:
-        if self.watcher is not None:
-            self.watcher.update(self.tally, waiting)
-
 
 class Interrupted(Stopped):
     """Somebody pressed Ctrl-C."""
@@ -281,4 +318,5 @@ class Interrupted(Stopped):
 
 def ask(model: Model, requests: Iterable[Request], store: Store | str | Path | None = None) -> list[Response | Failure]:
     """The answers to some requests, each distinct one asked once; kept in a store if one is named."""
-    return list(Job(model, store).run(requests))
+    with Job(model, store) as job:
+        return list(job.run(requests))

@@ -17,7 +17,8 @@ STEPS: tuple[str, ...] = (
         prompt_tokens INTEGER NOT NULL,
         new_tokens INTEGER NOT NULL,
         seconds REAL NOT NULL,
-        made REAL NOT NULL
+        made REAL NOT NULL,
+        seal BLOB NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE requests (
         key BLOB PRIMARY KEY,

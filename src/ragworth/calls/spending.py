@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragworth.errors import InputError, counted
-from ragworth.llm.contract import Card, Generate, Request, Usage
+from ragworth.llm.contract import Card, Choose, Generate, Model, Request, Score, Usage
 
 CHARACTERS_A_TOKEN = 4
 """Rule of thumb for prompts that nobody has counted yet."""
@@ -50,22 +50,43 @@ class Limits:
                 "the cost is to be limited, but what the endpoint charges is not known",
                 remedy="give its price: --price IN/OUT, per million tokens",
             )
-        if any(limit is not None and limit < 0 for limit in (self.calls, self.tokens, self.cost)):
-            raise InputError("a limit is negative", expected="0 or more")
+        if not all(limit is None or limit >= 0 for limit in (self.calls, self.tokens, self.cost)):
+            raise InputError("a limit is no number, or negative", expected="0 or more")
 
 
-class Estimate(NamedTuple):
-    """What a call may take: its prompt by a rule of thumb, its output at the most it may be."""
+class Tokens(NamedTuple):
+    """What a call may take."""
 
-    prompt_tokens: int
-    new_tokens: int
+    read: int
+    written: int
 
 
-def estimate(request: Request) -> Estimate:
-    """A guess that needs no model."""
+def estimate(request: Request, choice: int = 1) -> Tokens:
+    """A guess that needs no model: the prompt by a rule of thumb, the output at the most it may be.
+
+    ``choice``: tokens that choosing among labels writes, which is more than one where samples are drawn.
+    """
     characters = sum(len(message.content) for message in request.prompt.messages)
-    new = request.max_tokens * request.n if isinstance(request, Generate) else 1
-    return Estimate(characters // CHARACTERS_A_TOKEN + 8, new)
+    if isinstance(request, Score):
+        characters += len(request.continuation)
+    return Tokens(characters // CHARACTERS_A_TOKEN + 8, _new(request, choice))
+
+
+def most(request: Request, model: Model, choice: int) -> Tokens:
+    """What a call takes at most: counted by a model on this machine, else a token a byte and some for a template."""
+    texts = [message.content for message in request.prompt.messages]
+    if isinstance(request, Score):
+        texts.append(request.continuation)
+    counted = model.count(request.prompt) if not model.card.endpoint else None
+    if counted is None:
+        counted = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
+    return Tokens(counted, _new(request, choice))
+
+
+def _new(request: Request, choice: int) -> int:
+    if isinstance(request, Generate):
+        return request.max_tokens * request.n
+    return choice if isinstance(request, Choose) else len(request.continuation.encode("utf-8", "replace"))
 
 
 @dataclass
@@ -84,8 +105,7 @@ class Tally:
     prompt_tokens: int = 0
     new_tokens: int = 0
     flying: int = 0
-    flying_tokens: int = 0
-    flying_cost: float = 0.0
+    flying_most: Tokens = field(default_factory=lambda: Tokens(0, 0))
 
     @property
     def calls(self) -> int:
@@ -96,40 +116,33 @@ class Tally:
         """What was spent, if anybody knows."""
         return None if self.price is None else self.price.of(self.prompt_tokens, self.new_tokens)
 
-    def would_break(self, request: Request, limits: Limits) -> str:
-        """Which limit one more call may break, in words; nothing if none."""
-        guess = estimate(request)
+    def would_break(self, limits: Limits, more: Tokens) -> str:
+        """Which limit one more call may break, in words; nothing if none. Calls under way count at their most."""
         if limits.calls is not None and self.calls + self.flying + 1 > limits.calls:
-            return f"{counted(limits.calls, 'call')}"
-        tokens = self.prompt_tokens + self.new_tokens + self.flying_tokens + sum(guess)
-        if limits.tokens is not None and tokens > limits.tokens:
-            return f"{counted(limits.tokens, 'token')}"
-        if limits.cost is not None and self.price is not None and self.cost is not None:
-            cost = self.cost + self.flying_cost + self.price.of(*guess)
-            if cost > limits.cost:
-                return f"a cost of {limits.cost:g}"
+            return counted(limits.calls, "call")
+        read = self.prompt_tokens + self.flying_most.read + more.read
+        written = self.new_tokens + self.flying_most.written + more.written
+        if limits.tokens is not None and read + written > limits.tokens:
+            return counted(limits.tokens, "token")
+        if limits.cost is not None and self.price is not None and self.price.of(read, written) > limits.cost:
+            return f"a cost of {limits.cost:g}"
         return ""
 
-    def start(self, request: Request) -> None:
-        """Count a call that is about to begin."""
-        self._fly(request, 1)
+    def start(self, tokens: Tokens) -> None:
+        """Count a call that is about to begin, at the most it may take."""
+        self.flying += 1
+        self.flying_most = Tokens(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
-    def end(self, request: Request, usage: Usage | None) -> None:
+    def end(self, tokens: Tokens, usage: Usage | None) -> None:
         """Count a call that has ended, with what it took; None if it failed."""
-        self._fly(request, -1)
+        self.flying -= 1
+        self.flying_most = Tokens(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
         if usage is None:
             self.failed += 1
         else:
             self.done += 1
             self.prompt_tokens += usage.prompt_tokens
             self.new_tokens += usage.new_tokens
-
-    def _fly(self, request: Request, sign: int) -> None:
-        guess = estimate(request)
-        self.flying += sign
-        self.flying_tokens += sign * sum(guess)
-        if self.price is not None:
-            self.flying_cost += sign * self.price.of(*guess)
 
 
 class Plan(NamedTuple):

@@ -14,6 +14,8 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -31,14 +33,24 @@ LOOKUP = 4096
 
 
 class Entry(NamedTuple):
-    """One call as it is kept. ``response`` is JSON; ``request`` is None when prompts were not kept."""
+    """One call as it is kept: ``response`` is JSON; ``packed`` its request, None when prompts were not kept."""
 
     key: bytes
-    model: Card
+    model: Card | None
     kind: str
     response: str
-    request: Request | None
     made: float
+    seal: bytes
+    packed: bytes | None
+
+    def request(self) -> Request | None:
+        """What was asked. A ValueError says that it cannot be read."""
+        if self.packed is None:
+            return None
+        try:
+            return request_from_json(zlib.decompress(self.packed).decode())
+        except (zlib.error, TypeError, KeyError) as error:
+            raise ValueError(f"its request cannot be read ({error})") from error
 
 
 class Store:
@@ -60,23 +72,34 @@ class Store:
             self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"it cannot be opened: {error}", file=str(path)) from error
+        self._models: dict[bytes, int] = {}
         try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self._db.close()
-            raise StoreError(
-                f"it cannot be used: {error}", file=str(path), expected="a store of calls, or no file yet"
-            ) from error
+            with self._guarded():
+                self._prepare()
         except StoreError:
             self._db.close()
             raise
-        self._models: dict[bytes, int] = {}
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """What SQLite has to say of a damaged or foreign file, in our words."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeDecodeError, zlib.error) as error:
+            raise StoreError(
+                f"it cannot be used: {error}",
+                file=str(self.path),
+                expected="a store of calls, or no file yet",
+                remedy="ragworth calls verify says more; go on with another store if it is damaged",
+            ) from error
 
     def _prepare(self) -> None:
         """Make the tables or bring them up to date; refuse files that are something else or from the future."""
+        self._db.execute("BEGIN")  # one look: another process may be making them
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (mark,) = self._db.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        self._db.execute("COMMIT")
         if tables and mark != APPLICATION:
             raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
         if version > len(STEPS):
@@ -124,25 +147,31 @@ class Store:
         The lock is SQLite's own, on a file beside the store, so that it ends with the process that has it,
         however that ends.
         """
-        with closing(sqlite3.connect(f"{self.path}.lock", timeout=wait, isolation_level=None)) as lock:
-            try:
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                raise StoreError(
-                    f"another process is writing to it{self._holder()}",
-                    file=str(self.path),
-                    remedy="wait for it to end, or name another store",
-                ) from error
+        with self._guarded(), closing(self._lock(wait)):
             with self._transaction():
                 self._db.execute("DELETE FROM writer")
-                self._db.execute(
-                    "INSERT INTO writer VALUES (?, ?, ?)", (os.getpid(), socket.gethostname(), time.time())
-                )
+                holder = (os.getpid(), socket.gethostname(), time.time())
+                self._db.execute("INSERT INTO writer VALUES (?, ?, ?)", holder)
             try:
                 yield
             finally:
                 with suppress(sqlite3.Error):
                     self._db.execute("DELETE FROM writer")
+
+    def _lock(self, wait: float) -> sqlite3.Connection:
+        lock = sqlite3.connect(f"{self.path}.lock", timeout=wait, isolation_level=None)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            lock.close()
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise StoreError(
+                f"another process is writing to it{self._holder()}",
+                file=str(self.path),
+                remedy="wait for it to end, or name another store",
+            ) from error
+        return lock
 
     def _holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
@@ -175,15 +204,18 @@ class Store:
         for key, request, outcome in done:
             kind = KINDS[type(request)]
             if isinstance(outcome, Failure):
-                errors.append((key, kind, outcome.reason, outcome.detail, now))
+                # Half a character, which SQLite cannot keep, is spelt out.
+                detail = outcome.detail.encode("utf-8", "backslashreplace").decode()
+                errors.append((key, kind, outcome.reason, detail, now))
             else:
-                answers.append((key, kind, response_to_json(outcome), *outcome.usage[:3], now))
+                text = response_to_json(outcome)
+                answers.append((key, kind, text, *outcome.usage[:3], now, seal(key, kind, text)))
             if self.keep_requests:
                 requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
-        with self._transaction():
+        with self._guarded(), self._transaction():
             model = self._model(card)
             run = self._db.executemany
-            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", answers)
+            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", answers)
             run("DELETE FROM errors WHERE key = ?", [row[:1] for row in answers])
             run(
                 f"INSERT INTO errors VALUES (?, {model}, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
@@ -206,33 +238,42 @@ class Store:
         return self._models[digest]
 
     def card_of(self, partial: Card) -> Card | None:
-        """The latest model here with the same backend, name and endpoint."""
-        for (text,) in self.query("SELECT card FROM models ORDER BY number DESC"):
+        """The model here that was last used, of the same backend, name and endpoint."""
+        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number)"
+        for (text,) in self.query(f"SELECT card FROM models ORDER BY {last} DESC"):
             card = card_from_json(text)
             if (card.backend, card.name, card.endpoint) == (partial.backend, partial.name, partial.endpoint):
-                return card
+                return replace(card, cuts=partial.cuts)
         return None
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a reading statement finds."""
-        return self._db.execute(statement, values).fetchall()
+        with self._guarded():
+            return self._db.execute(statement, values).fetchall()
 
     def change(self, statements: Iterable[tuple[str, Sequence[object]]]) -> None:
         """Changes made all or none, after which the file gives back what it does not need."""
-        with self._transaction():
-            for statement, values in statements:
-                self._db.execute(statement, values)
-        self._db.execute("VACUUM")
+        with self._guarded():
+            with self._transaction():
+                for statement, values in statements:
+                    self._db.execute(statement, values)
+            self._db.execute("VACUUM")
 
     def entries(self) -> Iterator[Entry]:
         """All answers, with their prompts where these were kept."""
-        cards = {number: card_from_json(card) for number, card in self._db.execute("SELECT number, card FROM models")}
-        rows = self._db.execute(
-            "SELECT key, model, kind, response, request, made FROM answers LEFT JOIN requests USING (key) ORDER BY key"
-        )
-        for key, model, kind, response, packed, made in rows:
-            request = None if packed is None else request_from_json(zlib.decompress(packed).decode())
-            yield Entry(key, cards[model], kind, response, request, made)
+        cards = {number: card_from_json(card) for number, card in self.query("SELECT number, card FROM models")}
+        with self._guarded():
+            rows = self._db.execute(
+                "SELECT key, model, kind, response, made, seal, request FROM answers LEFT JOIN requests USING (key) "
+                "ORDER BY key"
+            )
+            for key, model, *rest in rows:
+                yield Entry(key, cards.get(model), *rest)
+
+
+def seal(key: bytes, kind: str, response: str) -> bytes:
+    """What tells whether an answer is as it was written."""
+    return blake2b(response.encode(), key=key, person=kind.encode(), digest_size=8).digest()
 
 
 def card_from_json(text: str) -> Card:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import click
@@ -52,6 +53,7 @@ def command(
     ragworth ask answer contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
     from ragworth import asking
+    from ragworth.formats.files import created
     from ragworth.prompts import load
 
     calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
@@ -60,21 +62,20 @@ def command(
     template = load(prompt, prompts)
     table = asking.read_rows(rows)
     requests = list(asking.requests(template, table, way))
-    work = job(opened(model, settings), calling, len(requests))
-    if calling.dry_run:
-        click.echo(str(work.plan(requests)))
-        return
+    asked = opened(model, settings)
+    with closing(asked), job(asked, calling, len(requests)) as work:
+        if calling.dry_run:
+            click.echo(str(work.plan(requests)))
+            return
 
-    def lines() -> Iterator[str]:
-        for row, request, outcome in zip(table, requests, work.run(requests), strict=True):
-            yield asking.written(asking.outcome_row(row, request, outcome))
+        def lines(plain: bool) -> Iterator[bytes]:
+            for row, request, outcome in zip(table, requests, work.run(requests), strict=True):
+                yield asking.written(asking.outcome_row(row, request, outcome), plain=plain)
 
-    if output:
-        from ragworth.formats.files import created
-
-        with created(output) as file:
-            file.writelines(line.encode() for line in lines())
-    else:
-        for line in lines():
-            click.echo(line, nl=False)
-    told(work, calling)
+        with told(work, calling):
+            if output:
+                with created(output) as file:
+                    file.writelines(lines(plain=False))
+            else:
+                for line in lines(plain=True):
+                    click.echo(line, nl=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from ragworth.errors import InputError, Stopped
+from ragworth.errors import InputError, Stopped, counted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,9 +94,10 @@ def job(model: Any, given: Calling, total: int | None) -> Any:
     from ragworth.calls.progress import Progress
     from ragworth.calls.spending import Limits
 
+    there = Path(given.store).exists()
     return Job(
         model,
-        given.store,
+        None if given.dry_run and not there else given.store,
         limits=Limits(given.max_calls, given.max_tokens, given.max_cost),
         price=_price(given.price),
         watcher=None if given.quiet else Progress(total),
@@ -114,15 +117,19 @@ def _price(text: str | None) -> Any:
         raise InputError(f"the price is {text!r}", expected="IN/OUT, such as 0.15/0.60") from error
 
 
-def told(work: Any, given: Calling) -> None:
-    """Say how a job went; a job that its budget ended is an early end."""
+@contextmanager
+def told(work: Any, given: Calling) -> Iterator[None]:
+    """Say how a job went, however it ended; a job that its budget ended is an early end."""
+    try:
+        yield
+    finally:
+        if work.watcher is not None:
+            work.watcher.done(work.tally)
     tally = work.tally
-    if work.watcher is not None:
-        work.watcher.done(tally)
     if work.stopped:
         raise Stopped(
-            f"the budget of {work.stopped} is spent; {tally.not_asked:,} calls are left over\n"
+            f"the budget of {work.stopped} is spent; {counted(tally.not_asked, 'call')} left over\n"
             f"  to do: run the same again to go on from {given.store}"
         )
     if tally.failed and not given.quiet:
-        click.echo(f"note: {tally.failed:,} calls failed; run the same again to try them once more", err=True)
+        click.echo(f"note: {counted(tally.failed, 'call')} failed; run the same again to try once more", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -55,17 +54,17 @@ def export(store: str, output: str | None) -> None:
     \b
     ragworth calls export calls.sqlite -o calls.jsonl
     """
+    from ragworth.asking import written
     from ragworth.calls import care
     from ragworth.formats.files import created
 
     with _opened(store) as found:
-        lines = (json.dumps(call, ensure_ascii=False) + "\n" for call in care.exported(found))
         if output:
             with created(output) as file:
-                file.writelines(line.encode() for line in lines)
+                file.writelines(written(call, plain=False) for call in care.exported(found))
         else:
-            for line in lines:
-                click.echo(line, nl=False)
+            for call in care.exported(found):
+                click.echo(written(call, plain=True), nl=False)
 
 
 @command.command("verify", short_help="Check that a store is sound.")

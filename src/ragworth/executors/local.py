@@ -5,10 +5,22 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
+from math import isfinite
 
-from ragworth.errors import ModelError, RagworthError
+from ragworth.errors import ModelError, RagworthError, quoted
 from ragworth.executors import Finished
-from ragworth.llm.contract import Choose, Failure, Model, Request, Response, Score
+from ragworth.llm.contract import (
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Model,
+    Request,
+    Response,
+    Score,
+    Scored,
+)
 
 
 class Local:
@@ -65,17 +77,26 @@ class Threads:
             except RagworthError as error:
                 self._done.put(Finished(requests, (), error))
             except MemoryError as error:
-                failure = Failure("out-of-memory", str(error)[:300])
-                self._done.put(Finished(requests, [failure] * len(requests)))
+                self._done.put(_failed(requests, Failure("out-of-memory", str(error)[:300])))
             except Exception as error:
-                failure = Failure("crashed", f"{type(error).__name__}: {error}"[:300])
-                self._done.put(Finished(requests, [failure] * len(requests)))
+                self._done.put(_failed(requests, Failure("crashed", f"{type(error).__name__}: {error}"[:300])))
+            except BaseException as error:  # a backend that ends its thread must not leave the job waiting
+                ended = ModelError(f"the backend ended with {type(error).__name__}: {error}")
+                self._done.put(Finished(requests, (), ended))
+
+
+def _failed(requests: Sequence[Request], failure: Failure) -> Finished:
+    return Finished(requests, [failure] * len(requests))
+
+
+EXPECTED: dict[type, type] = {Generate: Generated, Score: Scored, Choose: Chosen}
+"""Which kind of response belongs to which kind of request."""
 
 
 def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Failure]:
-    """Ask a model for one batch of requests of one kind."""
+    """Ask a model for one batch of requests of one kind, and see that what it gives back is what was asked for."""
     kind = type(requests[0])
-    name = "choose" if kind is Choose else "score" if kind is Score else "generate"
+    name = {Generate: "generate", Score: "score", Choose: "choose"}[kind]
     method = getattr(model, name, None)
     if method is None:
         raise ModelError(f"the model {model.card.name!r} cannot {name}")
@@ -84,4 +105,25 @@ def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Fai
         raise ModelError(
             f"the backend {model.card.backend!r} gave {len(outcomes)} responses to {len(requests)} requests"
         )
-    return outcomes
+    for outcome in outcomes:
+        if not isinstance(outcome, EXPECTED[kind] | Failure):
+            raise ModelError(
+                f"the backend {model.card.backend!r} gave {quoted(outcome)} where it was to {name}",
+                expected=f"{EXPECTED[kind].__name__} or Failure",
+            )
+    return [outcome if _finite(outcome) else _UNREAL for outcome in outcomes]
+
+
+_UNREAL = Failure("malformed", "a number in the response is not finite")
+
+
+def _finite(outcome: Response | Failure) -> bool:
+    """Whether all numbers are numbers."""
+    if isinstance(outcome, Chosen):
+        return all(map(isfinite, outcome.probabilities))
+    if isinstance(outcome, Failure):
+        return True
+    traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]
+    return all(
+        all(map(isfinite, trace.logprobs)) and all(map(isfinite, trace.entropies or ())) for trace in traces if trace
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ragworth.errors import ModelError
+from ragworth.errors import ModelError, quoted
 from ragworth.llm.contract import Model
 from ragworth.registry import Registry
 
@@ -55,10 +55,20 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
             f"a model of kind {kind!r} has no option {', '.join(unknown)}",
             expected=", ".join(name for name in known if name != "rest") or "no options",
         )
-    try:
-        return opener(rest, **options)
-    except TypeError as error:
-        raise ModelError(f"the options of {spec!r} are not right: {error}") from error
+    return opener(rest, **{name: _checked(name, value, known.get(name)) for name, value in options.items()})
+
+
+def _checked(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:
+    """An option's value, if it is of the kind that the backend says it takes."""
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
+    wanted = str(parameter.annotation) if parameter is not None else ""
+    if wanted == "str" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    fits = isinstance(value, kinds.get(wanted, (object,)))
+    if not fits or (isinstance(value, bool) and wanted in ("int", "float")):
+        words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+        raise ModelError(f"the option {name} is {quoted(value)}", expected=words[wanted])
+    return value
 
 
 class _Callable(ModuleType):

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from ragworth.errors import ModelError
+
 
 class Message(NamedTuple):
     """One turn of a chat. The role ``text`` stands alone: a text to go on from, without any template."""
@@ -34,6 +36,10 @@ class Prompt:
     messages: tuple[Message, ...]
     passages: tuple[Span, ...] = ()
     version: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise ModelError("a prompt has no messages", expected="at least one")
 
     @staticmethod
     def chat(user: str, system: str = "") -> Prompt:
@@ -90,6 +96,8 @@ class Usage(NamedTuple):
     """Characters cut off the passages."""
     defused: int = 0
     """Control tokens of the model spelt out in the prompt's text, and taken apart."""
+    limit: int = 0
+    """The context length that the passages were cut for."""
 
 
 class Trace(NamedTuple):

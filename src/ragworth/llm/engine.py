@@ -48,9 +48,10 @@ class Fitted(NamedTuple):
     ids: list[int]
     defused: int
     cut: int = 0
+    limit: int = 0
 
     def usage(self, new: int, seconds: float) -> Usage:
-        return Usage(len(self.ids), new, seconds, self.cut, self.defused)
+        return Usage(len(self.ids), new, seconds, self.cut, self.defused, self.limit)
 
 
 class Rows(NamedTuple):
@@ -165,7 +166,7 @@ class Engine:
                 why = f"{len(written.ids)} tokens and {room} to come; the model reads {limit}"
                 fitted.append(Failure("too-long", why, retry=False))
             else:
-                fitted.append(Fitted(*writer.ids([shorter[0]])[0], cut=shorter[1]))
+                fitted.append(Fitted(*writer.ids([shorter[0]])[0], cut=shorter[1], limit=limit))
         return fitted
 
     def _each(

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt, Span
 
-_WORD = re.compile(r"\s*\S+")
+_WORD = re.compile(r"\s*\S{1,16}")
+"""What a passage loses at a time: a word, or a piece of one; some languages write without blanks."""
 
 
 def cuts(on_long: str) -> bool:

@@ -40,8 +40,8 @@ def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> 
     options = cpp.llama_context_default_params()
     options.n_ctx = context
     options.n_batch = options.n_ubatch = BATCH
-    cores = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    options.n_threads = options.n_threads_batch = cores
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    options.n_threads = options.n_threads_batch = threads or allowed
     found = cpp.llama_init_from_model(model, options)
     if not found:
         raise ModelError(f"llama.cpp has no memory for {context} tokens", file=str(path), remedy="context_length=4096")

@@ -72,7 +72,7 @@ class Asking:
         if wanted < request.n:
             outputs *= request.n
         prompts, new = (sum(column) for column in zip(*(reply.counts for reply in replies), strict=True))
-        return Generated(tuple(outputs), Usage(prompts, new, self.line.turn.seconds, cut))
+        return Generated(tuple(outputs), self._usage(prompts, new, cut))
 
     def _check(self, request: Generate) -> bool:
         """Whether the request goes to the interface for chats; trouble where the endpoint cannot do it."""
@@ -121,7 +121,7 @@ class Asking:
         tokens = self._exact()
         [parts], cut = await self._split(prompt, [request.continuation])
         steps = await tokens.forced(self.line.ask, parts.before, parts.after)
-        usage = Usage(len(parts.before), len(parts.after), self.line.turn.seconds, cut)
+        usage = self._usage(len(parts.before), len(parts.after), cut)
         return Scored(trace(steps, self.facts.vocabulary), usage)
 
     async def choose(self, request: Choose) -> Chosen:
@@ -176,8 +176,12 @@ class Asking:
             raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
         return self._chosen(request, shares_by_text(request.labels, shown), reply.counts.prompt, cut)
 
+    def _usage(self, read: int, written: int, cut: int) -> Usage:
+        limit = self.facts.context_length if cut else None
+        return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0)
+
     def _chosen(self, request: Choose, shares: Shares, before: int, cut: int) -> Chosen:
-        usage = Usage(before, 1, self.line.turn.seconds, cut)
+        usage = self._usage(before, 1, cut)
         return Chosen(*shares, request.estimator, usage)
 
     async def _split(self, prompt: Prompt, after: Sequence[str]) -> tuple[list[Split], int]:

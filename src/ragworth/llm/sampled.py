@@ -15,8 +15,8 @@ class Sampled:
     """Asks a model ``samples`` times at a temperature and counts which label its answers begin with.
 
     Each share comes with the interval in which the probability lies with 95 % confidence (Wilson's, for a
-    binomial count). An answer counts for the longest label that it begins with, blanks, case, quotation
-    marks and asterisks in front aside.
+    binomial count). An answer counts for the longest label that it begins with, as a whole word; blanks, case,
+    quotation marks and asterisks in front aside.
     """
 
     def __init__(
@@ -33,6 +33,8 @@ class Sampled:
         self._generator: Generates = model
         self._ask = (max_tokens, float(temperature), seed, samples)
         self.batch = max(1, model.batch // samples)
+        self.choice_tokens = samples * max_tokens
+        """What choosing among labels writes at most."""
         self.concurrency = model.concurrency
 
     @property
@@ -69,7 +71,7 @@ def _counted(request: Choose, made: Generated) -> Chosen:
     labels = [label.strip().casefold() for label in request.labels]
     counts = [0] * len(labels)
     for text in begins:
-        matching = [i for i, label in enumerate(labels) if text.startswith(label)]
+        matching = [i for i, label in enumerate(labels) if _begins(text, label)]
         if matching:
             counts[max(matching, key=lambda i: len(labels[i]))] += 1
     number = len(begins)
@@ -83,6 +85,12 @@ def _counted(request: Choose, made: Generated) -> Chosen:
     )
 
 
+def _begins(text: str, label: str) -> bool:
+    """Whether a text begins with a label, and not with a longer word that does."""
+    after = text[len(label) : len(label) + 1]
+    return text.startswith(label) and not (label[-1:].isalnum() and after.isalnum())
+
+
 def wilson(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
     """Wilson's interval for a share of ``number`` draws: it stays within 0 and 1 and has a width at both ends."""
     share = successes / number
@@ -93,10 +101,12 @@ def wilson(successes: int, number: int, z: float = 1.959963984540054) -> tuple[f
     return (0.0 if successes == 0 else low), (1.0 if successes == number else high)
 
 
-def open_model(rest: str, *, samples: int = 16, temperature: float = 1.0, seed: int = 0, **options: Any) -> Sampled:
+def open_model(
+    rest: str, *, samples: int = 16, temperature: float = 1.0, max_tokens: int = 16, seed: int = 0, **options: Any
+) -> Sampled:
     """``sampled:MODEL``; other options go to the model."""
     from ragworth.llm import llm
 
     if not rest:
         raise ModelError("the model to sample is missing", expected="sampled:MODEL, such as sampled:openai:NAME@URL")
-    return Sampled(llm(rest, **options), samples=samples, temperature=temperature, seed=seed)
+    return Sampled(llm(rest, **options), samples=samples, temperature=temperature, max_tokens=max_tokens, seed=seed)

@@ -154,6 +154,8 @@ class Scripted:
             return reply
         if not isinstance(reply, str):
             raise ModelError(f"the script gave {quoted(reply)} for a text to generate", expected="a string")
+        places = [place for stop in request.stop if (place := reply.find(stop)) >= 0]
+        reply = reply[: min(places)] if places else reply
         words = reply.split(" ")[: request.max_tokens]
         finish = "length" if len(words) < len(reply.split(" ")) else "stop"
         trace = None

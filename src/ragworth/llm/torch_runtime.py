@@ -207,9 +207,7 @@ class TorchDecoding:
         for hidden in self._hidden.split(self._runtime._chunk):
             logits = self._runtime._logits(hidden)
             total = logits.logsumexp(-1, keepdim=True)
-            picked = torch.stack(
-                [_pick(row, draw) for row, draw in zip(logits, draws[start : start + len(hidden)], strict=True)]
-            )
+            picked = _pick(logits, draws[start : start + len(hidden)])
             ids.append(picked)
             logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
             chaos.append(_entropy(logits, total))
@@ -283,17 +281,19 @@ def _entropy(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
     return -torch.where(logs > -1e4, logs.exp() * logs, 0.0).sum(-1)
 
 
-def _pick(logits: torch.Tensor, draw: Draw) -> torch.Tensor:
-    """Greedy, or where the uniform number falls among the tokens in descending order of probability."""
-    if draw.temperature <= 0:
-        return logits.argmax()
-    probabilities, order = (logits / draw.temperature).softmax(-1).sort(descending=True, stable=True)
+def _pick(logits: torch.Tensor, draws: Sequence[Draw]) -> torch.Tensor:
+    """For each row: greedy, or where the uniform number falls among the tokens in descending order of probability."""
+    greedy = logits.argmax(-1)
+    if all(draw.temperature <= 0 for draw in draws):
+        return greedy
+    heat, nucleus, uniform = torch.tensor(draws, device=logits.device, dtype=logits.dtype).T[..., None]
+    drawn = heat > 0
+    probabilities, order = (logits / torch.where(drawn, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
     reached = probabilities.cumsum(-1)
-    if draw.top_p < 1:
-        # The smallest set that holds top_p: all tokens before which less than that has been reached.
-        reached = reached[: int((reached - probabilities < draw.top_p).sum())]
-    place = int(torch.searchsorted(reached, draw.uniform * float(reached[-1]), right=True))
-    return order[min(place, len(reached) - 1)]
+    # The smallest set that holds top_p: all tokens before which less than that has been reached.
+    last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
+    place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
+    return torch.where(drawn[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
 
 
 @contextmanager

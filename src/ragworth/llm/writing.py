@@ -105,7 +105,7 @@ def defuse(text: str, control: tuple[str, ...]) -> tuple[str, int]:
     """
     found = 0
     for token in control:
-        if len(token) > 1 and token in text:
+        while len(token) > 1 and token in text:  # again: the ends of two may have overlapped
             found += text.count(token)
             text = text.replace(token, f"{token[0]} {token[1:]}")
     return text, found
@@ -119,7 +119,9 @@ def chat_template(source: str, names: Mapping[str, str]) -> Callable[[list[dict[
     def refuse(message: str) -> None:
         raise TemplateError(message)
 
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
     environment.globals["raise_exception"] = refuse
     try:
         template = environment.from_string(source)

@@ -12,7 +12,7 @@ from ragworth.llm.contract import Message, Prompt, Span
 
 ROLES = ("system", "user", "assistant", "text")
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
-_MARK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
 _SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*(\*?)")
 
 
@@ -67,7 +67,8 @@ class Template:
         """The prompt with its slots filled. Every slot needs a value, and every value a slot."""
         slots = self.slots
         missing = [name for name in slots if name not in values]
-        extra = [name for name in values if name not in slots]
+        inside = {name for message in self.messages for name in _names(message.pieces)}
+        extra = [name for name in values if name not in inside]
         if missing or extra:
             words = [f"no value for {listed(missing)}"] if missing else []
             words += [f"no slot for {listed(extra)}"] if extra else []
@@ -107,7 +108,7 @@ class Template:
         value = _found(part.name, scopes)
         if isinstance(value, str) or value is None:
             if value:
-                yield from self._filled(part.pieces, scopes)
+                yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}])
             return
         if not isinstance(value, Sequence):
             raise self._wrong(part.name, value, "a list, or a text")
@@ -130,6 +131,15 @@ def _found(name: str, scopes: list[Mapping[str, object]]) -> object:
     return next((scope[name] for scope in reversed(scopes) if name in scope), None)
 
 
+def _names(pieces: Sequence[Piece]) -> Iterator[str]:
+    """All names, inside of repeated parts too: a part may use what is given outside of it."""
+    for piece in pieces:
+        if not isinstance(piece, str):
+            yield piece.name
+        if isinstance(piece, Part):
+            yield from _names(piece.pieces)
+
+
 def parse(text: str, file: str) -> tuple[str, list[Source]]:
     """What a file says about the prompt, and its messages."""
     about: list[str] = []
@@ -138,12 +148,16 @@ def parse(text: str, file: str) -> tuple[str, list[Source]]:
         head = _HEAD.match(line)
         if head and head[1] in ROLES:
             blocks.append((head[1], number, []))
+        elif head and head[1].casefold() in ROLES:
+            raise PromptError(f"{line.strip()} is no role", file=file, line=number, expected=f"[{head[1].casefold()}]")
         elif blocks:
             blocks[-1][2].append(line)
         else:
             about.append(line)
     roles = [role for role, _, _ in blocks]
-    if not blocks or ("text" in roles and len(roles) > 1) or roles[-1] in ("system", "assistant"):
+    turns = roles[1:] if roles[:1] == ["system"] else roles
+    in_turn = bool(turns) and turns == [("user", "assistant")[i % 2] for i in range(len(turns))] and len(turns) % 2 == 1
+    if not in_turn and roles != ["text"]:
         raise PromptError(
             f"its messages are {', '.join(roles) or 'none'}",
             file=file,
@@ -151,38 +165,45 @@ def parse(text: str, file: str) -> tuple[str, list[Source]]:
         )
     messages = []
     for role, number, lines in blocks:
-        source = "\n".join(lines).strip()
-        messages.append(Source(role, source, _pieces(source, file, number)))
+        source = "\n".join(lines)
+        blank = len(source) - len(source.lstrip())
+        pieces = _pieces(source.strip(), file, number + 1 + source.count("\n", 0, blank))
+        messages.append(Source(role, source.strip(), pieces))
     return "\n".join(about).strip(), messages
 
 
 def _pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
-    """A message taken apart; marks that are not right are refused with their line."""
-    open_parts: list[tuple[str, list[Piece]]] = [("", [])]
+    """A message, which begins on a line of the file, taken apart; marks that are not right are refused."""
+    open_parts: list[tuple[str, int, list[Piece]]] = [("", line, [])]
     place = 0
     for mark in _MARK.finditer(text):
-        open_parts[-1][1].append(text[place : mark.start()])
+        at = line + text.count("\n", 0, mark.start())
+        open_parts[-1][2].append(_plain(text[place : mark.start()], file, line + text.count("\n", 0, place)))
         place = mark.end()
-        at = line + 1 + text.count("\n", 0, mark.start())
         slot = _SLOT.fullmatch(mark[1].strip())
         if slot is None:
             raise PromptError(f"{quoted(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}")
         kind, name, star = slot.groups()
         if kind == "#":
-            open_parts.append((name, []))
+            open_parts.append((name, at, []))
         elif kind == "/":
-            opened, inside = open_parts.pop() if len(open_parts) > 1 else ("", [])
+            opened, _, inside = open_parts.pop() if len(open_parts) > 1 else ("", at, [])
             if opened != name:
                 raise PromptError(f"{mark[0]} closes what is not open", file=file, line=at, expected=f"{{{{#{name}}}}}")
-            open_parts[-1][1].append(Part(name, tuple(inside)))
+            open_parts[-1][2].append(Part(name, tuple(piece for piece in inside if piece != "")))
         else:
-            open_parts[-1][1].append(Slot(name, bool(star)))
+            open_parts[-1][2].append(Slot(name, bool(star)))
     if len(open_parts) > 1:
-        raise PromptError(
-            f"{{{{#{open_parts[-1][0]}}}}} is never closed",
-            file=file,
-            line=line,
-            expected=f"{{{{/{open_parts[-1][0]}}}}}",
-        )
-    open_parts[0][1].append(text[place:])
-    return tuple(piece for piece in open_parts[0][1] if piece != "")
+        name, at, _ = open_parts[-1]
+        raise PromptError(f"{{{{#{name}}}}} is never closed", file=file, line=at, expected=f"{{{{/{name}}}}}")
+    open_parts[0][2].append(_plain(text[place:], file, line + text.count("\n", 0, place)))
+    return tuple(piece for piece in open_parts[0][2] if piece != "")
+
+
+def _plain(text: str, file: str, line: int) -> str:
+    """Text between slots; half a slot in it is a slip of the pen."""
+    for half in ("{{", "}}"):
+        if half in text:
+            at = line + text.count("\n", 0, text.index(half))
+            raise PromptError(f"{half} stands alone", file=file, line=at, expected="{{name}}, on one line")
+    return text

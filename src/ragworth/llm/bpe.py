@@ -1,0 +1,82 @@
+"""Byte-level BPE tokenizers from the pieces that GGUF files carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+
+from ragworth.errors import ModelError
+
+CONTROL, ADDED = 3, 4
+"""Types of tokens in GGUF files: those that steer a model, and those that are matched before any splitting."""
+
+_WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+class Vocabulary(NamedTuple):
+    """Tokens and how texts are split into them. ``bos``: the id that goes in front of every text, if one does."""
+
+    tokens: Sequence[str]
+    types: Sequence[int]
+    merges: Sequence[str]
+    splitting: str
+    bos: int | None
+
+
+class Bpe:
+    """A tokenizer of the tokenizers library as `writing.Tokenizer`."""
+
+    def __init__(self, inner: Tokenizer) -> None:
+        self.inner = inner
+
+    def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
+        found = self.inner.encode_batch_fast(list(texts), add_special_tokens=whole)
+        return [encoding.ids for encoding in found]
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self.inner.decode(ids, skip_special_tokens=True))
+
+
+def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
+    """The tokenizer that a vocabulary describes."""
+    ids = {token: number for number, token in enumerate(vocabulary.tokens)}
+    # Where Llama 3's tokenizer finds a whole word among its tokens, it asks no merges.
+    whole = vocabulary.splitting == "llama-bpe"
+    merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in vocabulary.merges)]
+    try:
+        made = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
+    except Exception as error:  # the library raises nothing more specific
+        raise ModelError(f"the model's vocabulary cannot be used: {error}") from error
+    made.pre_tokenizer = _splitter(vocabulary.splitting)
+    made.decoder = decoders.ByteLevel()
+    for kind, special in ((CONTROL, True), (ADDED, False)):
+        texts = [token for token, found in zip(vocabulary.tokens, vocabulary.types, strict=True) if found == kind]
+        added = [AddedToken(text, normalized=False, special=special) for text in texts]
+        made.add_special_tokens(added) if special else made.add_tokens(added)
+    if vocabulary.bos is not None:
+        bos = vocabulary.tokens[vocabulary.bos]
+        made.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, vocabulary.bos)])
+    return made
+
+
+def _splitter(name: str) -> pre_tokenizers.PreTokenizer:
+    """How a text is cut before its pieces are merged, by the name that GGUF files give it."""
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if name in ("gpt-2", "default"):
+        return plain
+    if name == "smollm":
+        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), plain])
+    digits = {"llama-bpe": r"\p{N}{1,3}", "qwen2": r"\p{N}"}
+    if name not in digits:
+        raise ModelError(
+            f"the model splits texts in the way {name!r}, which is not known here",
+            expected=", ".join(["gpt-2", "smollm", *digits]),
+            remedy="reader=llama.cpp or reader=transformers may know it",
+        )
+    words = pre_tokenizers.Split(Regex(_WORDS.format(digits=digits[name])), behavior="isolated")
+    return pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

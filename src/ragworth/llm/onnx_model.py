@@ -1,0 +1,186 @@
+"""GGUF files as ONNX graphs: built once, which takes seconds, then loaded from the cache folder.
+
+A built model is a folder that appears whole or not at all, named after everything that decides what it computes.
+One that turns out to be damaged is built again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import shutil
+import tempfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.fingerprint import cache_folder, fingerprint
+
+if TYPE_CHECKING:
+    from ragworth.llm.bpe import Bpe
+    from ragworth.llm.onnx_runtime import OnnxRuntime
+    from ragworth.llm.onnx_weights import Floats
+
+VERSION = 1
+"""Raised with every change in what is computed or how it is kept."""
+
+FACTS, WORDS = "facts.json", "tokenizer.json"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a model besides its weights."""
+
+    name: str
+    license: str
+    revision: str
+    """A hash of the file, and of the adapter if there is one."""
+    quantisation: str
+    context_length: int
+    chat_template: str
+    bos: str
+    eos: str
+    control: tuple[str, ...]
+    """Control tokens as they are spelt."""
+    ends: tuple[int, ...]
+    """Tokens that end a turn."""
+    signed: bool
+    """Whether weights are held with a sign, for which see `onnx_session.exact`; results are the same."""
+    notes: tuple[str, ...] = ()
+
+
+class Opened(NamedTuple):
+    """A model, ready to be asked."""
+
+    runtime: OnnxRuntime
+    tokenizer: Bpe
+    facts: Facts
+
+
+def load(path: Path, *, threads: int | None = None, adapter: Mapping[str, Floats] | None = None) -> Opened:
+    """Load a GGUF file of the Llama family, built now if it was not yet.
+
+    Parameters
+    ----------
+    threads: cores to use; None takes all that the process may.
+    adapter: differences to be added to weights, by the names these have in the transformers library.
+    """
+    for package in ("onnxruntime", "tokenizers", "onnx", "gguf"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "embedded", "reading a GGUF file")
+    revision = fingerprint(path) + (f"+{_digest(adapter)}" if adapter else "")
+    name = hashlib.sha256(f"{revision} {VERSION}".encode()).hexdigest()[:24]
+    folder = cache_folder() / "models" / name
+    facts = _kept(folder)
+    if facts is None:
+        folder, facts = _anywhere(path, folder, revision, adapter or {})
+
+    from tokenizers import Tokenizer
+
+    from ragworth.llm.bpe import Bpe
+    from ragworth.llm.onnx_runtime import OnnxRuntime
+    from ragworth.llm.onnx_session import MODEL
+
+    runtime = OnnxRuntime(folder / MODEL, facts.quantisation, context=facts.context_length, threads=threads)
+    return Opened(runtime, Bpe(Tokenizer.from_file(str(folder / WORDS))), facts)
+
+
+def _kept(folder: Path) -> Facts | None:
+    """What was built before, if it is there, undamaged, and right for this machine."""
+    from ragworth.llm.onnx_session import PROBE, exact
+
+    try:
+        kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        whole = all(_checksum(folder / name) == value for name, value in kept["files"].items())
+        facts = Facts(**{name: tuple(x) if isinstance(x, list) else x for name, x in kept["facts"].items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return facts if whole and (not facts.signed or exact(folder / PROBE)) else None
+
+
+def _anywhere(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> tuple[Path, Facts]:
+    """Build a model in the cache folder, or for this process alone where that cannot be written to."""
+    try:
+        return folder, _build(path, folder, revision, adapter)
+    except OSError as error:
+        why = f"{folder.parent} cannot be written to ({error.strerror or error})"
+    try:
+        elsewhere = Path(tempfile.mkdtemp(prefix="ragworth-"))
+        atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
+        facts = _build(path, elsewhere / folder.name, revision, adapter)
+    except OSError as error:
+        raise ModelError(
+            f"there is no room for the model: {why}, nor can {tempfile.gettempdir()} ({error.strerror or error})",
+            remedy="name a folder that can be written to in RAGWORTH_CACHE; some 200 MB are needed",
+        ) from error
+    return elsewhere / folder.name, replace(facts, notes=(f"built for this process alone: {why}",))
+
+
+def _build(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> Facts:
+    """Build a model beside its place, and move it there in one step."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
+        new = Path(beside) / "new"
+        new.mkdir()
+        facts = _write(path, new, revision, adapter)
+        files = {file.name: _checksum(file) for file in sorted(new.iterdir())}
+        (new / FACTS).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
+        try:
+            new.rename(folder)
+        except OSError:
+            if _kept(folder) is None:  # not another process that was faster, but a damaged one in the way
+                folder.rename(Path(beside) / "old")
+                new.rename(folder)
+    return facts
+
+
+def _write(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> Facts:
+    """All files of a model but the last."""
+    from ragworth.llm import bpe, gguf_file
+    from ragworth.llm.onnx_graph import write, write_probe
+    from ragworth.llm.onnx_session import PROBE, exact
+    from ragworth.llm.onnx_tensors import InIntegers
+    from ragworth.llm.onnx_weights import merged
+
+    found = gguf_file.read(path)
+    write_probe(folder)
+    way = InIntegers(signed=exact(folder / PROBE))
+    write(folder, found.sizes, merged(found.weights, adapter), way)
+    vocabulary = found.vocabulary
+    bpe.tokenizer(vocabulary).save(str(folder / WORDS))
+    marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
+    return Facts(
+        name=found.name,
+        license=found.license,
+        revision=revision,
+        quantisation=f"onnx {way.name} {VERSION}",
+        context_length=found.sizes.context,
+        chat_template=found.chat_template,
+        bos=found.bos,
+        eos=found.eos,
+        control=tuple(token for token, kind in marked if kind == bpe.CONTROL),
+        ends=found.ends,
+        signed=way.signed,
+    )
+
+
+def _digest(adapter: Mapping[str, Floats]) -> str:
+    found = hashlib.sha256()
+    for name in sorted(adapter):
+        found.update(f"{name} {adapter[name].shape}\n".encode())
+        found.update(adapter[name].tobytes())
+    return found.hexdigest()[:16]
+
+
+def _checksum(path: Path) -> list[Any]:
+    """Size and CRC-32: enough to tell a damaged file."""
+    total = 0
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            total = zlib.crc32(piece, total)
+    return [path.stat().st_size, total]

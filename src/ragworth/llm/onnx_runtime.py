@@ -1,0 +1,184 @@
+"""Decoders as ONNX graphs (see `onnx_graph`), on the CPU.
+
+Rows are read a few at a time, by one thread each: what it computes stays in its cache, and it waits for no
+other. A single row, and the steps of decoding, are shared by all threads. The results are the same either way,
+whatever rows are read together and wherever their common prefix ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ragworth.errors import ModelError
+from ragworth.llm.distributions import entropy, log_softmax, pick, wanted_logprobs
+from ragworth.llm.onnx_session import PIECE, Floats, Part, Prefix, Session
+from ragworth.llm.runtime import Draw, Next, Read, Row
+
+ROOM = 64
+"""Tokens for which memory is set aside at a time when rows are extended."""
+
+TAKEN = 32
+"""Distributions of which probabilities and entropies are taken at a time."""
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class OnnxRuntime:
+    """The graph at ``path``, for texts of up to ``context`` tokens."""
+
+    def __init__(self, path: Path, name: str, *, context: int, threads: int | None = None) -> None:
+        self.name = name
+        self.context = context
+        self.threads = threads or cores()
+        self._path = path
+        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="ragworth-onnx")
+        self._alone = Session(path, 1)
+
+    @cached_property
+    def together(self) -> Session:
+        """The graph run by all threads at once; it takes its own memory, so it is loaded when first needed."""
+        return self._alone if self.threads == 1 else Session(self._path, self.threads)
+
+    def prefix(self, ids: Sequence[int]) -> Prefix:
+        """Keys and values of the prefix."""
+        before = self._alone.nothing
+        self._check([list(ids)], before)
+        return Prefix(self.together.read([list(ids)], [[]], before, keep=True).state, len(ids))
+
+    def read(self, rows: Sequence[Row], prefix: Prefix | None = None) -> list[Read]:
+        """All rows, a few at a time."""
+        before = prefix or self._alone.nothing
+        found: dict[int, Read] = {}
+
+        def work(numbers: list[int], session: Session) -> None:
+            taken = [rows[n] for n in numbers]
+            asked = [list(range(row.first, row.first + len(row.wanted))) for row in taken]
+            part = session.read([row.ids for row in taken], asked, before)
+            found.update((n, _read(row, logits)) for n, row, logits in zip(numbers, taken, part.logits, strict=True))
+
+        self._spread([row.ids for row in rows], before, work)
+        return [found[n] for n in range(len(rows))]
+
+    def decode(self, rows: Sequence[list[int]], prefix: Prefix | None = None) -> OnnxDecoding:
+        """Read the rows and keep their keys and values, to go on from."""
+        before = prefix or self._alone.nothing
+        decoding = OnnxDecoding(self.together, [len(row) for row in rows], before, self.context)
+
+        def work(numbers: list[int], session: Session) -> None:
+            taken = [rows[n] for n in numbers]
+            decoding.add(numbers, session.read(taken, [[len(row) - 1] for row in taken], before, keep=True))
+
+        self._spread(rows, before, work)
+        return decoding
+
+    def _spread(self, rows: Sequence[list[int]], before: Prefix, work: Callable[[list[int], Session], None]) -> None:
+        """Have all rows worked on, a few at a time, by all threads."""
+        self._check(rows, before)
+        parts = list(_parts([len(row) for row in rows], self.threads))
+        if len(parts) == 1:
+            work(parts[0], self.together)
+        else:
+            list(self._pool.map(lambda part: work(part, self._alone), parts))
+
+    def _check(self, rows: Sequence[list[int]], before: Prefix) -> None:
+        longest = before.length + max((len(row) for row in rows), default=0)
+        if longest > self.context:
+            raise ModelError(f"a text has {longest:,} tokens", expected=f"at most {self.context:,}")
+
+
+class OnnxDecoding:
+    """Rows being extended. Keys and values lie in memory with room for more: a row's place never moves up."""
+
+    def __init__(self, session: Session, lengths: Sequence[int], before: Prefix, context: int) -> None:
+        self._session = session
+        self._context = context
+        self._seen = [before.length + length for length in lengths]
+        self._before = before.length
+        self._slots = list(range(len(lengths)))
+        self._logits: list[Floats] = [np.empty(0, np.float32)] * len(lengths)
+        self._state = []
+        for kept in before.state:
+            _, heads, _, width = kept.shape
+            space = np.zeros((len(lengths), heads, max(self._seen) + ROOM, width), np.float32)
+            space[:, :, : before.length] = kept
+            self._state.append(space)
+
+    def add(self, numbers: Sequence[int], part: Part) -> None:
+        """Take in what was read of some rows."""
+        for i, number in enumerate(numbers):
+            self._logits[number] = part.logits[i][0]
+            start, end = self._before, self._seen[number]
+            for space, new in zip(self._state, part.state, strict=True):
+                space[number, :, start:end] = new[i, :, : end - start]
+
+    def pick(self, draws: Sequence[Draw]) -> Next:
+        """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
+        picked = Next([], [], [])
+        for logits, draw in zip(self._logits, draws, strict=True):
+            logs = log_softmax(logits)
+            token = pick(logits, draw)
+            picked.ids.append(token)
+            picked.logprobs.append(float(logs[token]))
+            picked.entropies.append(float(entropy(logs)))
+        return picked
+
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Extend the rows that go on; the others are dropped."""
+        self._seen = [self._seen[i] for i in keep]
+        self._slots = self._closed([self._slots[i] for i in keep])
+        longest = max(self._seen)
+        if longest >= self._context:
+            raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {self._context:,}")
+        if longest == self._state[0].shape[2]:
+            self._state = [np.pad(space, ((0, 0), (0, 0), (0, ROOM), (0, 0))) for space in self._state]
+        order = np.argsort(self._slots)
+        count = len(keep)
+        logits, new = self._session.extend(
+            [ids[i] for i in order], [self._seen[i] for i in order], [space[:count] for space in self._state]
+        )
+        self._logits = [logits[slot] for slot in self._slots]
+        for space, added in zip(self._state, new, strict=True):
+            space[self._slots, :, self._seen] = added[self._slots, :, 0]
+        self._seen = [seen + 1 for seen in self._seen]
+
+    def _closed(self, slots: list[int]) -> list[int]:
+        """The rows' places in memory, without gaps: the last ones move into those that became free."""
+        free = iter(sorted(set(range(len(slots))) - set(slots)))
+        for i, slot in enumerate(slots):
+            if slot >= len(slots):
+                slots[i] = next(free)
+                for space in self._state:
+                    space[slots[i]] = space[slot]
+        return slots
+
+
+def _parts(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
+    """Numbers of rows that are read at a time: similar in length, longest first, and enough parts for all threads."""
+    limit = min(PIECE, sum(lengths) // (2 * threads))
+    part: list[int] = []
+    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+        if part and (len(part) + 1) * lengths[part[0]] > limit:
+            yield part
+            part = []
+        part.append(number)
+    if part:
+        yield part
+
+
+def _read(row: Row, logits: Floats) -> Read:
+    """What was wanted of a row."""
+    found = Read([], [])
+    for start in range(0, len(row.wanted), TAKEN):
+        logs = log_softmax(logits[start : start + TAKEN])
+        found.logprobs.extend(wanted_logprobs(logs, row.wanted[start : start + TAKEN]))
+        found.entropies.extend(entropy(logs).tolist())
+    return found

@@ -1,0 +1,148 @@
+"""One decoder graph (see `onnx_graph`) in memory: rows of tokens in, logits and keys and values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from ragworth.errors import ModelError
+
+Floats = NDArray[np.float32]
+State = list[Floats]
+"""Keys and values of all layers by turns, each (rows, heads, tokens, width)."""
+
+MODEL, DATA, PROBE = "model.onnx", "model.bin", "probe.onnx"
+"""Files of a built model: the graph, its large constants, and a graph to test the machine with."""
+
+HIDDEN = -1e30
+"""Added to the score of a token that must not be seen."""
+
+PIECE = 512
+"""Tokens read at a time: enough to keep a core busy, few enough for its cache."""
+
+
+class Prefix(NamedTuple):
+    """Tokens that were read before."""
+
+    state: State
+    length: int
+
+
+class Part(NamedTuple):
+    """What came of reading some rows: logits (places asked for, vocabulary) of each; keys and values if kept."""
+
+    logits: list[Floats]
+    state: State
+
+
+class Session:
+    """A graph, run by some threads."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self._session = _session(path, threads)
+        shapes = {value.name: value.shape for value in self._session.get_inputs() if value.name.startswith("past.")}
+        self._past = list(shapes)
+        self._present = [name.replace("past", "present") for name in shapes]
+        self.nothing = Prefix([np.zeros((1, heads, 0, width), np.float32) for _, heads, _, width in shapes.values()], 0)
+
+    def read(
+        self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: Prefix, *, keep: bool = False
+    ) -> Part:
+        """Read rows after a prefix; ``asked`` are the places in each after which the next token is asked for."""
+        if len(rows) == 1 and len(rows[0]) > PIECE:
+            return self._read_in_pieces(rows[0], asked[0], before)
+        count, longest, most = len(rows), max(map(len, rows)), max(1, *map(len, asked))
+        ids = np.zeros((count, longest), np.int64)
+        at = np.zeros((count, most), np.int64)
+        for i, (row, places) in enumerate(zip(rows, asked, strict=True)):
+            ids[i, : len(row)] = row
+            at[i, : len(places)] = places
+        mask = _causal(longest, before.length)
+        feeds: dict[str, NDArray[Any]] = {
+            "ids": ids,
+            "positions": np.repeat(np.arange(before.length, before.length + longest)[None], count, axis=0),
+            "mask": mask[None, None, None],
+            "at": at + np.arange(count)[:, None] * longest,
+            "mask_at": mask[at][:, None, None],
+        }
+        state = before.state if count == 1 else [np.repeat(kept, count, axis=0) for kept in before.state]
+        logits, new = self._run(feeds, state, keep=keep)
+        return Part([found[: len(places)] for found, places in zip(logits, asked, strict=True)], new)
+
+    def extend(self, ids: Sequence[int], seen: Sequence[int], state: State) -> tuple[Floats, State]:
+        """One more token for each row, of which ``seen`` others were read; room in ``state`` beyond that is ignored."""
+        room = state[0].shape[2]
+        hidden = np.arange(room + 1)[None] >= np.asarray(seen)[:, None]
+        hidden[:, -1] = False
+        mask = np.where(hidden, np.float32(HIDDEN), np.float32(0))[:, None, None, None]
+        feeds = {
+            "ids": np.asarray(ids, np.int64)[:, None],
+            "positions": np.asarray(seen, np.int64)[:, None],
+            "mask": mask,
+            "at": np.arange(len(ids))[:, None],
+            "mask_at": mask,
+        }
+        logits, new = self._run(feeds, state, keep=True)
+        return logits[:, 0], new
+
+    def _read_in_pieces(self, row: list[int], asked: list[int], before: Prefix) -> Part:
+        """A long row, so that neither the scores of attention nor the logits take much memory."""
+        logits, state = [], before.state
+        for start in range(0, len(row), PIECE):
+            piece = row[start : start + PIECE]
+            places = [place - start for place in asked if 0 <= place - start < len(piece)]
+            part = self.read([piece], [places], Prefix(state, before.length + start), keep=True)
+            logits.append(part.logits[0])
+            state = [np.concatenate(pair, axis=2) for pair in zip(state, part.state, strict=True)]
+        return Part([np.concatenate(logits)], [kept[:, :, before.length :] for kept in state])
+
+    def _run(self, feeds: dict[str, NDArray[Any]], state: State, *, keep: bool) -> tuple[Floats, State]:
+        feeds |= zip(self._past, state, strict=True)
+        with _memory():
+            logits, *new = self._session.run(["logits", *(self._present if keep else [])], feeds)
+        return logits, new
+
+
+def exact(path: Path) -> bool:
+    """Whether this machine multiplies unsigned with signed bytes without cutting off large sums.
+
+    Processors of the x86 family without instructions for dot products of bytes (VNNI) do not.
+    """
+    values = np.full((4, 64), 255, np.uint8)
+    (found,) = _session(path, 1).run(None, {"bytes": values})
+    return bool(np.allclose(found, (255 - 128) * 64, rtol=1e-3))
+
+
+def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    # Planning which tensors may share memory takes seconds, and saves nothing here.
+    options.enable_mem_reuse = False
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's errors have no base of their own
+        raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
+
+
+def _causal(length: int, before: int) -> Floats:
+    """The mask (tokens, tokens seen) of a text that is read from the left."""
+    later = np.arange(before + length)[None] > np.arange(before, before + length)[:, None]
+    return np.where(later, np.float32(HIDDEN), np.float32(0))
+
+
+@contextmanager
+def _memory() -> Iterator[None]:
+    """Out of memory is a MemoryError."""
+    try:
+        yield
+    except Exception as error:
+        if "allocat" in str(error):
+            raise MemoryError(str(error)) from error
+        raise

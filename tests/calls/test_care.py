@@ -1,0 +1,260 @@
+"""Looking after a store: what is in it, taking it out, and finding what somebody changed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ragworth.calls import care
+from ragworth.calls.care import Choice, prune, verify
+from ragworth.calls.job import Job
+from ragworth.calls.records import response_to_json
+from ragworth.calls.store import Store
+from ragworth.errors import InputError, StoreError
+from ragworth.llm.contract import (
+    Chosen,
+    Failure,
+    Generate,
+    Message,
+    Prompt,
+    Request,
+    Score,
+    Span,
+    Trace,
+    Usage,
+)
+from ragworth.llm.scripted import Reply, Scripted
+from tests.calls.samples import YES, count, filled, fresh, question, questions, tampered
+
+PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
+MIXED: list[Request] = [
+    question(1),
+    question(2),
+    Generate(PROMPT, max_tokens=3, detail="entropies"),
+    Score(PROMPT, "because it is"),
+]
+
+
+def reply(request: Request) -> Reply:
+    if isinstance(request, Generate):
+        return "so \x1b[31m it"
+    return -1.5 if isinstance(request, Score) else YES
+
+
+def broken(_: Request) -> Failure:
+    return Failure("server-error", "down")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store of two models, with answers of all kinds and two errors."""
+    found = tmp_path / "c.sqlite"
+    with Store(found) as kept:
+        list(Job(Scripted(reply), kept).run(MIXED))
+        list(Job(Scripted(reply, name="other"), kept).run(MIXED[:2]))
+        list(Job(Scripted(broken), kept).run([question(8), question(9)]))
+    return found
+
+
+def test_holdings_by_model_and_kind(path: Path) -> None:
+    with Store(path) as kept:
+        held = care.holdings(kept)
+    assert [(one.model, one.kind, one.calls, one.prompt_tokens, one.new_tokens) for one in held] == [
+        ("scripted", "choose", 2, 6, 2),
+        ("scripted", "generate", 1, 4, 3),
+        ("scripted", "score", 1, 4, 3),
+        ("other", "choose", 2, 6, 2),
+    ]
+    assert all(abs(one.first - time.time()) < 60 and one.first <= one.last for one in held)
+
+
+def test_troubles_by_reason(path: Path) -> None:
+    with Store(path) as kept:
+        assert care.troubles(kept) == [care.Trouble("scripted", "choose", "server-error", 2, "down")]
+
+
+def test_an_empty_store_holds_nothing(tmp_path: Path) -> None:
+    with Store(tmp_path / "c.sqlite") as kept:
+        assert (care.holdings(kept), care.troubles(kept), list(care.exported(kept))) == ([], [], [])
+        assert verify(kept) == care.Verified(0, 0, [])
+
+
+def test_an_export_holds_everything(path: Path) -> None:
+    with Store(path) as kept:
+        found = {call["kind"]: json.loads(json.dumps(call)) for call in care.exported(kept)}
+    made = found["generate"]
+    assert made["model"]["name"] == "scripted"
+    assert made["request"]["messages"] == [["system", "Be brief."], ["user", "Why? Ω\ud800"]]
+    assert made["request"]["version"] == "v1"
+    assert made["response"]["outputs"][0]["text"] == "so \x1b[31m it"
+    assert made["response"]["outputs"][0]["trace"]["entropies"] == [0.5] * 3
+    assert made["usage"] == {"prompt_tokens": 4, "new_tokens": 3, "seconds": 0.0, "cut": 0, "defused": 0, "limit": 0}
+    assert found["score"]["response"]["logprobs"] == [-1.5] * 3
+    assert found["choose"]["response"]["probabilities"] == [0.75, 0.25]
+    assert len(made["key"]) == 32
+    assert time.strptime(made["made"], "%Y-%m-%dT%H:%M:%SZ").tm_year >= 2026
+
+
+def test_a_sound_store_is_found_sound(path: Path) -> None:
+    with Store(path) as kept:
+        assert verify(kept) == care.Verified(6, 0, [])
+
+
+def test_calls_without_prompts_are_counted_as_unchecked(path: Path) -> None:
+    with Store(path) as kept:
+        prune(kept, Choice(kind="choose", prompts=True), dry=False)
+        assert verify(kept) == care.Verified(6, 4, [])
+
+
+def test_a_prompt_that_was_changed_is_found(path: Path) -> None:
+    # Two prompts that are sound in themselves, at each other's places.
+    with closing(sqlite3.connect(path)) as db, db:
+        (first, one), (second, other) = db.execute(
+            "SELECT key, request FROM requests JOIN answers USING (key) LIMIT 2"
+        ).fetchall()
+        db.execute("UPDATE requests SET request = ? WHERE key = ?", (other, first))
+        db.execute("UPDATE requests SET request = ? WHERE key = ?", (one, second))
+    with Store(path) as kept:
+        problems = verify(kept).problems
+    assert [problem.split()[1] for problem in problems] == [f"{key.hex()}:" for key in sorted([first, second])]
+    assert all("not that of its model and request" in problem for problem in problems)
+
+
+def test_an_answer_at_another_model_is_found(path: Path) -> None:
+    tampered(path, "UPDATE answers SET model = 3 - model WHERE kind = 'score'")
+    with Store(path) as kept:
+        assert len(verify(kept).problems) == 1
+
+
+@pytest.mark.parametrize("text", ["", "null", "{}", "[]", "[[1,2,3]]", "garbage", "[[1,2,3],4,5,6,7,8]"])
+def test_a_response_that_cannot_be_read_is_found(text: str, path: Path) -> None:
+    tampered(path, f"UPDATE answers SET response = '{text}' WHERE kind = 'score'")
+    with Store(path) as kept:
+        (problem,) = verify(kept).problems
+    assert "not as it was written" in problem
+
+
+def test_a_response_that_was_changed_is_found(path: Path) -> None:
+    tampered(path, "UPDATE answers SET response = replace(response, '0.75', '0.95') WHERE kind = 'choose'")
+    with Store(path) as kept:
+        assert len(verify(kept).problems) == 4
+
+
+def test_responses_that_changed_places_are_found(path: Path) -> None:
+    other = Chosen((0.1, 0.2), (0.1, 0.2), (0.1, 0.2), "first-token", Usage(3, 1, 0.0))
+    with closing(sqlite3.connect(path)) as db, db:
+        (key,) = db.execute("SELECT key FROM answers WHERE kind = 'choose' LIMIT 1").fetchone()
+        db.execute("UPDATE answers SET response = ? WHERE key = ?", (response_to_json(other), key))
+    with Store(path) as kept:
+        assert len(verify(kept).problems) == 1
+
+
+@pytest.mark.parametrize("packed", ["x'00ff'", "x''", "x'789c03000000000100'"], ids=["no-zlib", "nothing", "no-json"])
+def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed: str, path: Path) -> None:
+    tampered(path, f"UPDATE requests SET request = {packed} WHERE key = (SELECT min(key) FROM answers)")
+    with Store(path) as kept:
+        found = verify(kept)
+    assert found.calls == 6
+    assert len(found.problems) == 1
+
+
+def test_an_answer_without_a_model_is_found(path: Path) -> None:
+    tampered(path, "PRAGMA foreign_keys = OFF", "DELETE FROM models WHERE number = 2")
+    with Store(path) as kept:
+        assert verify(kept).problems != []
+
+
+def test_a_response_that_cannot_be_read_ends_a_job_in_words(path: Path) -> None:
+    tampered(path, "UPDATE answers SET response = 'garbage'")
+    model, noted = fresh(reply)
+    with Store(path) as kept, pytest.raises(StoreError) as caught:
+        list(Job(model, kept).run(MIXED))
+    assert path.name in str(caught.value)
+    assert noted.seen == []
+
+
+CHOICES: dict[str, tuple[Choice, int]] = {
+    "model": (Choice(model="other"), 2),
+    "backend": (Choice(model="scripted"), 6),
+    "kind": (Choice(kind="score"), 1),
+    "model-and-kind": (Choice(model="other", kind="score"), 0),
+    "errors": (Choice(errors=True), 2),
+    "errors-of-a-kind": (Choice(errors=True, kind="score"), 0),
+    "prompts": (Choice(prompts=True), 6),
+    "prompts-of-errors": (Choice(prompts=True, errors=True), 2),
+    "old": (Choice(older_than_days=1), 0),
+    "old-enough": (Choice(older_than_days=0.0, kind="choose"), 4),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_taking_calls_out(name: str, path: Path) -> None:
+    choice, number = CHOICES[name]
+    tables = ("answers", "errors", "requests")
+    before = {table: count(path, table) for table in tables}
+    with Store(path) as kept:
+        assert prune(kept, choice, dry=True) == number
+        assert {table: count(path, table) for table in tables} == before
+        assert prune(kept, choice, dry=False) == number
+        assert verify(kept).problems == []
+    table = "requests" if choice.prompts else "errors" if choice.errors else "answers"
+    left = {table: count(path, table) for table in tables}
+    assert before[table] - left[table] == number
+    # Prompts go with their calls, and nothing else goes.
+    assert before["requests"] - left["requests"] == number
+    assert sum(before.values()) - sum(left.values()) == (number if choice.prompts else 2 * number)
+
+
+def test_what_was_taken_out_is_asked_again_and_the_rest_is_not(path: Path) -> None:
+    with Store(path) as kept:
+        prune(kept, Choice(kind="score"), dry=False)
+        model, noted = fresh(reply)
+        list(Job(model, kept).run(MIXED))
+    assert noted.seen == [MIXED[3]]
+
+
+def test_taking_out_needs_to_know_what(path: Path) -> None:
+    with Store(path) as kept:
+        with pytest.raises(InputError, match="nothing was said"):
+            prune(kept, Choice(), dry=False)
+        with pytest.raises(InputError, match="no model 'mistral'") as caught:
+            prune(kept, Choice(model="mistral"), dry=False)
+        assert "other, scripted" in str(caught.value)
+    assert count(path, "answers") == 6
+
+
+def test_everything_is_older_than_0_days(path: Path) -> None:
+    with Store(path) as kept:
+        assert prune(kept, Choice(older_than_days=0.0), dry=True) == 6
+
+
+def test_taking_out_waits_for_nobody(path: Path) -> None:
+    with Store(path) as kept, Store(path) as other, other.writing():
+        with pytest.raises(StoreError, match="another process is writing"):
+            prune(kept, Choice(kind="choose"), dry=False)
+        assert prune(kept, Choice(kind="choose"), dry=True) == 4
+    assert count(path, "answers") == 6
+
+
+def test_the_file_gets_smaller(tmp_path: Path) -> None:
+    found = tmp_path / "c.sqlite"
+    filled(found, questions(300, words=100))
+    before = found.stat().st_size
+    with Store(found) as kept:
+        prune(kept, Choice(kind="choose"), dry=False)
+    assert found.stat().st_size < before / 2
+
+
+def test_the_shapes_of_an_export(path: Path) -> None:
+    with Store(path) as kept:
+        shapes = {call["kind"]: set(call["response"]) for call in care.exported(kept)}
+    assert shapes == {
+        "generate": {"outputs"},
+        "score": set(Trace._fields),
+        "choose": set(Chosen._fields) - {"usage"},
+    }

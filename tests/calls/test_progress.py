@@ -1,0 +1,126 @@
+"""One line on how a job goes: rewritten on a terminal, now and then in a file."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from ragworth.calls.job import Job
+from ragworth.calls.progress import AWAY, Progress, duration
+from ragworth.calls.spending import Price, Tally
+from ragworth.llm.scripted import Scripted
+from tests.calls.samples import questions, share
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr("ragworth.calls.progress.time.monotonic", found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (42.4, "42 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (420, "7 min"),
+        (5969, "99 min"),
+        (6000, "1 h 40 min"),
+        (12000, "3 h 20 min"),
+        (90000, "25 h 0 min"),
+    ],
+)
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_line_says_rate_time_left_store_and_failures() -> None:
+    tally = Tally(None, asked=1616, distinct=1616, cached=1204, done=409, failed=3)
+    line = Progress().line(tally, 1588, 10.84)
+    assert line == "412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed"
+
+
+def test_slow_rates_have_a_decimal_and_money_is_shown_when_it_is_known() -> None:
+    tally = Tally(Price(1.0, 10.0), asked=5, distinct=5, done=5, prompt_tokens=500_000, new_tokens=50_000)
+    assert Progress().line(tally, 0, 10.0) == "5 calls · 0.5/s · 0 from the store · 0 failed · cost 1"
+    free = Tally(Price(0.0, 0.0), asked=1, distinct=1, done=1)
+    assert Progress().line(free, 0, 2.0) == "1 call · 0.5/s · 0 from the store · 0 failed"
+
+
+def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> None:
+    # 100 of 400 looked at, of which 40 were missing and all are done: 40 % of 300 are to come.
+    tally = Tally(None, asked=100, distinct=100, cached=60, done=40)
+    assert Progress(400).line(tally, 0, 4.0).startswith("40 of 160 calls · 10/s · 12 s left")
+    assert Progress(100).line(tally, 0, 4.0).startswith("40 calls")
+
+
+def test_nothing_done_yet_has_no_rate() -> None:
+    assert Progress(10).line(Tally(None), 0, 0.0) == "0 calls · 0 from the store · 0 failed"
+
+
+def test_a_terminal_gets_one_line_again_and_again(clock: Clock) -> None:
+    stream = Terminal()
+    shown = Progress(1000, stream)
+    tally = Tally(None, asked=1000, distinct=1000)
+    for _ in range(100):
+        clock.now += 0.02
+        tally.done += 10
+        shown.update(tally, 1000 - tally.done)
+    shown.done(tally)
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    lines = [line for line in text.removesuffix("\n").split("\r") if line]
+    assert 15 <= len(lines) <= 22  # at most ten a second for two seconds
+    assert lines[-1].startswith("1,000 calls · 500/s")
+    # Each line covers what the longer one before it left.
+    width = 0
+    for line in lines:
+        assert len(line) >= width
+        width = len(line.rstrip())
+
+
+def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -> None:
+    stream = io.StringIO()
+    shown = Progress(None, stream)
+    tally = Tally(None, asked=100, distinct=100)
+    for _ in range(100):
+        clock.now += 1.0
+        tally.done += 1
+        shown.update(tally, 100 - tally.done)
+    shown.done(tally)
+    lines = stream.getvalue().splitlines()
+    assert "\r" not in stream.getvalue()
+    assert len(lines) == 100 // AWAY + 1
+    assert lines[0].startswith("30 of 100 calls · 1.0/s · 70 s left")
+    assert lines[-1].startswith("100 calls")
+
+
+def test_a_job_tells_its_watcher_after_every_batch() -> None:
+    told: list[tuple[int, int]] = []
+
+    class Watcher:
+        def update(self, tally: Tally, waiting: int) -> None:
+            told.append((tally.done, waiting))
+
+    list(Job(Scripted(share, batch=2), watcher=Watcher()).run(questions(5)))
+    assert told == [(2, 3), (4, 1), (5, 0)]

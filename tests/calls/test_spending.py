@@ -1,0 +1,108 @@
+"""What calls cost, and where to stop."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.calls.spending import FREE, Limits, Plan, Price, Tally, Tokens, estimate, price_for
+from ragworth.errors import InputError
+from ragworth.llm.contract import Card, Choose, Generate, Message, Prompt, Usage
+
+CARD = Card("openai", "m", endpoint="http://elsewhere")
+MOST = Tokens(18, 10)
+
+
+def test_a_price_is_for_a_million_tokens() -> None:
+    assert Price(0.15, 0.60).of(2_000_000, 500_000) == pytest.approx(0.30 + 0.30)
+    assert Price(0.15, 0.60).of(0, 0) == 0
+
+
+@pytest.mark.parametrize(("read", "written"), [(-1, 0), (0, -1), (math.nan, 0), (0, math.inf)])
+def test_prices_that_cannot_be(read: float, written: float) -> None:
+    with pytest.raises(InputError, match="the price is"):
+        Price(read, written)
+
+
+def test_prices_of_local_models_and_of_endpoints() -> None:
+    assert price_for(replace(CARD, endpoint=""), None) == FREE
+    assert price_for(CARD, None) is None
+    assert price_for(CARD, FREE) == FREE
+    assert price_for(replace(CARD, endpoint=""), Price(1, 2)) == Price(1, 2)
+
+
+@pytest.mark.parametrize("limits", [Limits(calls=-1), Limits(tokens=-1), Limits(cost=-0.5)])
+def test_limits_below_0_are_refused(limits: Limits) -> None:
+    with pytest.raises(InputError, match="negative"):
+        limits.check(FREE)
+
+
+def test_a_limit_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InputError):
+        Limits(cost=math.nan).check(FREE)
+
+
+def test_an_unknown_cost_cannot_be_limited() -> None:
+    with pytest.raises(InputError, match="not known"):
+        Limits(cost=0.0).check(None)
+    Limits(calls=0, tokens=0).check(None)
+
+
+def test_estimates() -> None:
+    two = Prompt((Message("system", "x" * 10), Message("user", "x" * 30)))
+    assert estimate(Generate(two, max_tokens=7, n=3)) == (18, 21)
+    assert estimate(Choose(two, ("yes", "no"))) == (18, 1)
+
+
+USAGES = st.none() | st.builds(Usage, st.integers(0, 18), st.integers(0, 10), st.just(0.0))
+
+
+@given(st.lists(USAGES, max_size=12), st.integers(0, 200), st.integers(0, 6))
+def test_calls_under_way_never_break_a_limit(usages: list[Usage | None], tokens: int, calls: int) -> None:
+    """Whatever comes of them, if none takes more than its estimate."""
+    tally = Tally(Price(1.0, 1.0))
+    limits = Limits(calls, tokens, tokens / 2e6)
+    begun: list[Usage | None] = []
+    for usage in usages:
+        if not tally.would_break(limits, MOST):
+            tally.start(MOST)
+            begun.append(usage)
+    for usage in begun:
+        tally.end(MOST, usage)
+    assert tally.calls == len(begun) <= calls
+    assert tally.prompt_tokens + tally.new_tokens <= tokens
+    assert tally.cost is not None
+    assert tally.cost <= tokens / 2e6 + 1e-15
+    assert (tally.flying, *tally.flying_most) == (0, 0, 0)
+
+
+def test_which_limit_would_break_is_said_in_words() -> None:
+    tally = Tally(Price(1.0, 1.0))
+    assert tally.would_break(Limits(), MOST) == ""
+    assert tally.would_break(Limits(calls=0), MOST) == "0 calls"
+    assert tally.would_break(Limits(calls=1), MOST) == ""
+    assert tally.would_break(Limits(tokens=27), MOST) == "27 tokens"
+    assert tally.would_break(Limits(tokens=28), MOST) == ""
+    assert tally.would_break(Limits(cost=27e-6), MOST) == "a cost of 2.7e-05"
+    tally.start(MOST)
+    assert tally.would_break(Limits(calls=1), MOST) == "1 call"
+    tally.end(MOST, None)
+    assert (tally.failed, tally.calls, tally.prompt_tokens) == (1, 1, 0)
+
+
+def test_costs_that_nobody_knows_are_none_and_not_0() -> None:
+    tally = Tally(None)
+    tally.start(MOST)
+    tally.end(MOST, Usage(10, 5, 0.1))
+    assert tally.cost is None
+    plan = Plan(3, 2, 1, 100, 10, None)
+    assert plan.most_cost is None
+    assert str(plan) == (
+        "3 requests, 2 distinct, 1 answered already; 1 call to make, about 100 tokens to read and at most 10 to "
+        "write; cost unknown (no price given)"
+    )
+    assert str(plan._replace(price=Price(1000.0, 0.0))).endswith("cost at most about 0.1")

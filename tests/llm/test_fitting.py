@@ -1,0 +1,160 @@
+"""Prompts made to fit: passages give way, the longest first, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.fitting import cuts, fit
+
+WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "é", "\n", "  "]), max_size=12).map(" ".join)
+
+
+def words(prompt: Prompt) -> int:
+    return sum(len(message.content.split()) for message in prompt.messages)
+
+
+def made(parts: list[list[tuple[str, bool]]]) -> Prompt:
+    """A prompt out of messages out of pieces, each with whether it is a passage."""
+    messages, spans = [], []
+    for number, pieces in enumerate(parts):
+        place = 0
+        for text, passage in pieces:
+            if passage and text:
+                spans.append(Span(number, place, place + len(text)))
+            place += len(text)
+        messages.append(Message("user", "".join(text for text, _ in pieces)))
+    return Prompt(tuple(messages), tuple(spans), "v")
+
+
+def texts(prompt: Prompt) -> list[str]:
+    return [prompt.messages[span.message].content[span.start : span.end] for span in prompt.passages]
+
+
+def rest(prompt: Prompt) -> list[str]:
+    """The messages without their passages."""
+    found = [message.content for message in prompt.messages]
+    for span in sorted(prompt.passages, reverse=True):
+        found[span.message] = found[span.message][: span.start] + found[span.message][span.end :]
+    return found
+
+
+# Instructions end in a mark of their own, so that words of neighbours do not run together.
+PIECES = st.lists(
+    st.tuples(WORDS.map(lambda text: f" {text} | "), st.just(False)) | st.tuples(WORDS, st.just(True)), max_size=5
+)
+PROMPTS = st.lists(PIECES, min_size=1, max_size=3).map(made)
+
+
+@given(PROMPTS, st.integers(0, 40))
+def test_it_fits_and_only_passages_give_way(prompt: Prompt, limit: int) -> None:
+    found = fit(prompt, limit, words)
+    bare = sum(len(text.split()) for text in rest(prompt))
+    if found is None:
+        assert bare > limit
+        return
+    fitted, lost = found
+    assert words(fitted) <= limit
+    assert rest(fitted) == rest(prompt)
+    assert [message.role for message in fitted.messages] == [message.role for message in prompt.messages]
+    assert fitted.version == prompt.version
+    before, after = texts(prompt), texts(fitted)
+    assert len(before) == len(after)
+    assert all(long.startswith(short) for long, short in zip(before, after, strict=True))
+    assert lost == sum(map(len, before)) - sum(map(len, after))
+    assert (lost == 0) == (fitted == prompt)
+
+
+@given(PROMPTS, st.integers(0, 40))
+def test_the_longest_lose_first_and_no_more_than_they_must(prompt: Prompt, limit: int) -> None:
+    found = fit(prompt, limit, words)
+    assume(found is not None)
+    assert found is not None
+    fitted, lost = found
+    lengths = [
+        (len(long.split()), len(short.split())) for long, short in zip(texts(prompt), texts(fitted), strict=True)
+    ]
+    level = max((after for before, after in lengths if after < before), default=None)
+    if level is None:
+        assert lost == 0 or all(before == after for before, after in lengths)
+        return
+    for before, after in lengths:
+        assert after == min(before, level)
+    # One word more in each would be too much.
+    more = sum(min(before, level + 1) for before, _ in lengths) + sum(len(text.split()) for text in rest(prompt))
+    assert more > limit
+
+
+def test_short_passages_stay_whole() -> None:
+    prompt = made(
+        [[("Rules | ", False), ("one two", True), (" | ", False), ("a b c d e f", True), (" | Question", False)]]
+    )
+    found = fit(prompt, 10, words)
+    assert found is not None
+    fitted, lost = found
+    assert fitted.messages[0].content == "Rules | one two | a b c | Question"
+    assert texts(fitted) == ["one two", "a b c"]
+    assert lost == len(" d e f")
+
+
+def test_a_prompt_that_fits_is_the_same_one() -> None:
+    prompt = made([[("a b", True)]])
+    found = fit(prompt, 2, words)
+    assert found is not None
+    assert found == (prompt, 0)
+    assert found[0] is prompt
+
+
+def test_none_when_the_instructions_alone_are_too_long() -> None:
+    assert fit(made([[("five words are too many", False)]]), 4, words) is None
+    assert fit(made([[("five words are too many ", False), ("and more", True)]]), 4, words) is None
+    found = fit(made([[("five words are too many ", False), ("and more", True)]]), 5, words)
+    assert found is not None
+    assert found[0].messages[0].content == "five words are too many "
+
+
+def test_passages_in_several_messages_and_in_any_order() -> None:
+    prompt = made([[("a a a a", True), (" | ", False), ("b b", True)], [("c c c", True), (" ?", False)]])
+    turned = Prompt(prompt.messages, prompt.passages[::-1], prompt.version)
+    found, other = fit(prompt, 8, words), fit(turned, 8, words)
+    assert found is not None
+    assert other is not None
+    assert [message.content for message in found[0].messages] == ["a a | b b", "c c ?"]
+    assert other[0].messages == found[0].messages
+    assert sorted(texts(other[0])) == sorted(texts(found[0]))
+
+
+def test_counting_is_asked_seldom() -> None:
+    asked: list[int] = []
+
+    def counted(prompt: Prompt) -> int:
+        asked.append(1)
+        return words(prompt)
+
+    prompt = made([[("Rules | ", False), ("word " * 5000, True)]])
+    assert fit(prompt, 1000, counted) is not None
+    assert len(asked) <= 15
+
+
+def test_text_without_blanks_is_cut_too() -> None:
+    chinese = "北京是中华人民共和国的首都" * 20
+    prompt = made([[("Rules | ", False), (chinese, True), (" | ", False), ("short and sweet", True)]])
+
+    def signs(one: Prompt) -> int:
+        return sum(len(message.content) for message in one.messages)
+
+    found = fit(prompt, 100, signs)
+    assert found is not None
+    first, second = texts(found[0])
+    assert second == "short and sweet"
+    assert len(first) > 50
+
+
+def test_the_option_in_words() -> None:
+    assert cuts("cut") is True
+    assert cuts("error") is False
+    with pytest.raises(ModelError, match="on_long is 'truncate'"):
+        cuts("truncate")

@@ -1,0 +1,163 @@
+"""Probabilities by counting samples: the counts, and the intervals that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ragworth.calls.records import model_digest
+from ragworth.errors import ModelError
+from ragworth.llm import llm
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
+from ragworth.llm.sampled import Sampled, wilson
+from ragworth.llm.scripted import Scripted
+from tests.conftest import Save
+
+PROMPT = Prompt.chat("Is it so?")
+
+
+class Saying(Scripted):
+    """A model that can only generate, and says these texts in turn."""
+
+    def __init__(self, *texts: str, batch: int = 16) -> None:
+        super().__init__({"*": "nothing"}, abilities=["generate"], batch=batch)
+        self.texts = texts
+        self.seen: list[Generate] = []
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        self.seen += requests
+        return [
+            Generated(
+                tuple(Output(self.texts[i % len(self.texts)], "stop") for i in range(one.n)), Usage(5, one.n, 0.1)
+            )
+            for one in requests
+        ]
+
+
+def chosen(texts: Sequence[str], labels: tuple[str, ...], samples: int = 0) -> Chosen:
+    (found,) = Sampled(Saying(*texts), samples=samples or len(texts)).choose([Choose(PROMPT, labels)])
+    assert isinstance(found, Chosen)
+    return found
+
+
+@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_intervals_are_wilsons(drawn: tuple[int, int]) -> None:
+    successes, number = drawn
+    low, high = wilson(successes, number)
+    found = stats.binomtest(successes, number).proportion_ci(0.95, method="wilson")
+    assert low == pytest.approx(found.low, abs=1e-12)
+    assert high == pytest.approx(found.high, abs=1e-12)
+    assert 0 <= low <= successes / number <= high <= 1
+    assert high > low
+
+
+def test_intervals_get_narrower_with_samples() -> None:
+    widths = [high - low for low, high in (wilson(n // 2, n) for n in (4, 16, 64, 256))]
+    assert widths == sorted(widths, reverse=True)
+    # 95 % of 64 fair draws: a half, plus or minus 0.12 or so.
+    assert wilson(32, 64) == pytest.approx((0.381, 0.619), abs=0.001)
+
+
+def test_labels_are_counted() -> None:
+    found = chosen(["yes", "yes", "no", "maybe"], ("yes", "no"))
+    assert found.probabilities == (0.5, 0.25)
+    assert found.mass == 0.75
+    assert found.estimator == "sampled(4)"
+    assert (found.low[0], found.high[0]) == wilson(2, 4)
+    assert found.usage == Usage(5, 4, 0.1)
+
+
+@pytest.mark.parametrize("text", ["yes", " Yes.", "YES, it is", '"yes"', "**Yes**", "\n\n`yes`", "'yes'"])
+def test_blanks_case_and_marks_in_front_are_set_aside(text: str) -> None:
+    assert chosen([text], ("yes", "no")).probabilities == (1.0, 0.0)
+
+
+def test_the_longest_label_counts() -> None:
+    assert chosen(["NO-RESPONSE", "No."], ("NO", "NO-RESPONSE")).probabilities == (0.5, 0.5)
+    assert chosen(["NO-RESPONSE", "No."], ("NO-RESPONSE", "NO")).probabilities == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("text", ["Nothing is known", "Yesterday", "Notably, yes"])
+def test_a_label_is_a_whole_word(text: str) -> None:
+    assert chosen([text], ("YES", "NO")).mass == 0.0
+
+
+def test_nothing_said_is_not_nothing_known() -> None:
+    found = chosen(["maybe"] * 16, ("yes", "no"))
+    assert found.probabilities == (0.0, 0.0)
+    assert found.low == (0.0, 0.0)
+    assert found.high == (wilson(0, 16)[1],) * 2
+    assert found.high[0] == pytest.approx(0.194, abs=0.001)
+
+
+def test_what_is_asked_of_the_model() -> None:
+    inner = Saying("yes")
+    model = Sampled(inner, samples=5, temperature=0.7, max_tokens=3, seed=9)
+    model.choose([Choose(PROMPT, ("yes", "no"))])
+    assert inner.seen == [Generate(PROMPT, max_tokens=3, temperature=0.7, seed=9, n=5)]
+
+
+def test_failures_stay_failures() -> None:
+    why = Failure("rate-limited", "slow down")
+    assert Sampled(Scripted(lambda _: why)).choose([Choose(PROMPT, ("yes", "no"))] * 2) == [why, why]
+
+
+def test_it_can_choose_and_is_another_model() -> None:
+    inner = Saying("yes")
+    cards = [
+        Sampled(inner, samples=n, temperature=t, seed=s).card
+        for n, t, s in ((8, 1, 0), (9, 1, 0), (8, 2, 0), (8, 1, 1))
+    ]
+    assert all("choose" in card.abilities for card in cards)
+    assert len({model_digest(card) for card in (*cards, inner.card)}) == 5
+    assert cards[0].name == inner.card.name
+
+
+def test_everything_else_is_the_models_own() -> None:
+    inner = Saying("yes", batch=32)
+    model = Sampled(inner, samples=8)
+    assert model.batch == 4
+    assert model.concurrency == inner.concurrency
+    assert model.count(PROMPT) == inner.count(PROMPT) == 3
+    assert len(model.generate([Generate(PROMPT)])) == 1
+    assert Sampled(inner, samples=100).batch == 1
+
+
+@pytest.mark.parametrize("wrong", [{"samples": 0}, {"temperature": 0.0}, {"max_tokens": 0}], ids=str)
+def test_settings_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match="cannot be"):
+        Sampled(Saying("yes"), **wrong)  # type: ignore[arg-type]
+
+
+def test_a_model_that_cannot_generate() -> None:
+    class Mute:
+        card = replace(Scripted({}).card, name="mute")
+        batch = concurrency = 1
+        count: Callable[[Prompt], int] = staticmethod(lambda prompt: 1)
+        close: Callable[[], None] = staticmethod(lambda: None)
+
+    with pytest.raises(ModelError, match="'mute' cannot generate"):
+        Sampled(Mute())
+
+
+def test_by_its_written_form(save: Save) -> None:
+    path = save("a.json", '{"*": "no no"}')
+    model = llm(f"sampled:scripted:{path}", samples=4, batch=8)
+    assert isinstance(model, Sampled)
+    (found,) = model.choose([Choose(PROMPT, ("yes", "no"))])
+    assert isinstance(found, Chosen)
+    assert found.probabilities == (0.0, 1.0)
+    with pytest.raises(ModelError, match="the model to sample is missing"):
+        llm("sampled:")
+    with pytest.raises(ModelError, match="has no option devise"):
+        llm(f"sampled:scripted:{path}", devise="cuda")
+
+
+def test_the_number_of_tokens_is_an_option(save: Save) -> None:
+    path = save("a.json", '{"*": "no no"}')
+    assert isinstance(llm(f"sampled:scripted:{path}", max_tokens=2), Sampled)

@@ -1,0 +1,222 @@
+"""The model for tests: says what it is told, fails as it is told, the same way every time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ragworth.errors import ModelError
+from ragworth.llm import llm
+from ragworth.llm.contract import (
+    ABILITIES,
+    Choose,
+    Chooses,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Generates,
+    Model,
+    Prompt,
+    Request,
+    Score,
+    Scored,
+    Scores,
+    Trace,
+)
+from ragworth.llm.scripted import Faults, Reply, Scripted
+from tests.conftest import Save
+
+HI = Prompt.chat("Hi there", system="Be brief.")
+
+
+def asked(number: int) -> list[Choose]:
+    return [Choose(Prompt.text(f"question {i}"), ("yes", "no")) for i in range(number)]
+
+
+def reasons(found: Sequence[object]) -> Counter[str]:
+    return Counter(one.reason if isinstance(one, Failure) else "ok" for one in found)
+
+
+def test_it_is_a_model_that_can_do_everything() -> None:
+    model = Scripted({})
+    assert isinstance(model, Model)
+    assert isinstance(model, Generates)
+    assert isinstance(model, Scores)
+    assert isinstance(model, Chooses)
+    assert model.card.abilities == set(ABILITIES)
+
+
+def test_texts() -> None:
+    (found,) = Scripted({"Hi there": "I am fine today"}).generate([Generate(HI, max_tokens=3, n=2, detail="entropies")])
+    assert isinstance(found, Generated)
+    assert [(output.text, output.finish) for output in found.outputs] == [("I am fine", "length")] * 2
+    assert found.outputs[0].trace == Trace(("I", "am", "fine"), (-0.5,) * 3, (0.5,) * 3)
+    assert found.usage[:2] == (4, 6)
+    (whole,) = Scripted({"Hi there": "I am fine today"}).generate([Generate(HI, max_tokens=4)])
+    assert isinstance(whole, Generated)
+    assert whole.outputs[0] == ("I am fine today", "stop", None)
+
+
+def test_log_probabilities() -> None:
+    (found,) = Scripted(lambda _: -2, entropy=0.25).score([Score(HI, "just so")])
+    assert isinstance(found, Scored)
+    assert found.trace == Trace(("just", "so"), (-2.0, -2.0), (0.25, 0.25))
+
+
+def test_labels() -> None:
+    (found,) = Scripted({"*": {"yes": 0.5}}).choose([Choose(HI, ("no", "yes"))])
+    assert isinstance(found, Chosen)
+    assert found.probabilities == found.low == found.high == (0.0, 0.5)
+    assert found.mass == 0.5
+
+
+def test_what_nobody_scripted_is_a_failure() -> None:
+    (found,) = Scripted({"else": "text"}).generate([Generate(HI)])
+    assert found == Failure("not-scripted", "nothing is scripted for 'Hi there'", retry=False)
+
+
+def test_scripted_failures() -> None:
+    why = Failure("refused", "no", retry=False)
+    model = Scripted({"*": why})
+    assert model.generate([Generate(HI)]) == model.choose(asked(1)) == model.score([Score(HI, "a")]) == [why]
+    assert model.calls == 3
+
+
+WRONG: dict[str, tuple[Reply, Request]] = {
+    "no-text": (0.5, Generate(HI)),
+    "no-number": ("text", Score(HI, "a")),
+    "no-labels": ("text", asked(1)[0]),
+    "too-much": ({"yes": 0.75, "no": 0.5}, asked(1)[0]),
+    "negative": ({"yes": -0.25}, asked(1)[0]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_script_that_does_not_fit_is_an_error(name: str) -> None:
+    reply, request = WRONG[name]
+    model = Scripted({"*": reply})
+    with pytest.raises(ModelError, match="the script gave"):
+        if isinstance(request, Generate):
+            model.generate([request])
+        elif isinstance(request, Score):
+            model.score([request])
+        else:
+            model.choose([request])
+
+
+def test_prompts_that_are_too_long_are_refused() -> None:
+    model = Scripted({"*": {"yes": 1.0}}, context_length=5)
+    fits, long = model.choose(
+        [Choose(Prompt.text("a b c d"), ("yes", "no")), Choose(Prompt.text("a b c d e"), ("yes", "no"))]
+    )
+    assert isinstance(fits, Chosen)
+    assert isinstance(long, Failure)
+    assert (long.reason, long.retry) == ("too-long", False)
+    assert "5 tokens and 1 to come; the model reads 5" in long.detail
+
+
+ALL = Faults(error=0.1, rate_limit=0.1, hang=0.1, truncated=0.1, malformed=0.1, no_logprobs=0.1, hang_seconds=0.0)
+
+
+def test_faults_come_in_their_shares_and_the_same_way_every_time() -> None:
+    found = [Scripted({"*": {"yes": 1.0}}, faults=ALL).choose(asked(2000)) for _ in range(2)]
+    assert found[0] == found[1]
+    counts = reasons(found[0])
+    assert 700 < counts.pop("ok") < 900
+    assert 330 < counts.pop("malformed") < 470  # truncated and malformed
+    assert set(counts) == {"server-error", "rate-limited", "timed-out", "no-logprobs"}
+    assert all(150 < number < 250 for number in counts.values())
+
+
+def test_another_seed_draws_other_faults_and_so_does_another_try() -> None:
+    half = Faults(error=0.5)
+    model = Scripted({"*": {"yes": 1.0}}, faults=half)
+    first, second = model.choose(asked(50)), model.choose(asked(50))
+    other = Scripted({"*": {"yes": 1.0}}, faults=Faults(error=0.5, seed=1)).choose(asked(50))
+    assert first != second
+    assert first != other
+
+
+def test_faults_do_not_depend_on_the_order() -> None:
+    def model() -> Scripted:
+        return Scripted({"*": {"yes": 1.0}}, faults=ALL)
+
+    assert model().choose(asked(50)[::-1])[::-1] == model().choose(asked(50))
+
+
+def test_calls_take_as_long_as_they_are_told_to() -> None:
+    start = time.monotonic()
+    (slow,) = Scripted({"*": {"yes": 1.0}}, seconds=0.03).choose(asked(1))
+    assert isinstance(slow, Chosen)
+    assert slow.usage.seconds == 0.03
+    Scripted({}, faults=Faults(hang=1.0, hang_seconds=0.03)).choose(asked(1))
+    assert time.monotonic() - start >= 0.06
+
+
+@pytest.mark.parametrize("shares", [{"error": 1.5}, {"hang": -0.1}, {"error": 0.6, "hang": 0.6}], ids=str)
+def test_shares_that_cannot_be(shares: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match="shares of faults"):
+        Faults(**shares)  # type: ignore[arg-type]
+
+
+def test_a_script_out_of_a_file(save: Save) -> None:
+    path = save("script.json", json.dumps({"Hi there": "fine", "*": {"yes": 0.25}, "n": -1}))
+    model = llm(f"scripted:{path}", batch=3, context_length=9)
+    assert isinstance(model, Scripted)
+    assert (model.card.name, model.batch, model.card.context_length) == ("script.json", 3, 9)
+    (found,) = model.generate([Generate(HI, max_tokens=2)])
+    assert isinstance(found, Generated)
+    assert found.outputs[0].text == "fine"
+
+
+def test_another_script_is_another_model_and_the_same_one_is_not(save: Save) -> None:
+    texts = ['{"*": "x", "b": 1}', '{ "b": 1, "*": "x" }', '{"*": "y", "b": 1}']
+    one, same, other = (llm(f"scripted:{save('a.json', text)}").card.identity for text in texts)
+    assert one == same
+    assert one != other
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"text"', '{"a": null}', '{"a": [1]}', "{", b"\xff"], ids=repr)
+def test_a_file_that_is_no_script(text: str | bytes, save: Save) -> None:
+    path = save("bad.json", text)
+    with pytest.raises(ModelError) as caught:
+        llm(f"scripted:{path}")
+    assert "bad.json" in str(caught.value)
+
+
+def test_a_script_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be read"):
+        llm(f"scripted:{tmp_path / 'none.json'}")
+    with pytest.raises(ModelError, match="the script is missing"):
+        llm("scripted:")
+
+
+def test_options_that_are_not_right(save: Save) -> None:
+    path = save("a.json", "{}")
+    with pytest.raises(ModelError, match="has no option device") as caught:
+        llm(f"scripted:{path}", device="cuda")
+    assert "concurrency" in str(caught.value)
+    with pytest.raises(ModelError):
+        llm(f"scripted:{path}", error="often")
+    with pytest.raises(ModelError, match="names no kind of model"):
+        llm("skripted:x")
+
+
+@pytest.mark.parametrize(
+    "option", [{"batch": "many"}, {"concurrency": 1.5}, {"seconds": "x"}, {"context_length": "x"}], ids=str
+)
+def test_options_of_the_wrong_type(option: dict[str, object], save: Save) -> None:
+    with pytest.raises(ModelError):
+        llm(f"scripted:{save('a.json', '{}')}", **option)
+
+
+def test_a_stop_ends_a_text() -> None:
+    (found,) = Scripted({"*": "one. two"}).generate([Generate(HI, stop=(".",))])
+    assert isinstance(found, Generated)
+    assert found.outputs[0].text == "one"
