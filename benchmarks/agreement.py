@@ -91,7 +91,9 @@ def main() -> None:
             scored: list[Any] = ragworth.ask(model, [Score(prompt, answer) for prompt, answer in asked])
             model.close()
             expected = expected or (chosen, scored)
-            counts = sum(a.usage.prompt_tokens == b.usage.prompt_tokens for a, b in zip(chosen, expected[0], strict=True))
+            counts = sum(
+                a.usage.prompt_tokens == b.usage.prompt_tokens for a, b in zip(chosen, expected[0], strict=True)
+            )
             labels = [
                 abs(math.log(p / q))
                 for a, b in zip(chosen, expected[0], strict=True)

@@ -166,6 +166,46 @@ def on_gpu(number: int) -> None:
         print(f"| {name} | {1 / seconds:.0f} | {lines[1][1] / seconds:.1f} | {used:.0%} |")
 
 
+def on_cpu(number: int) -> None:
+    """The embedded model against the same file in the transformers library, float32."""
+    import ragworth
+    from ragworth.llm.embedded import weights
+    from ragworth.llm.hf import load_gguf
+
+    rng = random.Random(0)
+    template = ragworth.prompt("abstention")
+    words = ("the", "mill", "of", "a", "town", "stood", "by", "water", "and", "burned", "one", "day", "in", "1820")
+    asked = [
+        Choose(
+            template.render({"query": f"Who built mill {i}?", "passage": " ".join(rng.choices(words, k=length))}),
+            ("NO-RESPONSE", "Yes"),
+        )
+        for i, length in enumerate(rng.choices(range(120, 170), k=number))
+    ]
+    start = time.perf_counter()
+    plain = load_gguf(weights(), "float32", "cpu")
+    loading = time.perf_counter() - start
+    rows = [written.ids for written in plain.writer.ids([request.prompt for request in asked])]
+    torch_model = plain.runtime._model  # type: ignore[attr-defined]
+    mine: Any = ragworth.llm("embedded")
+    mine.choose(asked[:1])
+    again: Any = ragworth.llm("embedded")
+    start = time.perf_counter()
+    again.choose(asked[:1])
+    ready = time.perf_counter() - start
+    print(f"{number} prompts, {sum(map(len, rows)) / number:.0f} tokens each")
+    print(f"loading: transformers {loading:.1f} s, embedded {ready:.1f} s with the first answer (built before)\n")
+    lines = [
+        ("transformers float32, one prompt a call", timed(partial(one_by_one, torch_model, rows, "cpu"), 3)),
+        ("transformers float32, sorted batches of 16", timed(partial(in_batches, torch_model, rows, "cpu", 16), 3)),
+        ("ragworth embedded, one prompt a call", timed(lambda: [mine.choose([one]) for one in asked], 3)),
+        ("ragworth embedded", timed(lambda: mine.choose(asked), 3)),
+    ]
+    print("| way | prompts/s | times the plain way |\n| --- | --- | --- |")
+    for name, seconds in lines:
+        print(f"| {name} | {number / seconds:.1f} | {lines[0][1] / seconds:.1f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true", help="a 3B shape with random weights on a GPU")
@@ -173,6 +213,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.gpu:
         on_gpu(given.prompts or 2048)
+    else:
+        on_cpu(given.prompts or 64)
 
 
 if __name__ == "__main__":

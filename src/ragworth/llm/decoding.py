@@ -62,7 +62,8 @@ def continue_all(loaded: Loaded, asked: Sequence[tuple[Generate, list[int]]], sh
     rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
     prompts = [ids for _, ids in rows]
     for group in groups(prompts, [len(ids) - 1 for ids in prompts], share):
-        shared, prefix = loaded.prefix(prompts[group.rows[0]], group.shared) if group.shared else (0, None)
+        first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
+        shared, prefix = loaded.prefix(prompts[group.rows[0]], group.shared, first)
 
         def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
             taken = [rows[n] for n in group.rows[start:end]]

@@ -192,7 +192,8 @@ class Engine:
         found: dict[int, tuple[Read, float]] = {}
         loaded, ids = self.loaded, [row.ids for row in rows]
         for group in groups(ids, [row.first for row in rows], self.share):
-            shared, prefix = loaded.prefix(ids[group.rows[0]], group.shared) if group.shared else (0, None)
+            first = rows[group.rows[0]].first if len(group.rows) == 1 and self.share else 0
+            shared, prefix = loaded.prefix(ids[group.rows[0]], group.shared, first)
 
             def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
                 numbers = group.rows[start:end]

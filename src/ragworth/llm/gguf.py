@@ -56,16 +56,16 @@ def open_model(
 
     def load() -> Loaded:
         if name == "llama.cpp":
-            from ragworth.llm import llamacpp
+            from ragworth.llm.llamacpp import load as load_llamacpp
 
-            return llamacpp.load(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
+            return load_llamacpp(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
         if name == "onnx":
-            from ragworth.llm import embedded
+            from ragworth.llm.embedded import load as load_graph
 
-            return embedded.load(path, threads=threads)
-        from ragworth.llm import hf
+            return load_graph(path, threads=threads)
+        from ragworth.llm.hf import load_gguf
 
-        return hf.load_gguf(path, dtype, device)
+        return load_gguf(path, dtype, device)
 
     card = Card(
         backend="gguf",

@@ -13,7 +13,7 @@ from gguf.quants import dequantize
 
 from ragworth.errors import ModelError, listed
 from ragworth.llm.bpe import CONTROL, Vocabulary
-from ragworth.llm.onnx_weights import Floats, Sizes
+from ragworth.llm.onnx_weights import BLOCK, Floats, Sizes
 
 NAMES = {
     "token_embd": "model.embed_tokens",
@@ -126,6 +126,10 @@ class _Facts:
         hidden = int(self.get("llama.embedding_length"))
         if "token_embd.weight" not in tensors:
             raise ModelError("it has no token_embd.weight", file=str(self.path), expected="a complete GGUF file")
+        if hidden % BLOCK:
+            raise ModelError(
+                f"its vectors have {hidden} coordinates", file=str(self.path), expected=f"a multiple of {BLOCK}"
+            )
         return Sizes(
             vocabulary=int(tensors["token_embd.weight"].shape[1]),
             hidden=hidden,

@@ -23,14 +23,17 @@ class Loaded:
     prefixes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """The last few prefixes that were read, with what the runtime keeps of them."""
 
-    def prefix(self, ids: list[int], shared: int) -> tuple[int, Any]:
-        """A prefix of ``ids`` of about ``shared`` tokens, read now or before: its length and what is kept of it.
+    def prefix(self, ids: list[int], shared: int, first: int) -> tuple[int, Any]:
+        """A prefix of ``ids`` that was read now or before: its length and what is kept of it.
 
-        One read before that is a little shorter is as good as a new one.
+        ``shared`` is how much the rows of a batch have in common, 0 if nothing is to be read for them; ``first`` how
+        much they could. One read before that is a little shorter is as good as a new one.
         """
         for known, kept in self.prefixes.items():
-            if 0.75 * shared <= len(known) <= shared and tuple(ids[: len(known)]) == known:
+            if 0.75 * shared <= len(known) <= (shared or first) and tuple(ids[: len(known)]) == known:
                 return len(known), kept
+        if not shared:
+            return 0, None
         if len(self.prefixes) >= KEPT:
             del self.prefixes[next(iter(self.prefixes))]
         kept = self.runtime.prefix(ids[:shared])

@@ -1,6 +1,6 @@
 """A decoder of the Llama family as an ONNX graph.
 
-Inputs, for B rows of L tokens each that follow P others, with T = P + L:
+Inputs, for B rows of L tokens each that follow up to P others, with T = P + L:
 
 ==================  =====================  ====================================================================
 ``ids``             (B, L)                 tokens
@@ -11,6 +11,7 @@ Inputs, for B rows of L tokens each that follow P others, with T = P + L:
 ``past.N.key``      (B, heads, P, width)   keys of layer N for the P tokens; likewise ``past.N.value``
 ==================  =====================  ====================================================================
 
+Keys and values stand at their tokens' positions; where a row has fewer than P, the rest is room that the mask hides.
 Outputs: ``logits`` (B, A, vocabulary), and ``present.N.key`` and ``present.N.value`` of the L tokens. The last
 layer is computed only where it is asked for.
 """
@@ -29,8 +30,8 @@ from ragworth.llm.onnx_tensors import MICROSOFT, Arithmetic, Entered, InIntegers
 from ragworth.llm.onnx_weights import MIXED, ROPE_FACTORS, Folded, Layer, Sizes, Weights, rotary
 
 FAINT = 45.0
-"""How far below a token's score of itself the hidden ones are held. Their share, at most e⁻⁴⁵, is lost in any
-sum of 32-bit floats, and yet is no denormal number; those take a hundred times as long to compute with."""
+"""How far below a token's score of itself those of others may fall, and the hidden ones are held. A share of e⁻⁴⁵
+is lost in any sum of 32-bit floats, and yet is no denormal number; those take many times as long to compute with."""
 
 
 def write(folder: Path, sizes: Sizes, weights: Weights, arithmetic: Arithmetic) -> None:
@@ -96,6 +97,7 @@ class _Decoder:
         self._folded = Folded(sizes, weights, turned=arithmetic.turned)
         self._angles = [self.t.constant(table) for table in rotary(sizes, weights.get(ROPE_FACTORS))]
         self._at = self.t.op("Reshape", "at", self.t.ints(-1))
+        self._slots = self._numbered()
         self._ones = self.t.constant([1.0] * sizes.hidden)
 
     def build(self) -> None:
@@ -117,12 +119,29 @@ class _Decoder:
         logits = self._way.logits(t, self._norm(x), self._folded.output())
         t.op("Reshape", logits, t.op("Concat", asked.shape, t.ints(-1), axis=0), out="logits")
 
+    def _numbered(self) -> str:
+        """(rows, heads, tokens of a row, 3): row, head and position of all new keys and values."""
+        t, heads = self.t, self.sizes.kv_heads
+        rows, length = t.op("Shape", "ids", end=1), t.op("Shape", "ids", start=1)
+        shape = t.op("Concat", rows, t.ints(heads), length, t.ints(1), axis=0)
+        parts = [
+            t.op("Unsqueeze", self._counted(t.op("Squeeze", rows)), t.ints(1, 2, 3)),
+            t.op("Unsqueeze", t.constant(range(heads), np.int64), t.ints(0, 2, 3)),
+            t.op("Unsqueeze", "positions", t.ints(1, 3)),
+        ]
+        return t.op("Concat", *(t.op("Expand", part, shape) for part in parts), axis=3)
+
+    def _counted(self, number: str) -> str:
+        """0, 1, 2, … below a number."""
+        t = self.t
+        return t.op("Range", t.constant(0, np.int64), number, t.constant(1, np.int64))
+
     def _places(self, positions: str, mask: str) -> _Places:
         t = self.t
         shape, flat = t.op("Shape", positions), t.op("Reshape", positions, t.ints(-1))
-        count = t.op("Range", t.constant(0, np.int64), t.op("Size", positions), t.constant(1, np.int64))
         cosines, sines = (t.op("Gather", table, flat) for table in self._angles)
-        return _Places(shape, cosines, sines, t.op("Reshape", count, shape), mask)
+        numbers = t.op("Reshape", self._counted(t.op("Size", positions)), shape)
+        return _Places(shape, cosines, sines, numbers, mask)
 
     def _norm(self, vectors: str) -> str:
         """Scaled to length √width. The gain is in the matrices that follow."""
@@ -158,7 +177,7 @@ class _Decoder:
         # Heads that share keys are taken together: (rows, shared keys, heads of them × tokens, width).
         apart = t.op("Reshape", q, t.ints(0, sizes.kv_heads, sizes.heads // sizes.kv_heads, -1, sizes.head))
         together = t.op("Reshape", q, t.ints(0, sizes.kv_heads, -1, sizes.head))
-        seen = t.op("Concat", f"past.{number}.key", k, axis=2)
+        seen = self._seen(f"past.{number}.key", k)
         scores = t.op("FusedMatMul", together, seen, transB=1, domain=MICROSOFT)
         width = t.op("Shape", "mask", start=4, end=5)
         shape = t.op("Concat", t.ints(0, sizes.kv_heads, sizes.heads // sizes.kv_heads, -1), width, axis=0)
@@ -170,10 +189,15 @@ class _Decoder:
         masked = t.op("Add", t.op("Reshape", scores, shape), asking.mask)
         shares = t.op("Softmax", t.op("Max", masked, t.op("Sub", itself, t.constant(FAINT))), axis=-1)
         shares = t.op("Reshape", shares, t.op("Concat", t.ints(0, sizes.kv_heads, -1), width, axis=0))
-        taken = t.op("MatMul", shares, t.op("Concat", f"past.{number}.value", v, axis=2))
+        taken = t.op("MatMul", shares, self._seen(f"past.{number}.value", v))
         taken = t.op("Transpose", t.op("Reshape", taken, t.ints(0, sizes.heads, -1, sizes.head)), perm=[0, 2, 1, 3])
         entered = self._way.enter(t, t.op("Reshape", taken, t.ints(-1, sizes.heads * sizes.head)))
         return self._scaled(times(t, entered, layer.o), entered.scale)
+
+    def _seen(self, past: str, new: str) -> str:
+        """Keys or values of all tokens, each at its position."""
+        t = self.t
+        return t.op("ScatterND", t.op("Concat", past, new, axis=2), self._slots, new)
 
     def _rest(self, x: str, taken: str, layer: Layer) -> str:
         """What was taken is added, and then what comes of it."""

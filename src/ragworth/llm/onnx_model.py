@@ -97,7 +97,8 @@ def _kept(folder: Path) -> Facts | None:
     try:
         kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         whole = all(_checksum(folder / name) == value for name, value in kept["files"].items())
-        facts = Facts(**{name: tuple(x) if isinstance(x, list) else x for name, x in kept["facts"].items()})
+        said: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in kept["facts"].items()}
+        facts = Facts(**said)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return facts if whole and (not facts.signed or exact(folder / PROBE)) else None

