@@ -39,12 +39,12 @@ from ragworth.llm.runtime import Row
 Logs = NDArray[np.float64]
 Prompts = list[list[int]]
 Ask = Callable[[Prompts], Logs]
-"""Prompts, all read at once, to log-probabilities (prompts, vocabulary)."""
+"""Prompts, all read at once, to log-probabilities of the next token (prompts, vocabulary)."""
 
 INSTRUCTIONS = (
     "<|im_start|>system\nYou are a careful judge of search results. Read the question and the passage. Say how well "
-    "the passage answers the question, with one digit from 0 (not at all) to 3 (perfectly). Answer with the digit alone "
-    "and nothing else.<|im_end|>\n<|im_start|>user\n"
+    "the passage answers the question, with one digit from 0 (not at all) to 3 (perfectly). Answer with the digit "
+    "alone and nothing else.<|im_end|>\n<|im_start|>user\n"
 )
 ENDING = "\nHow well does the passage answer the question?<|im_end|>\n<|im_start|>assistant\n"
 
@@ -76,7 +76,11 @@ class Model:
     path: Path
     contents: gguf_file.Gguf
     before: list[int]
+    folder: str
+    """Where built graphs are kept for as long as they are needed."""
     threads: int
+    wanted: int | None = 4
+    """Probabilities taken from each distribution: a few while time is taken, all when results are compared."""
 
 
 @dataclass
@@ -126,15 +130,15 @@ def onnx(arithmetic: Arithmetic, shared: bool = False) -> Callable[[Model], Ask]
     """Our graph, with one arithmetic or another."""
 
     def load(model: Model) -> Ask:
-        folder = Path(tempfile.mkdtemp(prefix="runtimes-"))
+        folder = Path(tempfile.mkdtemp(dir=model.folder))
         write(folder, model.contents.sizes, model.contents.weights, arithmetic)
         runtime = OnnxRuntime(folder / MODEL, arithmetic.name, context=8192, threads=model.threads)
-        everything = list(range(model.contents.sizes.vocabulary))
+        wanted = list(range(model.contents.sizes.vocabulary))
         prefix = runtime.prefix(model.before) if shared else None
 
         def ask(rows: Prompts) -> Logs:
             taken = rows if shared else [[*model.before, *row] for row in rows]
-            found = runtime.read([Row(row, len(row) - 1, [everything]) for row in taken], prefix)
+            found = runtime.read([Row(row, len(row) - 1, [wanted[: model.wanted]]) for row in taken], prefix)
             return np.array([read.logprobs[0] for read in found])
 
         return ask
@@ -163,7 +167,7 @@ def torch_model(model: Model, dtype: str) -> Any:
         max_position_embeddings=sizes.context,
     )
     made = LlamaForCausalLM(config)
-    made.load_state_dict({k: torch.from_numpy(v) for k, v in model.contents.weights.items()}, strict=False)
+    made.load_state_dict({k: torch.tensor(v) for k, v in model.contents.weights.items()}, strict=False)
     made.tie_weights()
     return made.to(getattr(torch, dtype)).eval()
 
@@ -331,22 +335,24 @@ def main() -> None:
     path = model_file()
     contents = gguf_file.read(path)
     before, rows = prompts(bpe.Bpe(bpe.tokenizer(contents.vocabulary)), given.prompts)
-    model = Model(path, contents, before, given.threads)
     ways = [
         way
         for way in WAYS
         if all(find_spec(package) for package in way.needs) and (given.only in way.name or way is WAYS[0])
     ]
-    for way in ways:
-        way.ask = way.load(model)
-        way.ask(rows[:2])
-    measure(ways, rows, given.rounds)
-    packages = ("onnxruntime", "torch", "transformers", "openvino", "xllamacpp")
-    print(f"{platform.machine()}, {given.threads} threads, ", end="")
-    print(", ".join(f"{name} {version(name)}" for name in packages if find_spec(name)))
-    print(f"{len(rows)} prompts of {len(before)} + {np.mean([len(row) for row in rows]):.0f} tokens\n")
-    for line in table(ways, rows):
-        print(line, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(path, contents, before, folder, given.threads)
+        for way in ways:
+            way.ask = way.load(model)
+            way.ask(rows[:2])
+        measure(ways, rows, given.rounds)
+        model.wanted = None
+        packages = ("onnxruntime", "torch", "transformers", "openvino", "xllamacpp")
+        print(f"{platform.machine()}, {given.threads} threads, ", end="")
+        print(", ".join(f"{name} {version(name)}" for name in packages if find_spec(name)))
+        print(f"{len(rows)} prompts of {len(before)} + {np.mean([len(row) for row in rows]):.0f} tokens\n")
+        for line in table(ways, rows):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ from hypothesis import settings
 settings.register_profile("ragworth", deadline=None, print_blob=True)
 settings.load_profile("ragworth")
 
+# Models are built once for all tests and all workers, apart from the user's own cache.
+os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))
+
 Save = Callable[[str, str | bytes], Path]
 
 

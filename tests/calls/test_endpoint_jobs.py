@@ -17,9 +17,10 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.errors import ModelError
-from ragworth.llm import llm, pace
+from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
-from tests.llm.endpoint import (
+from ragworth.llm.openai import pace
+from tests.llm.openai.endpoint import (
     DRIP,
     GOOD,
     HANG,

@@ -157,8 +157,10 @@ def test_an_adapter_is_merged_and_kept_apart(cache: Path, file: Path) -> None:
     assert asked(adapted) != asked(plain)
     assert adapted.facts.revision.startswith(plain.facts.revision + "+")
     assert len(list((cache / "models").iterdir())) == 2
-    with pytest.raises(KeyError, match=r"no such weights: model\.nonsense"):
+    with pytest.raises(ModelError, match=r"the adapter changes model\.nonsense"):
         onnx_model.load(file, adapter={"model.nonsense": delta})
+    with pytest.raises(ModelError, match=r"by a matrix of \(3,\)"):
+        onnx_model.load(file, adapter={name: delta[0, :3]})
 
 
 def test_a_cache_that_cannot_be_written_to_costs_time_only(file: Path, cache: Path) -> None:

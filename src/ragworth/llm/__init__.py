@@ -19,7 +19,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
         "embedded": "ragworth.llm.embedded:open_model",
         "gguf": "ragworth.llm.gguf:open_model",
         "hf": "ragworth.llm.hf:open_model",
-        "openai": "ragworth.llm.openai:open_model",
+        "openai": "ragworth.llm.openai.model:open_model",
         "sampled": "ragworth.llm.sampled:open_model",
         "scripted": "ragworth.llm.scripted:open_model",
     },

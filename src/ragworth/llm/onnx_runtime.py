@@ -55,7 +55,7 @@ class OnnxRuntime:
         """Keys and values of the prefix."""
         before = self._alone.nothing
         self._check([list(ids)], before)
-        return Prefix(self.together.read([list(ids)], [[]], before, keep=True).state, len(ids))
+        return Prefix(self._alone.read([list(ids)], [[]], before, keep=True).state, len(ids))
 
     def read(self, rows: Sequence[Row], prefix: Prefix | None = None) -> list[Read]:
         """All rows, a few at a time."""

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ragworth.errors import ModelError
+
 Floats = NDArray[np.float32]
 Weights = Mapping[str, Floats]
 """By the names they have in the transformers library; linear layers as (outputs, inputs)."""
@@ -130,10 +132,12 @@ class Folded:
 
 
 def merged(weights: Weights, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The weights with a trained difference added to some of them (an adapter, for one)."""
-    unknown = sorted(set(deltas) - set(weights))
-    if unknown:
-        raise KeyError(f"no such weights: {', '.join(unknown)}")
+    """The weights with differences added to some of them, such as an adapter holds."""
+    for name, delta in deltas.items():
+        shape = weights[name].shape if name in weights else None
+        if delta.shape != shape:
+            found = f"the adapter changes {name} by a matrix of {delta.shape}"
+            raise ModelError(found, expected=f"one of {shape}" if shape else "weights that the model has")
     return {name: value + deltas[name] if name in deltas else value for name, value in weights.items()}
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ragworth.llm.contract import Failure, Prompt
-from ragworth.llm.wire import Step, Visible, is_text, logprob, messages, plain, raw_choices, step, steps
-from ragworth.llm.wire_errors import Trouble, malformed
+from ragworth.llm.openai.trouble import Trouble, malformed
+from ragworth.llm.openai.wire import Step, Visible, is_text, logprob, messages, plain, raw_choices, step, steps
 
 FORCE = 1e4
 """Added to the logit of a token that has to come next: far more than logits differ by."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.openai import open_model
-from ragworth.llm.openai_spec import Options, check, parse
+from ragworth.llm.openai.model import open_model
+from ragworth.llm.openai.spec import Options, check, parse
 
 
 @pytest.mark.parametrize(

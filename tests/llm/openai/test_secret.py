@@ -14,10 +14,10 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Prompt
-from ragworth.llm.openai import OpenAI, open_model
-from ragworth.llm.openai_spec import Address
-from ragworth.llm.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
-from tests.llm.endpoint import Act, Endpoint, status
+from ragworth.llm.openai.model import OpenAI, open_model
+from ragworth.llm.openai.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
+from ragworth.llm.openai.spec import Address
+from tests.llm.openai.endpoint import Act, Endpoint, status
 
 KEY = 'sk-test/5ecret+"KEY"_0123456789abcdef'
 ASK = Generate(Prompt.chat("hello"), max_tokens=2)
@@ -119,7 +119,7 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
 @pytest.mark.parametrize("status_code", [200, 400, 500])
 @pytest.mark.parametrize("pad", range(0, 320, 16))
 def test_no_piece_of_the_key_is_left_by_cutting(status_code: int, pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworth.llm.wire_errors import Trouble, parsed, trouble
+    from ragworth.llm.openai.trouble import Trouble, parsed, trouble
 
     secret = Secret(KEY)
     page = f"<html>{'x' * pad}{KEY}{'y' * 500}"

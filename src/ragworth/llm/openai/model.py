@@ -1,8 +1,8 @@
 """``openai:MODEL@URL``: a model behind any endpoint that speaks OpenAI's interface.
 
 OpenAI, vLLM, llama.cpp's server, Ollama and many more do, each somewhat differently. What this one can do is
-asked once, before the first request (`openai_probe`). Where the server tells tokens and their probabilities
-(`openai_tokens`), scores and labels are exact; elsewhere labels have bounds, and scores are not to be had.
+asked once, before the first request (`probe`). Where the server tells tokens and their probabilities
+(`tokens`), scores and labels are exact; elsewhere labels have bounds, and scores are not to be had.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
 from ragworth.llm.fitting import cuts
-from ragworth.llm.openai_ask import Asking, together
-from ragworth.llm.openai_probe import Facts, Probe
-from ragworth.llm.openai_spec import Address, Options, check, parse
-from ragworth.llm.secret import OPENAI, OWN, find_key
-from ragworth.llm.wire_errors import Trouble
+from ragworth.llm.openai.ask import Asking, together
+from ragworth.llm.openai.probe import Facts, Probe
+from ragworth.llm.openai.secret import OPENAI, OWN, find_key
+from ragworth.llm.openai.spec import Address, Options, check, parse
+from ragworth.llm.openai.trouble import Trouble
 
 if TYPE_CHECKING:
-    from ragworth.llm.openai_http import Channel
+    from ragworth.llm.openai.http import Channel
 
 FRESH = 5.0
 """Seconds for which an endpoint that did not answer is not asked again: all threads find out at the same time."""
@@ -115,7 +115,7 @@ class OpenAI:
             return self._facts
 
     def _open(self) -> Channel:
-        from ragworth.llm.openai_http import Channel
+        from ragworth.llm.openai.http import Channel
 
         with self._opening:
             if self._channel is None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
-from ragworth.llm.openai import OpenAI, open_model
-from tests.llm import endpoint_toy as toy
-from tests.llm.endpoint import Endpoint, edited, status
+from ragworth.llm.openai.model import OpenAI, open_model
+from tests.llm.openai import endpoint_toy as toy
+from tests.llm.openai.endpoint import Endpoint, edited, status
 
 CHAT = Prompt.chat("Is it so?", system="Be brief.")
 CHAT_IDS = toy.encode("<|system|>Be brief.<|end|><|user|>Is it so?<|end|><|assistant|>", bos=True)

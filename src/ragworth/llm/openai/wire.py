@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ragworth.llm.contract import Failure, Generate, Message, Prompt, Span
-from ragworth.llm.wire_errors import Trouble, malformed, tidy
+from ragworth.llm.openai.trouble import Trouble, malformed, tidy
 
 
 class Visible(NamedTuple):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm import pace
-from ragworth.llm.pace import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
+from ragworth.llm.openai import pace
+from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
 
 T = TypeVar("T")
 

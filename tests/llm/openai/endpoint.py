@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
-from tests.llm.endpoint_replies import Refusal, Traits, reply
+from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
 
 MODEL_PATHS = ("/v1/chat/completions", "/v1/completions", "/completion")
 

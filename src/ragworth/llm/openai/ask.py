@@ -24,14 +24,14 @@ from ragworth.llm.contract import (
     Usage,
 )
 from ragworth.llm.fitting import fit
-from ragworth.llm.openai_probe import Facts
-from ragworth.llm.openai_tokens import Split, Tokens, echoed, split
-from ragworth.llm.wire import Choice, Counts, Manner, Step, Visible, as_text, body, choices, counts, is_text
-from ragworth.llm.wire_bounds import Shares, exact, share_of_token, shares_by_text, trace
-from ragworth.llm.wire_errors import Trouble
+from ragworth.llm.openai.bounds import Shares, exact, share_of_token, shares_by_text, trace
+from ragworth.llm.openai.probe import Facts
+from ragworth.llm.openai.tokens import Split, Tokens, echoed, split
+from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.wire import Choice, Counts, Manner, Step, Visible, as_text, body, choices, counts, is_text
 
 if TYPE_CHECKING:
-    from ragworth.llm.openai_http import Line
+    from ragworth.llm.openai.http import Line
 
 TEMPLATE = 512
 """Tokens that a chat template adds, at most. Text never has more tokens than bytes, so what is shorter than the

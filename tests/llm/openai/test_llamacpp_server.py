@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
-from ragworth.llm.openai import OpenAI, open_model
+from ragworth.llm.openai.model import OpenAI, open_model
 
 CHAT = Prompt.chat("Answer with Yes or No: is Paris in France?")
 TEXT = Prompt.text("The capital of France is")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.llm import endpoint_toy as toy
+from tests.llm.openai import endpoint_toy as toy
 
 
 class Refusal(Exception):  # noqa: N818

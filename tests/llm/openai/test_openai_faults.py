@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from ragworth.llm import openai_http, pace
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
-from ragworth.llm.openai import OpenAI, open_model
-from tests.llm import endpoint_toy as toy
-from tests.llm.endpoint import (
+from ragworth.llm.openai import http, pace
+from ragworth.llm.openai.model import OpenAI, open_model
+from tests.llm.openai import endpoint_toy as toy
+from tests.llm.openai.endpoint import (
     DRIP,
     ENDLESS,
     GOOD,
@@ -135,7 +135,7 @@ def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest
 
 
 def test_a_reply_without_end(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_http, "LARGEST", 4 << 20)
+    monkeypatch.setattr(http, "LARGEST", 4 << 20)
     found = ask(server, ENDLESS)
     assert isinstance(found, Failure)
     assert (found.reason, found.detail) == ("malformed", "the reply has more than 4 MiB")

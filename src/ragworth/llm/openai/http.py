@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, TypeVar
 import httpx
 
 from ragworth.llm.contract import Failure
-from ragworth.llm.openai_loop import Loop
-from ragworth.llm.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
-from ragworth.llm.secret import Secret
-from ragworth.llm.wire import counts
-from ragworth.llm.wire_errors import Trouble, is_hopeless, is_overload, malformed, parsed, tidy, trouble
+from ragworth.llm.openai.loop import Loop
+from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
+from ragworth.llm.openai.secret import Secret
+from ragworth.llm.openai.trouble import Trouble, is_hopeless, is_overload, malformed, parsed, tidy, trouble
+from ragworth.llm.openai.wire import counts
 
 LARGEST = 32 << 20
 """Bytes of a reply that are read, at most."""

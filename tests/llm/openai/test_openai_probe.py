@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm import pace
 from ragworth.llm.contract import Chooses, Generate, Generated, Generates, Model, Prompt, Scores
-from ragworth.llm.openai import open_model
-from tests.llm.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
+from ragworth.llm.openai import pace
+from ragworth.llm.openai.model import open_model
+from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
 
 ALL = {"generate", "logprobs", "score", "choose", "schema"}
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.wire import Step, Visible
-from ragworth.llm.wire_bounds import entropy_bounds, shares_by_text, trace
-from tests.llm import endpoint_toy as toy
+from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text, trace
+from ragworth.llm.openai.wire import Step, Visible
+from tests.llm.openai import endpoint_toy as toy
 
 
 def distribution(seed: int, size: int, sharpness: float) -> list[float]:

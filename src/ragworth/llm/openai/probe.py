@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ragworth.errors import ModelError, counted, listed, quoted
 from ragworth.llm.contract import Generate, Prompt
-from ragworth.llm.openai_tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
-from ragworth.llm.wire import Manner, Step, body, choices, raw_choices, steps
-from ragworth.llm.wire_bounds import VOCABULARY
-from ragworth.llm.wire_errors import Trouble
+from ragworth.llm.openai.bounds import VOCABULARY
+from ragworth.llm.openai.tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
+from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.wire import Manner, Step, body, choices, raw_choices, steps
 
 TOPS = (20, 5, 0)
 """How many of the likeliest tokens are asked for, until an endpoint agrees."""

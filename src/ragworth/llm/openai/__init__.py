@@ -1,0 +1,1 @@
+"""``openai:MODEL@URL``: models behind any endpoint that speaks OpenAI's interface."""
