@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ragworth.llm.batches import Budget
 from ragworth.llm.contract import Card, Choose, Chosen, Prompt
-from ragworth.llm.engine import LOCAL, Engine
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.writing import Writer
+from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.engine import LOCAL, Engine
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.writing import Writer
 
 PREFIX, SHORTEST, LONGEST = 58, 200, 250
 
@@ -109,7 +109,7 @@ def on_gpu(number: int) -> None:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from ragworth.llm.torch_runtime import TorchRuntime
+    from ragworth.llm.local.torch_runtime import TorchRuntime
 
     shape = LlamaConfig(
         vocab_size=128256,

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworth.llm import bpe, gguf_file
-from ragworth.llm.distributions import log_softmax
-from ragworth.llm.onnx_graph import write
-from ragworth.llm.onnx_runtime import OnnxRuntime, cores
-from ragworth.llm.onnx_session import MODEL
-from ragworth.llm.onnx_tensors import MICROSOFT, Arithmetic, Entered, InFloats, InIntegers, Tensors
-from ragworth.llm.onnx_weights import Floats, in_blocks
-from ragworth.llm.runtime import Row
+from ragworth.llm.local import bpe, gguf_file
+from ragworth.llm.local.distributions import log_softmax
+from ragworth.llm.local.onnx_graph import write
+from ragworth.llm.local.onnx_runtime import OnnxRuntime, cores
+from ragworth.llm.local.onnx_session import MODEL
+from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, Entered, InFloats, InIntegers, Tensors
+from ragworth.llm.local.onnx_weights import Floats, in_blocks
+from ragworth.llm.local.runtime import Row
 
 Logs = NDArray[np.float64]
 Prompts = list[list[int]]

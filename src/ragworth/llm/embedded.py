@@ -10,15 +10,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.errors import ModelError
-from ragworth.llm.batches import Budget
 from ragworth.llm.contract import Card
-from ragworth.llm.engine import LOCAL, Engine
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.onnx_model import VERSION
-from ragworth.llm.onnx_model import load as open_graph
-from ragworth.llm.writing import Writer, chat_template
+from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.engine import LOCAL, Engine
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.onnx_model import VERSION
+from ragworth.llm.local.onnx_model import load as open_graph
+from ragworth.llm.local.writing import Writer, chat_template
 
 CONTEXT = 8192
 """Tokens that the model reads."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
-from ragworth.llm.engine import LOCAL, Engine
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
-from ragworth.llm.loaded import Loaded
+from ragworth.llm.local.engine import LOCAL, Engine
+from ragworth.llm.local.loaded import Loaded
 
 READERS = {
     "llama.cpp": ("llama_cpp", "llamacpp"),
@@ -56,7 +56,7 @@ def open_model(
 
     def load() -> Loaded:
         if name == "llama.cpp":
-            from ragworth.llm.llamacpp import load as load_llamacpp
+            from ragworth.llm.local.llamacpp import load as load_llamacpp
 
             return load_llamacpp(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
         if name == "onnx":

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.batches import Budget
 from ragworth.llm.contract import Card
-from ragworth.llm.engine import LOCAL, Engine
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.writing import Writer
+from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.engine import LOCAL, Engine
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.writing import Writer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -74,7 +74,7 @@ def open_model(
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
-        from ragworth.llm.torch_runtime import TorchRuntime
+        from ragworth.llm.local.torch_runtime import TorchRuntime
 
         quiet()
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -98,7 +98,7 @@ def load_gguf(path: Path, dtype: str, device: str) -> Loaded:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from ragworth.llm.torch_runtime import TorchRuntime
+    from ragworth.llm.local.torch_runtime import TorchRuntime
 
     quiet()
     if dtype not in DTYPES[1:]:

@@ -17,9 +17,9 @@ from typing import TypeVar
 import numpy as np
 
 from ragworth.errors import ModelError
-from ragworth.llm.distributions import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session
-from ragworth.llm.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
+from ragworth.llm.local.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session
+from ragworth.llm.local.runtime import Draw, Next, Read, Row
 
 T = TypeVar("T")
 

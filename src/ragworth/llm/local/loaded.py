@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragworth.llm.batches import Budget
-from ragworth.llm.runtime import Runtime
-from ragworth.llm.writing import Writer
+from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.runtime import Runtime
+from ragworth.llm.local.writing import Writer
 
 KEPT = 4
 """Prefixes a model remembers."""

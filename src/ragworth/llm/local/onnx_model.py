@@ -22,9 +22,9 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
 
 if TYPE_CHECKING:
-    from ragworth.llm.bpe import Bpe
-    from ragworth.llm.onnx_runtime import OnnxRuntime
-    from ragworth.llm.onnx_weights import Floats
+    from ragworth.llm.local.bpe import Bpe
+    from ragworth.llm.local.onnx_runtime import OnnxRuntime
+    from ragworth.llm.local.onnx_weights import Floats
 
 VERSION = 1
 """Raised with every change in what is computed or how it is kept."""
@@ -82,9 +82,9 @@ def load(path: Path, *, threads: int | None = None, adapter: Mapping[str, Floats
 
     from tokenizers import Tokenizer
 
-    from ragworth.llm.bpe import Bpe
-    from ragworth.llm.onnx_runtime import OnnxRuntime
-    from ragworth.llm.onnx_session import MODEL
+    from ragworth.llm.local.bpe import Bpe
+    from ragworth.llm.local.onnx_runtime import OnnxRuntime
+    from ragworth.llm.local.onnx_session import MODEL
 
     runtime = OnnxRuntime(folder / MODEL, facts.quantisation, context=facts.context_length, threads=threads)
     return Opened(runtime, Bpe(Tokenizer.from_file(str(folder / WORDS))), facts)
@@ -92,7 +92,7 @@ def load(path: Path, *, threads: int | None = None, adapter: Mapping[str, Floats
 
 def _kept(folder: Path) -> Facts | None:
     """What was built before, if it is there, undamaged, and right for this machine."""
-    from ragworth.llm.onnx_session import PROBE, exact
+    from ragworth.llm.local.onnx_session import PROBE, exact
 
     try:
         kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
@@ -142,11 +142,11 @@ def _build(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats
 
 def _write(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> Facts:
     """All files of a model but the last."""
-    from ragworth.llm import bpe, gguf_file
-    from ragworth.llm.onnx_graph import write, write_probe
-    from ragworth.llm.onnx_session import PROBE, exact
-    from ragworth.llm.onnx_tensors import InIntegers
-    from ragworth.llm.onnx_weights import merged
+    from ragworth.llm.local import bpe, gguf_file
+    from ragworth.llm.local.onnx_graph import write, write_probe
+    from ragworth.llm.local.onnx_session import PROBE, exact
+    from ragworth.llm.local.onnx_tensors import InIntegers
+    from ragworth.llm.local.onnx_weights import merged
 
     found = gguf_file.read(path)
     write_probe(folder)

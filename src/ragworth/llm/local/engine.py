@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.llm.batches import Group, groups
 from ragworth.llm.contract import (
     Card,
     Choose,
@@ -29,11 +28,12 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.decoding import Sampled, continue_all
 from ragworth.llm.fitting import fit
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.runtime import Read, Row
-from ragworth.llm.writing import Tokenizer
+from ragworth.llm.local.batches import Group, groups
+from ragworth.llm.local.decoding import Sampled, continue_all
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.runtime import Read, Row
+from ragworth.llm.local.writing import Tokenizer
 
 T = TypeVar("T")
 

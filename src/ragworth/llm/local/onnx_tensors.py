@@ -9,8 +9,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from ragworth.llm.onnx_session import DATA
-from ragworth.llm.onnx_weights import Floats, in_blocks, in_columns
+from ragworth.llm.local.onnx_session import DATA
+from ragworth.llm.local.onnx_weights import Floats, in_blocks, in_columns
 
 SMALL = 2048
 """Constants of fewer bytes stay in the graph's file."""

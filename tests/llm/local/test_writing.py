@@ -13,7 +13,7 @@ from jinja2.exceptions import SecurityError, TemplateError
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.writing import Writer, chat_template, defuse
+from ragworth.llm.local.writing import Writer, chat_template, defuse
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")

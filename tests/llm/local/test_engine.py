@@ -29,7 +29,7 @@ from ragworth.llm.contract import (  # noqa: E402
     Scored,
     Span,
 )
-from tests.llm import tiny  # noqa: E402
+from tests.llm.local import tiny  # noqa: E402
 
 WORDS = tuple("the cat sat on a mat in the rain and thought of other theatres near the inn NO".split())  # noqa: SIM905
 
@@ -161,9 +161,9 @@ def test_samples_follow_the_distribution(folder: Path) -> None:
 
 
 def test_both_ways_to_pick_a_token_pick_the_same() -> None:
-    from ragworth.llm.distributions import pick
-    from ragworth.llm.runtime import Draw
-    from ragworth.llm.torch_runtime import _pick
+    from ragworth.llm.local.distributions import pick
+    from ragworth.llm.local.runtime import Draw
+    from ragworth.llm.local.torch_runtime import _pick
 
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(200, 50)).astype(np.float32)
@@ -347,8 +347,8 @@ FAMILIES = [
 def test_families_of_models_agree_with_their_own_forward(family: str, more: dict[str, Any]) -> None:
     import transformers
 
-    from ragworth.llm.runtime import Draw, Row
-    from ragworth.llm.torch_runtime import TorchRuntime
+    from ragworth.llm.local.runtime import Draw, Row
+    from ragworth.llm.local.torch_runtime import TorchRuntime
 
     torch.manual_seed(1)
     shape = {"vocab_size": 120, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}

@@ -1,4 +1,4 @@
-"""What a local decoder must be able to compute. `llm.engine` builds all requests out of these few steps."""
+"""What a local decoder must be able to compute. `engine` builds all requests out of these few steps."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from gguf import GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 
 from ragworth.errors import ModelError, listed
-from ragworth.llm.bpe import CONTROL, Vocabulary
-from ragworth.llm.onnx_weights import BLOCK, Floats, Sizes
+from ragworth.llm.local.bpe import CONTROL, Vocabulary
+from ragworth.llm.local.onnx_weights import BLOCK, Floats, Sizes
 
 NAMES = {
     "token_embd": "model.embed_tokens",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.batches import ALIKE, Budget, groups
+from ragworth.llm.local.batches import ALIKE, Budget, groups
 
 # Rows of few different tokens, many of which begin alike.
 STEMS = [[1] * 20, [1] * 12 + [2] * 12, [1] * 3, []]

@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 
 from ragworth.errors import ModelError
-from ragworth.llm.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.runtime import Draw, Next, Read, Row
 
 CHUNK = 1 << 26
 """Logits in memory at a time while probabilities and entropies are taken."""

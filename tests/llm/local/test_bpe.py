@@ -12,8 +12,8 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("gguf")
 
 from ragworth.errors import ModelError
-from ragworth.llm.bpe import Bpe, Vocabulary, tokenizer
-from tests.llm import made_gguf
+from ragworth.llm.local.bpe import Bpe, Vocabulary, tokenizer
+from tests.llm.local import made_gguf
 
 TEXTS = [
     "",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworth.llm.runtime import Draw
+from ragworth.llm.local.runtime import Draw
 
 Floats = NDArray[np.float64]
 

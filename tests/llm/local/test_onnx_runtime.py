@@ -19,14 +19,14 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
 from ragworth.errors import ModelError
-from ragworth.llm import gguf_file, onnx_model
-from ragworth.llm.onnx_graph import write
-from ragworth.llm.onnx_runtime import OnnxRuntime
-from ragworth.llm.onnx_session import MODEL
-from ragworth.llm.onnx_tensors import Arithmetic, InFloats, InIntegers
-from ragworth.llm.onnx_weights import Folded, in_blocks, in_columns
-from ragworth.llm.runtime import Draw, Read, Row
-from tests.llm import made_gguf
+from ragworth.llm.local import gguf_file, onnx_model
+from ragworth.llm.local.onnx_graph import write
+from ragworth.llm.local.onnx_runtime import OnnxRuntime
+from ragworth.llm.local.onnx_session import MODEL
+from ragworth.llm.local.onnx_tensors import Arithmetic, InFloats, InIntegers
+from ragworth.llm.local.onnx_weights import Folded, in_blocks, in_columns
+from ragworth.llm.local.runtime import Draw, Read, Row
+from tests.llm.local import made_gguf
 
 GREEDY = Draw(0.0, 1.0, 0.0)
 Logs = NDArray[np.float64]

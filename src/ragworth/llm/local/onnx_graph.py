@@ -25,9 +25,9 @@ from typing import IO, NamedTuple
 import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
-from ragworth.llm.onnx_session import DATA, MODEL, PROBE
-from ragworth.llm.onnx_tensors import MICROSOFT, Arithmetic, Entered, InIntegers, Tensors
-from ragworth.llm.onnx_weights import MIXED, ROPE_FACTORS, Folded, Layer, Sizes, Weights, rotary
+from ragworth.llm.local.onnx_session import DATA, MODEL, PROBE
+from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, Entered, InIntegers, Tensors
+from ragworth.llm.local.onnx_weights import MIXED, ROPE_FACTORS, Folded, Layer, Sizes, Weights, rotary
 
 FAINT = 45.0
 """How far below a token's score of itself those of others may fall, and the hidden ones are held. A share of e⁻⁴⁵

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragworth.errors import ModelError
-from ragworth.llm.batches import Budget
-from ragworth.llm.distributions import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.runtime import Draw, Next, Read, Row
-from ragworth.llm.writing import Writer, chat_template
+from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.writing import Writer, chat_template
 
 _SILENT = cpp.llama_log_callback(lambda level, text, data: None)
 """llama.cpp tells a story of every model it loads."""

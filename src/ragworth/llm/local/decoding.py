@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.llm.batches import Group, groups
 from ragworth.llm.contract import Generate
-from ragworth.llm.loaded import Loaded
-from ragworth.llm.runtime import Draw, Next
-from ragworth.llm.writing import Writer
+from ragworth.llm.local.batches import Group, groups
+from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.runtime import Draw, Next
+from ragworth.llm.local.writing import Writer
 
 
 @dataclass

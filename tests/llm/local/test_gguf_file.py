@@ -18,9 +18,9 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
 from ragworth.errors import ModelError
-from ragworth.llm import gguf_file, onnx_model
-from ragworth.llm.runtime import Row
-from tests.llm import made_gguf
+from ragworth.llm.local import gguf_file, onnx_model
+from ragworth.llm.local.runtime import Row
+from tests.llm.local import made_gguf
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_damaged_model_is_built_again(cache: Path, file: Path, name: str) -> N
 def test_a_model_built_for_another_kind_of_processor_is_built_again(
     cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ragworth.llm import onnx_session
+    from ragworth.llm.local import onnx_session
 
     exact = onnx_model.load(file)
     monkeypatch.setattr(onnx_session, "exact", lambda path: False)
@@ -180,8 +180,8 @@ def test_no_room_anywhere_is_an_error(file: Path, cache: Path, monkeypatch: pyte
 
 def test_processes_that_build_at_once_do_not_disturb_each_other(cache: Path, file: Path) -> None:
     code = (
-        "import json, sys\nfrom pathlib import Path\nfrom ragworth.llm.onnx_model import load\n"
-        "from ragworth.llm.runtime import Row\n"
+        "import json, sys\nfrom pathlib import Path\nfrom ragworth.llm.local.onnx_model import load\n"
+        "from ragworth.llm.local.runtime import Row\n"
         "opened = load(Path(sys.argv[1]), threads=1)\n"
         "sys.stdout.write(json.dumps(opened.runtime.read([Row([5, 6, 7, 8], 3, [list(range(20))])])[0].logprobs[0]))\n"
     )
@@ -198,7 +198,8 @@ def test_processes_that_build_at_once_do_not_disturb_each_other(cache: Path, fil
 def test_loading_what_is_built_needs_neither_torch_nor_onnx(cache: Path, file: Path) -> None:
     onnx_model.load(file)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom ragworth.llm.onnx_model import load\nload(Path(sys.argv[1]))\n"
+        "import sys\nfrom pathlib import Path\nfrom ragworth.llm.local.onnx_model import load\n"
+        "load(Path(sys.argv[1]))\n"
         "sys.stdout.write(str([m for m in ('torch', 'transformers', 'onnx', 'gguf') if m in sys.modules]))"
     )
     found = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
