@@ -33,7 +33,7 @@ from ragworth.llm.local.onnx_graph import write
 from ragworth.llm.local.onnx_runtime import OnnxRuntime, cores
 from ragworth.llm.local.onnx_session import MODEL
 from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, Entered, InFloats, InIntegers, Tensors
-from ragworth.llm.local.onnx_weights import Floats, in_blocks
+from ragworth.llm.local.onnx_weights import BLOCK, Floats, in_blocks
 from ragworth.llm.local.runtime import Row
 
 Logs = NDArray[np.float64]
@@ -115,15 +115,27 @@ class InBlocks:
         return self.logits(t, entered.vectors, matrix.T)
 
     def logits(self, t: Tensors, vectors: str, table: Floats) -> str:
-        values, scales = in_blocks(np.ascontiguousarray(table))
-        if self._bits == 4:
-            parts = table.reshape(values.shape)
-            scales = np.maximum(np.abs(parts).max(axis=-1) / np.float32(7), np.float32(1e-12))
-            nibbles = (np.rint(parts / scales[..., None]) + 8).astype(np.uint8)
-            values = nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)
-        size = {"N": table.shape[0], "K": table.shape[1], "bits": self._bits, "block_size": 32, "accuracy_level": 4}
-        weights = (t.constant(values, np.uint8), t.constant(scales.ravel()))
-        return t.op("MatMulNBits", vectors, *weights, domain=MICROSOFT, **size)
+        size = {"N": table.shape[0], "K": table.shape[1], "bits": self._bits, "block_size": BLOCK, "accuracy_level": 4}
+        if self._bits == 8:
+            values, scales = in_blocks(np.ascontiguousarray(table))
+            packed = [t.constant(values, np.uint8), t.constant(scales.ravel())]
+        else:
+            parts = np.ascontiguousarray(table).reshape(len(table), -1, BLOCK)
+            low, high = parts.min(axis=-1), parts.max(axis=-1)
+            scales = np.maximum((high - low) / np.float32(15), np.float32(1e-12))
+            zeros = np.clip(np.rint(-low / scales), 0, 15)
+            nibbles = np.clip(np.rint(parts / scales[..., None]) + zeros[..., None], 0, 15)
+            packed = [t.constant(_pairs(nibbles), np.uint8), t.constant(scales.ravel())]
+            packed.append(t.constant(_pairs(zeros).ravel(), np.uint8))
+        return t.op("MatMulNBits", vectors, *packed, domain=MICROSOFT, **size)
+
+
+def _pairs(nibbles: NDArray[Any]) -> NDArray[np.uint8]:
+    """Two to a byte."""
+    even = nibbles.astype(np.uint8)
+    even = np.pad(even, [*[(0, 0)] * (even.ndim - 1), (0, even.shape[-1] % 2)])
+    found: NDArray[np.uint8] = even[..., 0::2] | (even[..., 1::2] << np.uint8(4))
+    return found
 
 
 def onnx(arithmetic: Arithmetic, shared: bool = False) -> Callable[[Model], Ask]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import FormatError, InputError, listed
+from ragworth.errors import SHOWN, FormatError, InputError, listed
 from ragworth.formats.values import values
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Response, Score, Scored
 from ragworth.prompts.template import Template
@@ -31,6 +32,8 @@ class Way:
     def __post_init__(self) -> None:
         if self.labels and self.score:
             raise InputError("labels to choose from and a column to score were given", remedy="give one of them")
+        if not (isfinite(self.temperature) and self.temperature >= 0 and 0 < self.top_p <= 1):
+            raise InputError(f"the temperature is {self.temperature} and top_p {self.top_p}", expected="finite numbers")
         if len(set(self.labels)) < len(self.labels) or len(self.labels) == 1 or "" in self.labels:
             raise InputError(f"the labels are {', '.join(map(repr, self.labels))}", expected="two or more, each once")
 
@@ -40,10 +43,14 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     suffixes = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
     if suffixes.endswith((".jsonl", ".ndjson", ".json")):
         rows = []
-        for line, value in values(path, [], skip=False, expected="a JSON object a line"):
-            if not isinstance(value, dict):
-                raise FormatError("this is not a JSON object", file=path, line=line, expected='{"query": "…", …}')
-            rows.append(value)
+        expected = 'a JSON object a line, such as {"query": "…", "passage": "…"}'
+        try:
+            for line, value in values(path, [], skip=False, expected=expected):
+                if not isinstance(value, dict):
+                    raise FormatError("this is not a JSON object", file=path, line=line, expected=expected)
+                rows.append(value)
+        except FormatError as error:  # its remedy is an option that is not here
+            raise FormatError(error.found, file=path, line=error.line, more=error.more, expected=expected) from None
         return rows
     import polars as pl
 
@@ -51,40 +58,61 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         if suffixes.endswith(".parquet"):
             return pl.read_parquet(path).to_dicts()
         if suffixes.endswith(".csv"):
-            return pl.read_csv(path, infer_schema=False).to_dicts()
+            return pl.read_csv(path, infer_schema=False).fill_null("").to_dicts()
         if suffixes.endswith(".tsv"):
-            return pl.read_csv(path, infer_schema=False, separator="\t", quote_char=None).to_dicts()
+            return pl.read_csv(path, infer_schema=False, separator="\t", quote_char=None).fill_null("").to_dicts()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
     raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
 
 
-RESULTS = (
-    *("status", "detail", "text", "texts", "finish", "finishes", "probabilities", "mass", "estimator", "bounds"),
-    *("logprob", "mean_logprob", "tokens", "cut"),
-)
-"""Columns that results go into."""
+def _results(way: Way) -> tuple[str, ...]:
+    """Columns that results go into."""
+    own: tuple[str, ...]
+    if way.labels:
+        own = ("probabilities", "mass", "estimator", "bounds")
+    elif way.score:
+        own = ("logprob", "mean_logprob", "tokens")
+    else:
+        own = ("text", "finish") if way.n == 1 else ("texts", "finishes")
+    return ("status", "detail", "cut", *own)
 
 
-def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way) -> Iterator[Request]:
-    """One request a row. Columns without a slot are left aside; a slot without a column is an error."""
-    taken = [name for name in RESULTS if rows and name in rows[0] and name not in template.slots]
-    if taken:
-        raise InputError(f"the rows have columns that results go into: {listed(taken)}", remedy="rename them")
+def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way, file: str) -> list[Request]:
+    """One request a row. Columns without a slot are left aside; rows that do not fit are reported together."""
+    made: list[Request] = []
+    problems: list[str] = []
+    expected = ""
     for number, row in enumerate(rows, 1):
-        given = {name: row[name] for name in template.slots if name in row}
         try:
-            prompt = template.render(given)
+            made.append(_request(template, row, way))
         except InputError as error:
-            raise InputError(f"row {number}: {error.found}", expected=error.expected, file=error.file) from error
-        if way.labels:
-            yield Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
-        elif way.score:
-            if not isinstance(row.get(way.score), str):
-                raise InputError(f"row {number} has no text in the column {way.score!r}", expected="a text to score")
-            yield Score(prompt, row[way.score])
-        else:
-            yield Generate(prompt, way.max_tokens, way.temperature, way.top_p, way.stop, way.seed, way.n)
+            problems.append(f"row {number}: {error.found}")
+            expected = expected or error.expected
+    if problems:
+        shown = tuple(problems[1:SHOWN])
+        rest = len(problems) - SHOWN
+        raise InputError(
+            problems[0],
+            file=file,
+            expected=expected,
+            more=(*shown, *((f"… and {rest:,} more",) if rest > 0 else ())),
+        )
+    return made
+
+
+def _request(template: Template, row: Mapping[str, Any], way: Way) -> Request:
+    taken = [name for name in _results(way) if name in row]
+    if taken:
+        raise InputError(f"there are columns that results go into: {listed(taken)}", expected="other names for them")
+    prompt = template.render({name: row[name] for name in template.names if name in row})
+    if way.labels:
+        return Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
+    if not way.score:
+        return Generate(prompt, way.max_tokens, way.temperature, way.top_p, way.stop, way.seed, way.n)
+    if not isinstance(row.get(way.score), str):
+        raise InputError(f"there is no text in the column {way.score!r}", expected="a text to score")
+    return Score(prompt, row[way.score])
 
 
 def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Failure) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragworth.calls.spending import FREE, Limits, Plan, Price, Tally, Tokens, estimate, price_for
 from ragworth.errors import InputError
-from ragworth.llm.contract import Card, Choose, Generate, Message, Prompt, Usage
+from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Message, Prompt, Usage
 
 CARD = Card("openai", "m", endpoint="http://elsewhere")
 MOST = Tokens(18, 10)
@@ -58,21 +58,23 @@ def test_estimates() -> None:
     assert estimate(Choose(two, ("yes", "no"))) == (18, 1)
 
 
-USAGES = st.none() | st.builds(Usage, st.integers(0, 18), st.integers(0, 10), st.just(0.0))
+FAILED = Failure("server-error")
+USAGES = st.builds(Usage, st.integers(0, 18), st.integers(0, 10), st.just(0.0))
+OUTCOMES = st.just(FAILED) | st.builds(Generated, st.just(()), USAGES)
 
 
-@given(st.lists(USAGES, max_size=12), st.integers(0, 200), st.integers(0, 6))
-def test_calls_under_way_never_break_a_limit(usages: list[Usage | None], tokens: int, calls: int) -> None:
+@given(st.lists(OUTCOMES, max_size=12), st.integers(0, 200), st.integers(0, 6))
+def test_calls_under_way_never_break_a_limit(outcomes: list[Generated | Failure], tokens: int, calls: int) -> None:
     """Whatever comes of them, if none takes more than its estimate."""
     tally = Tally(Price(1.0, 1.0))
     limits = Limits(calls, tokens, tokens / 2e6)
-    begun: list[Usage | None] = []
-    for usage in usages:
+    begun: list[Generated | Failure] = []
+    for outcome in outcomes:
         if not tally.would_break(limits, MOST):
             tally.start(MOST)
-            begun.append(usage)
-    for usage in begun:
-        tally.end(MOST, usage)
+            begun.append(outcome)
+    for outcome in begun:
+        tally.end(MOST, outcome)
     assert tally.calls == len(begun) <= calls
     assert tally.prompt_tokens + tally.new_tokens <= tokens
     assert tally.cost is not None
@@ -90,14 +92,15 @@ def test_which_limit_would_break_is_said_in_words() -> None:
     assert tally.would_break(Limits(cost=27e-6), MOST) == "a cost of 2.7e-05"
     tally.start(MOST)
     assert tally.would_break(Limits(calls=1), MOST) == "1 call"
-    tally.end(MOST, None)
+    tally.end(MOST, FAILED)
+    assert tally.reasons == {"server-error": 1}
     assert (tally.failed, tally.calls, tally.prompt_tokens) == (1, 1, 0)
 
 
 def test_costs_that_nobody_knows_are_none_and_not_0() -> None:
     tally = Tally(None)
     tally.start(MOST)
-    tally.end(MOST, Usage(10, 5, 0.1))
+    tally.end(MOST, Generated((), Usage(10, 5, 0.1)))
     assert tally.cost is None
     plan = Plan(3, 2, 1, 100, 10, None)
     assert plan.most_cost is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,10 @@ WINDOW = 16384
 """Requests looked at together. Memory is bounded by this, not by the number of requests."""
 
 PATIENCE = 25
-"""Calls that may fail, before any has succeeded, until a job gives up."""
+"""Calls that may fail in a row, for reasons that may pass, until a job gives up."""
+
+LENGTH = 400
+"""Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
 
 BUDGET = "not-asked"
 """Status of a request that was left over when the budget was spent."""
@@ -56,6 +60,7 @@ class Job:
     price: what the endpoint charges.
     watcher: is told after every batch.
     wait: seconds to wait for another process that writes to the store.
+    only_plan: nothing will be asked, not even an endpoint what it can do.
     """
 
     def __init__(
@@ -68,8 +73,10 @@ class Job:
         watcher: Watcher | None = None,
         executor: Executor | None = None,
         wait: float = 0.0,
+        only_plan: bool = False,
     ) -> None:
         self.model = model
+        self._only_plan = only_plan
         self._store = Store(store) if isinstance(store, str | Path) else store
         if self._store is not None and self._store is not store:
             self._closing = weakref.finalize(self, self._store.close)
@@ -108,11 +115,13 @@ class Job:
 
     def _card(self) -> Card:
         """An endpoint that is away can still be known by name: what it has answered needs no asking."""
+        partial: Card | None = getattr(self.model, "partial", None)
+        known = self._store.card_of(partial) if self._store is not None and partial is not None else None
+        if self._only_plan and partial is not None:
+            return known or partial
         try:
             return self.model.card
         except ModelError as error:
-            partial = getattr(self.model, "partial", None)
-            known = self._store.card_of(partial) if self._store is not None and partial is not None else None
             if known is None:
                 raise
             self._away = error
@@ -216,14 +225,13 @@ class Job:
                     if self.watcher is not None:
                         self.watcher.update(self.tally, len(missing) - len(outcomes))
                     self._give_up(ended)
-            except (RagworthError, KeyboardInterrupt) as error:
+            except RagworthError:
                 self._drain(work, keys, outcomes)
-                if isinstance(error, RagworthError):
-                    raise
-                raise self._interrupted() from None
+                raise
+            except KeyboardInterrupt:
+                self._end(work, keys, outcomes)
             if interrupted():
-                self._drain(work, keys, outcomes)
-                raise self._interrupted()
+                self._end(work, keys, outcomes)
         left = Failure(BUDGET, f"the budget of {self.stopped} is spent")
         for key in missing:
             if key not in outcomes:
@@ -231,9 +239,14 @@ class Job:
                 outcomes[key] = left
         return outcomes
 
-    def _interrupted(self) -> Interrupted:
+    def _end(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+        """Wait for the calls under way, unless somebody is in a hurry, and say how to go on."""
+        with suppress(KeyboardInterrupt):
+            if (hurry := getattr(self.model, "hurry", None)) is not None:
+                hurry()
+            self._drain(work, keys, outcomes)
         kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
-        return Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}")
+        raise Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}")
 
     def _drain(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Keep what comes of the calls that are under way; they are paid for."""
@@ -242,8 +255,11 @@ class Job:
             self._keep(work.wait(0.2), keys, outcomes)
 
     def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
-        """In which order to ask: a model that reads several at once gets those of one kind and similar length."""
-        if self.model.batch <= 1:
+        """In which order to ask: a model that reads several at once gets those of one kind and similar length.
+
+        Where a limit may end the job, the first come first.
+        """
+        if self.model.batch <= 1 or self.limits != Limits():
             return deque(missing.values())
         return deque(sorted(missing.values(), key=lambda one: (KINDS[type(one)], -sum(estimate(one)))))
 
@@ -254,8 +270,10 @@ class Job:
         """
         batch: list[Request] = []
         bounded = self.limits != Limits(self.limits.calls)
-        while queue and len(batch) < self.model.batch and (not batch or type(queue[0]) is type(batch[0])):
+        size, room = max(1, self.model.batch), max(1, self.model.batch) * LENGTH
+        while queue and len(batch) < size and (not batch or (type(queue[0]) is type(batch[0]) and room > 0)):
             request = queue[0]
+            room -= sum(estimate(request))
             tokens = most(request, self.model, self._choice) if bounded else Tokens(0, 0)
             reason = self.tally.would_break(self.limits, tokens)
             if reason:
@@ -278,25 +296,29 @@ class Job:
         done, self._pending = self._pending, []
         for key, _, outcome in done:
             outcomes[key] = outcome
-            failed = isinstance(outcome, Failure)
-            self.tally.end(self._most.pop(key), None if isinstance(outcome, Failure) else outcome.usage)
-            if failed or self._store is None:
+            self.tally.end(self._most.pop(key), outcome)
+            if isinstance(outcome, Failure) or self._store is None:
                 self._kept[key] = outcome
-            self._failures += isinstance(outcome, Failure) and outcome.retry
+            if not isinstance(outcome, Failure):
+                self._failures = 0
+            elif outcome.retry or outcome.reason == "unauthorised":
+                self._failures += 1
 
     def _give_up(self, ended: list[Finished]) -> None:
-        """End a job that a backend has ended, or of which nothing has come but failures that need not be."""
+        """End a job that a backend has ended, or from which nothing comes any more but failures that need not be."""
         for error in [batch.error for batch in ended if batch.error is not None]:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
-        if self._failures >= PATIENCE and not self.tally.done and not self.tally.cached and isinstance(last, Failure):
+        if self._failures >= PATIENCE and isinstance(last, Failure):
             raise Stopped(
-                f"the first {self.tally.failed} calls all failed, the last one with: {last.reason} ({last.detail})\n"
+                f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
                 "  to do: mend the cause and run the same again"
             )
 
     def _able(self, request: Request) -> None:
         """Refuse what the model cannot do before anything is asked."""
+        if self._only_plan:
+            return
         abilities = self.card.abilities
         needs = [KINDS[type(request)]]
         if isinstance(request, Generate):

@@ -38,12 +38,13 @@ def model_digest(card: Card) -> bytes:
 
 
 def key_of(model: bytes, request: Request) -> bytes:
-    """The key of a call: model, parameters, version of the prompt's template, and the prompt as rendered."""
+    """The key of a call: model, parameters, version of the prompt's template, and the prompt as rendered, with
+    where its passages are, since these may have to be cut."""
     prompt = request.prompt
     parameters = _parameters(request)
     # Lengths go in front, so that no two lists of parts look alike.
     roles, contents = zip(*prompt.messages, strict=True)
-    lengths = ":".join([*roles, *map(str, map(len, contents))])
+    lengths = ":".join([*roles, *map(str, map(len, contents)), *[f"{m},{a},{b}" for m, a, b in prompt.passages]])
     text = f"{len(parameters)}:{len(prompt.version)}:{lengths}:{parameters}{prompt.version}{''.join(contents)}"
     return blake2b(text.encode("utf-8", "surrogatepass"), key=model, digest_size=16).digest()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragworth.errors import InputError, counted
-from ragworth.llm.contract import Card, Choose, Generate, Model, Request, Score, Usage
+from ragworth.llm.contract import Card, Choose, Failure, Generate, Model, Request, Response, Score
 
 CHARACTERS_A_TOKEN = 4
 """Rule of thumb for prompts that nobody has counted yet."""
@@ -67,19 +68,21 @@ def estimate(request: Request, choice: int = 1) -> Tokens:
     ``choice``: tokens that choosing among labels writes, which is more than one where samples are drawn.
     """
     characters = sum(len(message.content) for message in request.prompt.messages)
-    if isinstance(request, Score):
-        characters += len(request.continuation)
-    return Tokens(characters // CHARACTERS_A_TOKEN + 8, _new(request, choice))
+    new = len(request.continuation) // CHARACTERS_A_TOKEN + 1 if isinstance(request, Score) else _new(request, choice)
+    return Tokens(characters // CHARACTERS_A_TOKEN + 8, new)
 
 
 def most(request: Request, model: Model, choice: int) -> Tokens:
-    """What a call takes at most: counted by a model on this machine, else a token a byte and some for a template."""
-    texts = [message.content for message in request.prompt.messages]
-    if isinstance(request, Score):
-        texts.append(request.continuation)
+    """What a call takes at most: counted by a model on this machine, else a token a byte and some for a template.
+
+    An endpoint may have to be asked once for the likeliest tokens and once for each label that is not among them.
+    """
     counted = model.count(request.prompt) if not model.card.endpoint else None
     if counted is None:
+        texts = [message.content for message in request.prompt.messages]
         counted = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
+        if isinstance(request, Choose):
+            counted *= 1 + len(request.labels)
     return Tokens(counted, _new(request, choice))
 
 
@@ -104,6 +107,8 @@ class Tally:
     """Requests left over because the budget was spent."""
     prompt_tokens: int = 0
     new_tokens: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why calls failed."""
     flying: int = 0
     flying_most: Tokens = field(default_factory=lambda: Tokens(0, 0))
 
@@ -133,16 +138,17 @@ class Tally:
         self.flying += 1
         self.flying_most = Tokens(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
-    def end(self, tokens: Tokens, usage: Usage | None) -> None:
-        """Count a call that has ended, with what it took; None if it failed."""
+    def end(self, tokens: Tokens, outcome: Response | Failure) -> None:
+        """Count a call that has ended, with what it took or why it failed."""
         self.flying -= 1
         self.flying_most = Tokens(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
-        if usage is None:
+        if isinstance(outcome, Failure):
             self.failed += 1
+            self.reasons[outcome.reason] += 1
         else:
             self.done += 1
-            self.prompt_tokens += usage.prompt_tokens
-            self.new_tokens += usage.new_tokens
+            self.prompt_tokens += outcome.usage.prompt_tokens
+            self.new_tokens += outcome.usage.new_tokens
 
 
 class Plan(NamedTuple):

@@ -60,10 +60,10 @@ class Store:
     """
 
     def __init__(self, path: str | Path, *, keep_requests: bool = True, create: bool = True) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser().resolve()  # one store by any name
         self.keep_requests = keep_requests
-        if not create and not self.path.is_file():
-            raise StoreError("there is no such store", file=str(path))
+        if not create and not (self.path.is_file() and self.path.stat().st_size):
+            raise StoreError("there is no such store", file=str(path), remedy="check the path")
         if self.path.is_dir():
             raise StoreError("this is a folder", file=str(path), expected="a file for the store")
         try:
@@ -71,7 +71,9 @@ class Store:
             # check_same_thread: a job may be iterated from another thread than the one that opened the store.
             self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"it cannot be opened: {error}", file=str(path)) from error
+            raise StoreError(
+                f"it cannot be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
+            ) from error
         self._models: dict[bytes, int] = {}
         try:
             with self._guarded():
@@ -159,19 +161,26 @@ class Store:
                     self._db.execute("DELETE FROM writer")
 
     def _lock(self, wait: float) -> sqlite3.Connection:
-        lock = sqlite3.connect(f"{self.path}.lock", timeout=wait, isolation_level=None)
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            lock.close()
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                raise
-            raise StoreError(
-                f"another process is writing to it{self._holder()}",
-                file=str(self.path),
-                remedy="wait for it to end, or name another store",
-            ) from error
-        return lock
+        """The lock, waited for in short steps, so that an interrupt is heard."""
+        lock = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
+        until = time.monotonic() + wait
+        while True:
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+                return lock
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+                if busy and time.monotonic() < until:
+                    time.sleep(0.05)
+                    continue
+                lock.close()
+                if not busy:
+                    raise
+                raise StoreError(
+                    f"another process is writing to it{self._holder()}",
+                    file=str(self.path),
+                    remedy="wait for it (--wait SECONDS), or name another store",
+                ) from error
 
     def _holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()

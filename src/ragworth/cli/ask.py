@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 import click
 
 from ragworth.cli.calling import Calling, calling_options, job, model_options, opened, told
+
+LITTLE = 0.05
+"""Probability of all labels together below which something is wrong with prompt, labels or model."""
 
 
 @click.command("ask", short_help="Ask a model a prompt for every row of a table.")
@@ -16,6 +20,7 @@ from ragworth.cli.calling import Calling, calling_options, job, model_options, o
 @click.argument("rows")
 @model_options
 @click.option("--choose", "labels", metavar="A,B,…", help="Probabilities of these labels as the next words.")
+@click.option("--label", "exactly", multiple=True, help="One such label, blanks and commas and all; repeat for more.")
 @click.option(
     "--estimator",
     type=click.Choice(["first-token", "sequence"]),
@@ -28,7 +33,7 @@ from ragworth.cli.calling import Calling, calling_options, job, model_options, o
 @click.option("--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="0 is greedy.")
 @click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True, help="Nucleus.")
 @click.option("--stop", multiple=True, help="A text that ends the output; repeat for more.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sampling.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of sampling.")
 @click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Samples for each row.")
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write JSONL to this file, not the terminal.")
@@ -39,6 +44,7 @@ def command(
     model: str,
     settings: tuple[str, ...],
     labels: str | None,
+    exactly: tuple[str, ...],
     prompts: str | None,
     output: str | None,
     **given: Any,
@@ -48,7 +54,7 @@ def command(
     Each distinct request is asked once and kept at once; the same command goes on where it was left.
 
     \b
-    ragworth ask abstention pairs.jsonl --choose NO-RESPONSE,YES
+    ragworth ask relevance pairs.jsonl --choose YES,NO
     ragworth ask my-prompt.txt questions.csv --model openai:NAME@http://localhost:8000 -o answers.jsonl
     ragworth ask answer contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
@@ -57,20 +63,24 @@ def command(
     from ragworth.prompts import load
 
     calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
-    chosen = tuple(label.strip() for label in labels.split(",")) if labels else ()
+    chosen = (*(label.strip() for label in labels.split(",")), *exactly) if labels is not None else exactly
     way = asking.Way(labels=chosen, max_tokens=given.pop("length"), **given)
     template = load(prompt, prompts)
     table = asking.read_rows(rows)
-    requests = list(asking.requests(template, table, way))
+    requests = asking.requests(template, table, way, rows)
     asked = opened(model, settings)
     with closing(asked), job(asked, calling, len(requests)) as work:
         if calling.dry_run:
             click.echo(str(work.plan(requests)))
             return
 
+        masses: list[float] = []
+
         def lines(plain: bool) -> Iterator[bytes]:
             for row, request, outcome in zip(table, requests, work.run(requests), strict=True):
-                yield asking.written(asking.outcome_row(row, request, outcome), plain=plain)
+                found = asking.outcome_row(row, request, outcome)
+                masses.extend([found["mass"]] if "mass" in found else [])
+                yield asking.written(found, plain=plain)
 
         with told(work, calling):
             if output:
@@ -79,3 +89,9 @@ def command(
             else:
                 for line in lines(plain=True):
                     click.echo(line, nl=False)
+    if masses and median(masses) < LITTLE and not calling.quiet:
+        click.echo(
+            f"note: the labels hold little of the probability together (median {median(masses):.2g}): "
+            "does the prompt ask for them?",
+            err=True,
+        )

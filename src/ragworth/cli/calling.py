@@ -44,7 +44,9 @@ def calling_options(function: F) -> F:
         click.option(
             "--price", metavar="IN/OUT", help="What the endpoint charges for a million tokens read and written."
         ),
-        click.option("--wait", type=click.FloatRange(0), default=0, help="Seconds to wait for a store that is in use."),
+        click.option(
+            "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a store that is in use."
+        ),
         click.option("--quiet", is_flag=True, help="No progress on standard error."),
     ]
     for option in reversed(options):
@@ -98,6 +100,7 @@ def job(model: Any, given: Calling, total: int | None) -> Any:
     return Job(
         model,
         None if given.dry_run and not there else given.store,
+        only_plan=given.dry_run,
         limits=Limits(given.max_calls, given.max_tokens, given.max_cost),
         price=_price(given.price),
         watcher=None if given.quiet else Progress(total),
@@ -131,5 +134,8 @@ def told(work: Any, given: Calling) -> Iterator[None]:
             f"the budget of {work.stopped} is spent; {counted(tally.not_asked, 'call')} left over\n"
             f"  to do: run the same again to go on from {given.store}"
         )
+    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
+    if tally.failed and not tally.done and not tally.cached:
+        raise Stopped(f"all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row")
     if tally.failed and not given.quiet:
-        click.echo(f"note: {counted(tally.failed, 'call')} failed; run the same again to try once more", err=True)
+        click.echo(f"note: {counted(tally.failed, 'call')} failed ({reasons}); tried again next time", err=True)

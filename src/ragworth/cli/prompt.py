@@ -13,7 +13,13 @@ from ragworth.errors import PromptError
 
 @click.command("prompt", short_help="Show a prompt, or render it without a model.")
 @click.argument("name", required=False)
-@click.option("--set", "given", multiple=True, metavar="SLOT=VALUE", help="Fill a slot; @FILE, or JSON for a list.")
+@click.option(
+    "--set",
+    "given",
+    multiple=True,
+    metavar="SLOT=VALUE",
+    help="Fill a slot: text, @FILE, JSON for a list; \\ before text that begins with @ or [.",
+)
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
 @click.option("--source", is_flag=True, help="The file as it is, to start your own from.")
 def command(name: str | None, given: tuple[str, ...], prompts: str | None, source: bool) -> None:
@@ -29,8 +35,9 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
     from ragworth.report.render import printable
 
     if name is None:
-        for each in names():
-            click.echo(f"{each:<12} {load(each, prompts).about.splitlines()[0]}")
+        for each in names(prompts):
+            about = load(each, prompts).about.splitlines() or [""]
+            click.echo(f"{each:<12} {printable(about[0])}".rstrip())
         click.echo("\nragworth prompt NAME shows one.")
         return
     template = load(name, prompts)
@@ -38,7 +45,10 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
         click.echo(Path(template.file).read_text(encoding="utf-8"), nl=False)
         return
     if given:
-        prompt = template.render(dict(map(_value, given)))
+        values = [_value(text) for text in given]
+        if len(dict(values)) < len(values):
+            raise PromptError("a slot was given twice", remedy="give each slot once")
+        prompt = template.render(dict(values))
         shown: list[tuple[str, str]] = [(message.role, message.content) for message in prompt.messages]
     else:
         slots = ", ".join(f"{slot} ({what})" for slot, what in template.slots.items())
@@ -51,6 +61,8 @@ def _value(text: str) -> tuple[str, Any]:
     slot, equals, value = text.partition("=")
     if not equals:
         raise PromptError(f"{text!r} sets nothing", expected="SLOT=VALUE, SLOT=@FILE or SLOT=[…]")
+    if value.startswith("\\"):
+        return slot, value[1:]
     if value.startswith("@"):
         try:
             return slot, Path(value[1:]).read_text(encoding="utf-8")

@@ -120,7 +120,7 @@ _UNREAL = Failure("malformed", "a number in the response is not finite")
 def _finite(outcome: Response | Failure) -> bool:
     """Whether all numbers are numbers."""
     if isinstance(outcome, Chosen):
-        return all(map(isfinite, outcome.probabilities))
+        return all(0 <= value <= 1 + 1e-6 for part in outcome[:3] for value in part)
     if isinstance(outcome, Failure):
         return True
     traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]

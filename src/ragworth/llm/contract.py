@@ -178,8 +178,9 @@ class Card:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What enters the key of a call."""
-        return (self.backend, self.name, self.revision, self.quantisation, self.template, self.endpoint)
+        """What enters the key of a call. Where the weights are known by their hash, their name does not matter."""
+        name = self.name if self.endpoint or not self.revision else ""
+        return (self.backend, name, self.revision, self.quantisation, self.template, self.endpoint)
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.onnx_model import VERSION
 
 READERS = {
     "llama.cpp": ("llama_cpp", "llamacpp"),
@@ -52,6 +53,8 @@ def open_model(
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelError("this is not a GGUF file", file=rest, expected="a file that begins with GGUF")
+    if context_length < 1:
+        raise ModelError(f"context_length is {context_length}", expected="at least 1")
     name = _chosen(reader)
 
     def load() -> Loaded:
@@ -62,21 +65,29 @@ def open_model(
         if name == "onnx":
             from ragworth.llm.embedded import load as load_graph
 
-            return load_graph(path, threads=threads)
+            return _held(load_graph(path, threads=threads), context_length)
         from ragworth.llm.hf import load_gguf
 
-        return load_gguf(path, dtype, device)
+        return _held(load_gguf(path, dtype, device), context_length)
 
     card = Card(
         backend="gguf",
         name=path.name,
         revision=fingerprint(path),
-        quantisation=f"{name} {dtype}" if name == "transformers" else name,
+        quantisation={"transformers": f"transformers {dtype}", "onnx": f"onnx int8 {VERSION}"}.get(name, name),
         abilities=LOCAL,
         context_length=context_length,
         cuts=cuts(on_long),
     )
     return Engine(card, load, batch=64)
+
+
+def _held(loaded: Loaded, context: int) -> Loaded:
+    """The model, if it reads as much as it was said to."""
+    reads = getattr(loaded.runtime, "context", None)
+    if reads is not None and context > reads:
+        raise ModelError(f"the model reads {reads:,} tokens", remedy=f"context_length={reads}")
+    return loaded
 
 
 def _chosen(reader: str) -> str:

@@ -7,7 +7,6 @@ downloaded unless ``download=True`` says so.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,7 @@ def open_model(
     on_long: str = "error",
     batch_tokens: int = 0,
     context_length: int = 0,
+    revision: str = "main",
     download: bool = False,
     share_prefix: bool = True,
     compile: bool = False,
@@ -51,13 +51,17 @@ def open_model(
     context_length: how much the model may read; 0 takes what its configuration says.
     share_prefix: read what all prompts of a batch begin with once, not once a prompt.
     compile: let PyTorch fuse small steps: takes a minute, then a GPU is about a fifth faster; for long jobs.
+    revision: which commit, branch or tag of a model of the hub.
     download: get a model that is not in the local cache from the Hugging Face hub.
     """
     _needs()
     if dtype not in DTYPES:
         raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
-    folder = _folder(rest, download)
+    folder = _folder(rest, revision, download)
     config = _json(folder / "config.json")
+    reads = _context_length(config)
+    if context_length < 0 or (reads is not None and context_length > reads):
+        raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
     device = chosen_device(device)
     dtype = dtype if dtype != "auto" else ("float32" if device in ("cpu", "mps") else "bfloat16")
     card = Card(
@@ -66,7 +70,7 @@ def open_model(
         revision=fingerprint(folder),
         quantisation=dtype,
         abilities=LOCAL,
-        context_length=context_length or _context_length(config),
+        context_length=context_length or reads,
         cuts=cuts(on_long),
     )
 
@@ -134,9 +138,16 @@ def writer(tokenizer: Any, model: Any) -> Writer:
     return Writer(
         Transformers(tokenizer),
         render if tokenizer.chat_template else None,
-        tuple(str(token) for token in tokenizer.all_special_tokens),
+        _control(tokenizer),
         frozenset([ends] if isinstance(ends, int) else ends or []),
     )
+
+
+def _control(tokenizer: Any) -> tuple[str, ...]:
+    """Every token that is matched before a text is split, whether or not it has a name such as EOS."""
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    found = [token.content for token in added if token.special] + [str(token) for token in tokenizer.all_special_tokens]
+    return tuple(dict.fromkeys(found))
 
 
 def budget(model: Any, tokens: int) -> Budget:
@@ -189,7 +200,7 @@ def _needs() -> None:
             raise MissingExtraError(package, "hf", "running a model of the transformers library")
 
 
-def _folder(name: str, download: bool) -> Path:
+def _folder(name: str, revision: str, download: bool) -> Path:
     """Where the model lies."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -199,14 +210,13 @@ def _folder(name: str, download: bool) -> Path:
         if not (path / "config.json").is_file():
             raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
         return path
-    if path.is_absolute() or name.startswith((".", "~")) or os.sep not in name:
-        if path.exists():
-            raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
-        if os.sep not in name or path.is_absolute() or name.startswith((".", "~")):
-            raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+    if path.exists():
+        raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
+    if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
+        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
     patterns = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
     try:
-        return Path(snapshot_download(name, local_files_only=not download, allow_patterns=patterns))
+        return Path(snapshot_download(name, revision=revision, local_files_only=not download, allow_patterns=patterns))
     except LocalEntryNotFoundError as error:
         raise ModelError(
             f"the model {name!r} is not in the local cache",

@@ -40,10 +40,20 @@ class Sampled:
     @property
     def card(self) -> Card:
         """The model's own, which is asked in another way."""
-        own = self._model.card
+        return self._asked(self._model.card)
+
+    @property
+    def partial(self) -> Card | None:
+        """What is known without asking an endpoint."""
+        own: Card | None = getattr(self._model, "partial", None)
+        return None if own is None else self._asked(own)
+
+    def _asked(self, own: Card) -> Card:
         max_tokens, temperature, seed, samples = self._ask
         how = f"{samples} samples, temperature {temperature:g}, {max_tokens} tokens, seed {seed}"
-        return replace(own, backend=f"sampled:{own.backend} ({how})", abilities=own.abilities | {"choose"})
+        return replace(
+            own, backend=f"sampled:{own.backend} ({how})", abilities=(own.abilities - {"score"}) | {"choose"}
+        )
 
     def count(self, prompt: Prompt) -> int | None:
         return self._model.count(prompt)

@@ -95,6 +95,8 @@ class Scripted:
         concurrency: int = 1,
         seconds: float = 0.0,
     ) -> None:
+        if batch < 1 or concurrency < 1:
+            raise ModelError(f"batch is {batch} and concurrency {concurrency}", expected="1 or more")
         self._script = script if callable(script) else _by_last_message(script)
         self._entropy = entropy
         self._faults = faults or Faults()

@@ -16,8 +16,9 @@ A file is made of messages, each headed by its role in brackets on a line of its
 
 ``{{name}}`` is filled in; a star marks a passage, which may be cut when the prompt is too long.
 ``{{#name}}…{{/name}}`` is repeated for each item of a list, inside of which ``{{.}}`` is the item itself (or its
-fields go by their names) and ``{{number}}`` counts from 1; for a text it is there if the text is not empty. What
-is filled in is never read as part of the template. Blanks around a message are dropped.
+fields go by their names) and ``{{number}}`` counts from 1; for a text it is there if the text is not empty;
+``{{#name?}}`` need not be given. Two brackets that are meant are written ``\\{{``. What is filled in is never read as
+part of the template. Blanks around a message are dropped.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from ragworth.prompts.template import Template, parse
 FOLDER = Path(__file__).parent
 
 
-def names() -> list[str]:
-    """The prompts that ship with ragworth."""
-    return sorted(path.stem for path in FOLDER.glob("*.txt"))
+def names(folder: str | Path | None = None) -> list[str]:
+    """The prompts that ship with ragworth, and those of a user's folder."""
+    folders = [FOLDER, *([Path(folder)] if folder else [])]
+    return sorted({path.stem for each in folders for path in each.glob("*.txt")})
 
 
 def load(name: str, folder: str | Path | None = None) -> Template:

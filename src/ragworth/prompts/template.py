@@ -13,7 +13,8 @@ from ragworth.llm.contract import Message, Prompt, Span
 ROLES = ("system", "user", "assistant", "text")
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
-_SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*(\*?)")
+_SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*([*?]?)")
+_ESCAPED, _STAND_IN = "\\{{", "\ue000"
 
 
 class Slot(NamedTuple):
@@ -28,6 +29,7 @@ class Part(NamedTuple):
 
     name: str
     pieces: tuple[Any, ...]
+    optional: bool = False
 
 
 Piece: TypeAlias = str | Slot | Part
@@ -53,22 +55,26 @@ class Template:
 
     @property
     def slots(self) -> dict[str, str]:
-        """Names to be given, each with what is wanted: ``text``, ``passage`` or ``list``."""
+        """Names to be given, each with what is wanted: ``text``, ``passage``, ``list`` or ``optional list``."""
         found: dict[str, str] = {}
         for message in self.messages:
             for piece in message.pieces:
                 if isinstance(piece, Slot):
                     found.setdefault(piece.name, "passage" if piece.passage else "text")
                 elif isinstance(piece, Part):
-                    found.setdefault(piece.name, "list")
+                    found.setdefault(piece.name, "optional list" if piece.optional else "list")
         return found
+
+    @property
+    def names(self) -> set[str]:
+        """All names that may be given: slots, and what repeated parts use of what stands outside of them."""
+        return {name for message in self.messages for name in _names(message.pieces)}
 
     def render(self, values: Mapping[str, object]) -> Prompt:
         """The prompt with its slots filled. Every slot needs a value, and every value a slot."""
         slots = self.slots
-        missing = [name for name in slots if name not in values]
-        inside = {name for message in self.messages for name in _names(message.pieces)}
-        extra = [name for name in values if name not in inside]
+        missing = [name for name, what in slots.items() if name not in values and what != "optional list"]
+        extra = [name for name in values if name not in self.names]
         if missing or extra:
             words = [f"no value for {listed(missing)}"] if missing else []
             words += [f"no slot for {listed(extra)}"] if extra else []
@@ -174,36 +180,37 @@ def parse(text: str, file: str) -> tuple[str, list[Source]]:
 
 def _pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
     """A message, which begins on a line of the file, taken apart; marks that are not right are refused."""
-    open_parts: list[tuple[str, int, list[Piece]]] = [("", line, [])]
+    text = text.replace(_ESCAPED, _STAND_IN)
+    opened: list[tuple[str, int, list[Piece], bool]] = [("", line, [], False)]
     place = 0
     for mark in _MARK.finditer(text):
         at = line + text.count("\n", 0, mark.start())
-        open_parts[-1][2].append(_plain(text[place : mark.start()], file, line + text.count("\n", 0, place)))
+        opened[-1][2].append(_plain(text[place : mark.start()], file, line + text.count("\n", 0, place)))
         place = mark.end()
         slot = _SLOT.fullmatch(mark[1].strip())
-        if slot is None:
+        kind, name, sign = slot.groups() if slot is not None else ("", "", "")
+        if slot is None or (sign == "*" and kind) or (sign == "?" and kind != "#"):
             raise PromptError(f"{quoted(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}")
-        kind, name, star = slot.groups()
         if kind == "#":
-            open_parts.append((name, at, []))
+            opened.append((name, at, [], sign == "?"))
         elif kind == "/":
-            opened, _, inside = open_parts.pop() if len(open_parts) > 1 else ("", at, [])
-            if opened != name:
+            last, _, inside, optional = opened.pop() if len(opened) > 1 else ("", at, [], False)
+            if last != name:
                 raise PromptError(f"{mark[0]} closes what is not open", file=file, line=at, expected=f"{{{{#{name}}}}}")
-            open_parts[-1][2].append(Part(name, tuple(piece for piece in inside if piece != "")))
+            opened[-1][2].append(Part(name, tuple(piece for piece in inside if piece != ""), optional))
         else:
-            open_parts[-1][2].append(Slot(name, bool(star)))
-    if len(open_parts) > 1:
-        name, at, _ = open_parts[-1]
+            opened[-1][2].append(Slot(name, sign == "*"))
+    if len(opened) > 1:
+        name, at, _, _ = opened[-1]
         raise PromptError(f"{{{{#{name}}}}} is never closed", file=file, line=at, expected=f"{{{{/{name}}}}}")
-    open_parts[0][2].append(_plain(text[place:], file, line + text.count("\n", 0, place)))
-    return tuple(piece for piece in open_parts[0][2] if piece != "")
+    opened[0][2].append(_plain(text[place:], file, line + text.count("\n", 0, place)))
+    return tuple(piece for piece in opened[0][2] if piece != "")
 
 
 def _plain(text: str, file: str, line: int) -> str:
-    """Text between slots; half a slot in it is a slip of the pen."""
-    for half in ("{{", "}}"):
-        if half in text:
-            at = line + text.count("\n", 0, text.index(half))
-            raise PromptError(f"{half} stands alone", file=file, line=at, expected="{{name}}, on one line")
-    return text
+    """Text between slots; half a slot in it is a slip of the pen, unless it is meant."""
+    if "{{" in text:
+        at = line + text.count("\n", 0, text.index("{{"))
+        expected = "{{name}} on one line, or \\{{ where two brackets are meant"
+        raise PromptError("{{ stands alone", file=file, line=at, expected=expected)
+    return text.replace(_STAND_IN, "{{")

@@ -13,7 +13,7 @@ from jinja2.exceptions import SecurityError, TemplateError
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.local.writing import Writer, chat_template, defuse
+from ragworth.llm.local.writing import Writer, Written, chat_template, defuse
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")
@@ -130,25 +130,39 @@ class Merging(Tokens):
 
 def test_a_continuation_is_encoded_as_in_one_text() -> None:
     tokens = Tokens()
-    found = Writer(tokens, None, CONTROL, frozenset()).after("Once upon", " a time")
+    found = Writer(tokens, None, CONTROL, frozenset()).after(Written("Once upon", [], 0), " a time")
+    assert found is not None
     assert tokens.decode(found) == " a time"
     assert found == tokens.encode([" a", " time"], whole=False)[0] + tokens.encode([" time"], whole=False)[0]
 
 
-def test_a_token_across_the_boundary_leaves_the_text_as_it_is() -> None:
+def test_a_token_across_the_boundary_is_none() -> None:
     tokens = Merging()
     writer = Writer(tokens, None, (), frozenset())
-    assert tokens.decode(writer.after("xa", "bc")) == "bc"
-    assert len(writer.after("xa", "bc")) == 2
-    assert tokens.decode(writer.after("x", "abc")) == "abc"
-    assert len(writer.after("x", "abc")) == 2
+    assert writer.after(Written("xa", [], 0), "bc") is None
+    found = writer.after(Written("x", [], 0), "abc")
+    assert found is not None
+    assert tokens.decode(found) == "abc"
+    assert len(found) == 2
+
+
+def test_blanks_at_the_end_of_a_text_go_to_what_follows() -> None:
+    tokens = Tokens()
+    writer = Writer(tokens, None, CONTROL, frozenset())
+    with_blank, without = writer.ids([Prompt.text("Once upon "), Prompt.text("Once upon")], continued=True)
+    assert (with_blank.ids, with_blank.blanks) == (without.ids, " ")
+    assert writer.after(with_blank, "a time") == writer.after(without, " a time")
+    (as_it_is,) = writer.ids([Prompt.text("Once upon ")])
+    assert as_it_is.blanks == ""
+    assert tokens.decode(as_it_is.ids).endswith(" ")
 
 
 @given(st.text("ab ", max_size=100), st.text("ab ", max_size=8))
 def test_a_continuation_is_never_longer_or_shorter_than_it_is(text: str, continuation: str) -> None:
     tokens = Merging()
     writer = Writer(tokens, None, (), frozenset())
-    assert tokens.decode(writer.after(text, continuation)) == continuation
+    found = writer.after(Written(text, [], 0), continuation)
+    assert found is None or tokens.decode(found) == continuation
 
 
 # Templates that somebody else wrote

@@ -33,7 +33,7 @@ from ragworth.llm.local.batches import Group, groups
 from ragworth.llm.local.decoding import Sampled, continue_all
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.runtime import Read, Row
-from ragworth.llm.local.writing import Tokenizer
+from ragworth.llm.local.writing import TAIL, Tokenizer, Written
 
 T = TypeVar("T")
 
@@ -42,16 +42,18 @@ LOCAL = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
 
 
 class Fitted(NamedTuple):
-    """A prompt that fits: as text, in tokens, and what was done to it."""
+    """A prompt that fits, and what was done to it."""
 
-    text: str
-    ids: list[int]
-    defused: int
+    written: Written
     cut: int = 0
     limit: int = 0
 
+    @property
+    def ids(self) -> list[int]:
+        return self.written.ids
+
     def usage(self, new: int, seconds: float) -> Usage:
-        return Usage(len(self.ids), new, seconds, self.cut, self.defused, self.limit)
+        return Usage(len(self.ids), new, seconds, self.cut, self.written.defused, self.limit)
 
 
 class Rows(NamedTuple):
@@ -88,25 +90,34 @@ class Engine:
         return len(self.loaded.writer.ids([prompt])[0].ids)
 
     def close(self) -> None:
-        """Let go of the weights; another request loads them again."""
-        with self._lock:
+        """Let go of the weights; another request loads them again. A batch that is under way is not waited for."""
+        if self._lock.acquire(blocking=False):
             self._loaded = None
+            self._lock.release()
 
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
         """Label probabilities from the whole softmax."""
         with self._lock:
             writer = self.loaded.writer
-            labels: dict[tuple[str, str], list[int]] = {}
+            known: dict[tuple[str, str, str], list[int] | None] = {}
 
-            def ids(text: str, label: str) -> list[int]:
-                key = (text[-64:], label)
-                if key not in labels:
-                    labels[key] = writer.after(text, label)
-                return labels[key]
+            def ids(written: Written, label: str) -> list[int] | None:
+                key = (written.text[-TAIL:], written.blanks, label)
+                if key not in known:
+                    known[key] = writer.after(written, label)
+                return known[key]
 
-            fitted = self._fitted([request.prompt for request in requests], [16] * len(requests))
+            texts = {label for request in requests for label in request.labels}
+            sizes = dict(zip(texts, map(len, writer.tokenizer.encode([*texts], whole=False)), strict=True))
+            rooms = [
+                max(sizes[label] for label in request.labels) + 1 if request.estimator == "sequence" else 1
+                for request in requests
+            ]
+            fitted = self._fitted([request.prompt for request in requests], rooms, continued=True)
             made = [
-                one if isinstance(one, Failure) else _choice(request, one, [ids(one.text, x) for x in request.labels])
+                one
+                if isinstance(one, Failure)
+                else _choice(request, one, [ids(one.written, x) for x in request.labels])
                 for request, one in zip(requests, fitted, strict=True)
             ]
             return self._each(requests, made, _chosen)
@@ -115,16 +126,12 @@ class Engine:
         """Log-probability and entropy at every token of the continuation."""
         with self._lock:
             tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
-            room = [len(ids) + 1 for ids in tokenizer.encode([r.continuation for r in requests] or [""], whole=False)]
-            made: list[Rows | Failure] = []
-            for request, one in zip(requests, self._fitted([r.prompt for r in requests], room), strict=False):
-                if isinstance(one, Failure):
-                    made.append(one)
-                elif after := writer.after(one.text, request.continuation):
-                    row = Row([*one.ids, *after[:-1]], len(one.ids) - 1, [[token] for token in after])
-                    made.append(Rows(one, [row]))
-                else:
-                    made.append(Failure("empty-continuation", "there is nothing to score", retry=False))
+            rooms = [len(ids) + 1 for ids in tokenizer.encode([r.continuation for r in requests], whole=False)]
+            fitted = self._fitted([request.prompt for request in requests], rooms, continued=True)
+            made = [
+                one if isinstance(one, Failure) else _score(one, writer.after(one.written, request.continuation))
+                for request, one in zip(requests, fitted, strict=True)
+            ]
 
             def result(request: Score, rows: Rows, reads: list[Read], seconds: float) -> Scored:
                 texts = tuple(tokenizer.decode([wanted[0]]) for wanted in rows.rows[0].wanted)
@@ -150,23 +157,26 @@ class Engine:
                 for request, one in zip(requests, fitted, strict=True)
             ]
 
-    def _fitted(self, prompts: Sequence[Prompt], rooms: Sequence[int]) -> list[Fitted | Failure]:
+    def _fitted(
+        self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False
+    ) -> list[Fitted | Failure]:
         """The prompts in tokens, each with room for more."""
         limit, writer = self.card.context_length, self.loaded.writer
         fitted: list[Fitted | Failure] = []
-        for prompt, room, written in zip(prompts, rooms, writer.ids(prompts), strict=False):
+        for prompt, room, written in zip(prompts, rooms, writer.ids(prompts, continued=continued), strict=True):
             if not written.ids:
                 fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
                 continue
             if limit is None or len(written.ids) + room <= limit:
-                fitted.append(Fitted(*written))
+                fitted.append(Fitted(written))
                 continue
             shorter = fit(prompt, limit - room, self.count) if self.card.cuts else None
             if shorter is None:
                 why = f"{len(written.ids)} tokens and {room} to come; the model reads {limit}"
                 fitted.append(Failure("too-long", why, retry=False))
             else:
-                fitted.append(Fitted(*writer.ids([shorter[0]])[0], cut=shorter[1], limit=limit))
+                (again,) = writer.ids([shorter[0]], continued=continued)
+                fitted.append(Fitted(again, shorter[1], limit))
         return fitted
 
     def _each(
@@ -207,8 +217,23 @@ class Engine:
         return [found[n] for n in range(len(rows))]
 
 
-def _choice(request: Choose, fitted: Fitted, labels: list[list[int]]) -> Rows | Failure:
+BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
+
+
+def _score(fitted: Fitted, after: list[int] | None) -> Rows | Failure:
+    """The row that a continuation is scored by."""
+    if after is None:
+        return BOUNDARY
+    if not after:
+        return Failure("empty-continuation", "there is nothing to score", retry=False)
+    return Rows(fitted, [Row([*fitted.ids, *after[:-1]], len(fitted.ids) - 1, [[token] for token in after])])
+
+
+def _choice(request: Choose, fitted: Fitted, found: list[list[int] | None]) -> Rows | Failure:
     """The rows that tell labels apart: one at the end of the prompt, one more for each label of several tokens."""
+    labels = [ids for ids in found if ids is not None]
+    if len(labels) < len(found):
+        return BOUNDARY
     if not all(labels):
         return Failure("bad-label", "a label has no tokens", retry=False)
     starts = [ids[:1] if request.estimator == "first-token" else ids for ids in labels]

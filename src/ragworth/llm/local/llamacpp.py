@@ -37,6 +37,9 @@ def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> 
     model = cpp.llama_model_load_from_file(os.fsencode(path), settings)
     if not model:
         raise ModelError("llama.cpp cannot load it", file=str(path), expected="a GGUF file of a kind that it knows")
+    reads = int(cpp.llama_model_n_ctx_train(model))
+    if context > reads:
+        raise ModelError(f"the model reads {reads:,} tokens", file=str(path), remedy=f"context_length={reads}")
     options = cpp.llama_context_default_params()
     options.n_ctx = context
     options.n_batch = options.n_ubatch = BATCH

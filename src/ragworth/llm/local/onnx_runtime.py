@@ -18,7 +18,7 @@ import numpy as np
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.local.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session
+from ragworth.llm.local.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session, with_room
 from ragworth.llm.local.runtime import Draw, Next, Read, Row
 
 T = TypeVar("T")
@@ -109,12 +109,7 @@ class OnnxDecoding:
         self._before = before.length
         self._slots = list(range(len(lengths)))
         self._logits: list[Floats] = [np.empty(0, np.float32)] * len(lengths)
-        self._state = []
-        for kept in before.state:
-            _, heads, _, width = kept.shape
-            space = np.zeros((len(lengths), heads, _room(max(self._seen)), width), np.float32)
-            space[:, :, : before.length] = kept
-            self._state.append(space)
+        self._state = [with_room(kept, len(lengths), _room(max(self._seen))) for kept in before.state]
 
     def add(self, numbers: Sequence[int], part: Part) -> None:
         """Take in what was read of some rows."""
@@ -142,9 +137,8 @@ class OnnxDecoding:
         longest, context, threads = max(self._seen), self._runtime.context, self._runtime.threads
         if longest >= context:
             raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
-        have = self._state[0].shape[2]
-        if longest >= have:
-            self._state = [np.pad(space, ((0, 0), (0, 0), (0, _room(longest) - have), (0, 0))) for space in self._state]
+        if longest >= self._state[0].shape[2]:
+            self._state = [with_room(space, len(space), _room(longest)) for space in self._state]
         rows = np.argsort(self._slots)  # in the order in which they lie in memory
         size = max(2, -(-len(rows) // threads))
 

@@ -76,8 +76,7 @@ class Session:
             "at": at + np.arange(count)[:, None] * longest,
             "mask_at": mask[at][:, None, None],
         }
-        wider = ((0, 0), (0, 0), (0, room), (0, 0))
-        state = [np.repeat(np.pad(kept, wider), count, axis=0) for kept in before.state]
+        state = [with_room(kept, count, before.length + room) for kept in before.state]
         logits, new = self._run(feeds, state, keep=keep)
         return Part([found[: len(places)] for found, places in zip(logits, asked, strict=True)], new)
 
@@ -112,6 +111,14 @@ class Session:
         with _memory():
             logits, *new = self._session.run(["logits", *(self._present if keep else [])], feeds)
         return logits, new
+
+
+def with_room(kept: Floats, rows: int, tokens: int) -> Floats:
+    """The keys or values of some tokens, with room for more after them; of one row for many, where there is but one."""
+    _, heads, length, width = kept.shape
+    space = np.zeros((rows, heads, tokens, width), np.float32)
+    space[:, :, :length] = kept
+    return space
 
 
 def exact(path: Path) -> bool:

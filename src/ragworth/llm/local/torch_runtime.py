@@ -45,6 +45,7 @@ class TorchRuntime:
 
     def __init__(self, model: Any, name: str, *, compiled: bool = False) -> None:
         self.name = name
+        self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._model = model.eval()
         self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
         self._head = model.get_output_embeddings()

@@ -26,11 +26,13 @@ class Tokenizer(Protocol):
 
 
 class Written(NamedTuple):
-    """A prompt as the text the model reads, in tokens, and how many control tokens were defused in it."""
+    """A prompt as the text the model reads, in tokens, how many control tokens were defused in it, and the blanks
+    at its end that are left to what follows."""
 
     text: str
     ids: list[int]
     defused: int
+    blanks: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,28 +75,34 @@ class Writer:
         """Whether the prompt is read as plain text, which gets the BOS that a chat template brings itself."""
         return prompt.messages[0].role == "text" or self.render is None
 
-    def ids(self, prompts: Sequence[Prompt]) -> list[Written]:
-        """The prompts in tokens, with one BOS each if the model wants one."""
+    def ids(self, prompts: Sequence[Prompt], *, continued: bool = False) -> list[Written]:
+        """The prompts in tokens, with one BOS each if the model wants one.
+
+        ``continued``: a given text will follow. Blanks at the end of a plain text are then left to it: tokens
+        begin with blanks, and a text that ends in one has been split where no text ever is.
+        """
         texts = [self.text(prompt) for prompt in prompts]
+        kept = [
+            text.rstrip() if continued and self.plain(prompt) and text.strip() else text
+            for prompt, (text, _) in zip(prompts, texts, strict=True)
+        ]
         found: list[Written | None] = [None] * len(prompts)
         for plain in (False, True):
             numbers = [n for n, prompt in enumerate(prompts) if self.plain(prompt) is plain]
-            encoded = self.tokenizer.encode([texts[n][0] for n in numbers], whole=plain) if numbers else []
+            encoded = self.tokenizer.encode([kept[n] for n in numbers], whole=plain) if numbers else []
             for n, ids in zip(numbers, encoded, strict=True):
-                found[n] = Written(texts[n][0], ids, texts[n][1])
+                found[n] = Written(kept[n], ids, texts[n][1], texts[n][0][len(kept[n]) :])
         return [one for one in found if one is not None]
 
-    def after(self, text: str, continuation: str) -> list[int]:
-        """Ids of a continuation, such that they follow the text's as in one text.
+    def after(self, written: Written, continuation: str) -> list[int] | None:
+        """Ids of a continuation, such that they follow the prompt's as in one text; None where a token spans both.
 
-        The end of the text and the continuation are encoded together; where the text's own ids begin the
-        result, the rest is the continuation. Otherwise a token spans the boundary: the text then stands as
-        it is and the continuation is encoded by itself, which is what a model that has read the text can
-        still produce.
+        The end of the prompt and the continuation are encoded together; where the prompt's own ids begin the
+        result, the rest is the continuation.
         """
-        tail = text[-TAIL:]
-        before, together, alone = self.tokenizer.encode([tail, tail + continuation, continuation], whole=False)
-        return together[len(before) :] if together[: len(before)] == before else alone
+        tail = written.text[-TAIL:]
+        before, together = self.tokenizer.encode([tail, tail + written.blanks + continuation], whole=False)
+        return together[len(before) :] if together[: len(before)] == before else None
 
 
 def defuse(text: str, control: tuple[str, ...]) -> tuple[str, int]:

@@ -174,6 +174,10 @@ class Asking:
         shown = _first_top(reply.choices)
         if not shown:
             raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
+        for one in shown:
+            alike = [label for label in request.labels if one.text and label.startswith(one.text)]
+            if len(alike) > 1:
+                raise cannot("ambiguous-labels", f"the labels {alike[0]!r} and {alike[1]!r} begin with the same token")
         return self._chosen(request, shares_by_text(request.labels, shown), reply.counts.prompt, cut)
 
     def _usage(self, read: int, written: int, cut: int) -> Usage:

@@ -102,6 +102,15 @@ class Channel:
         """Give up what is under way and let go of connections, loop and thread."""
         self._loop.close(self._hang_up)
 
+    def hurry(self) -> None:
+        """Turn requests away that wait for their turn."""
+
+        async def work() -> None:
+            if self._pace is not None:
+                self._pace.give_up()
+
+        self.run(work())
+
     async def _hang_up(self) -> None:
         if self._client is not None:
             await self._client.aclose()

@@ -65,7 +65,15 @@ class OpenAI:
     @property
     def partial(self) -> Card:
         """What is known of the model without asking."""
-        return Card("openai", self.address.model, endpoint=self.address.url, cuts=cuts(self.options.on_long))
+        made = [f"api={self.options.api}"] if self.options.api != "auto" else []
+        made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
+        return Card(
+            "openai",
+            self.address.model,
+            revision=" ".join(made),
+            endpoint=self.address.url,
+            cuts=cuts(self.options.on_long),
+        )
 
     @cached_property
     def card(self) -> Card:
@@ -99,6 +107,12 @@ class OpenAI:
         """Tokens of a prompt, template and all; None where the server does not tell, or not now."""
         found = self._all([prompt], Asking.count)[0]
         return None if isinstance(found, Failure) else found
+
+    def hurry(self) -> None:
+        """Give up the requests that wait for their turn; those under way go on."""
+        channel = self._channel
+        if channel is not None:
+            channel.hurry()
 
     def close(self) -> None:
         """Give up what is under way and close all connections; a later request opens new ones."""

@@ -166,6 +166,13 @@ class Pace:
                     waiting.ready.set_exception(PausedTooLong(*error.args))
             self._queue.clear()
 
+    def give_up(self) -> None:
+        """Turn everybody away who waits for a place."""
+        for waiting in self._queue:
+            if not waiting.ready.done():
+                waiting.ready.set_exception(PausedTooLong("given up before it was sent"))
+        self._queue.clear()
+
     def _refuse_if_paused(self, now: float) -> None:
         left = self._paused_until - now
         if left > self.limits.deadline:
