@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
@@ -23,6 +24,8 @@ from ragworth.llm.contract import Choose, Chosen, Prompt, Score, Scored
 from ragworth.llm.embedded import weights
 
 LABELS = ("NO-RESPONSE", "Yes")
+LARGEST_MEAN = 0.3
+"""Mean difference of log-probabilities that 8-bit and 4-bit arithmetic may make."""
 NAMES = ("Ada", "Bruno", "Chiara", "Dmitri", "Elif", "Farid", "Greta", "Hiro")
 PLACES = ("Larkmoor", "Tennby", "Ostrava", "Kaldvik", "Río Pardo", "Nagasaki", "Żory", "Mbeya")
 THINGS = ("mill", "bridge", "library", "lighthouse", "observatory", "market hall", "chapel", "tannery")
@@ -57,7 +60,7 @@ def served(context: int) -> Iterator[str]:
     settings = xllamacpp.CommonParams()
     settings.model.path = str(weights())
     settings.n_ctx, settings.n_parallel = context, 1
-    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 2
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.hostname, settings.port = "127.0.0.1", 0
     server = xllamacpp.Server(settings)
     yield server.listening_address
@@ -110,6 +113,11 @@ def main() -> None:
     for row in rows:
         print("| " + " | ".join(row) + " |")
     print("\nDifferences are of natural log-probabilities, from the first line.")
+    far = [
+        row[0] for row in rows if row[1] != rows[0][1] or float(row[2]) > LARGEST_MEAN or float(row[5]) > LARGEST_MEAN
+    ]
+    if far:
+        sys.exit(f"these differ by more than quantisation explains: {', '.join(far)}")
 
 
 def spread(values: list[float]) -> tuple[str, str, str]:
