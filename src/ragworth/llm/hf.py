@@ -98,7 +98,7 @@ def open_model(
 
 def load_gguf(path: Path, dtype: str, device: str) -> Loaded:
     """A GGUF file, its weights unpacked into a model of the transformers library."""
-    _needs()
+    _needs("gguf", "accelerate")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -192,10 +192,10 @@ def quiet() -> None:
     logging.set_verbosity_error()
 
 
-def _needs() -> None:
+def _needs(*more: str) -> None:
     from importlib.util import find_spec
 
-    for package in ("torch", "transformers"):
+    for package in ("torch", "transformers", *more):
         if find_spec(package) is None:
             raise MissingExtraError(package, "hf", "running a model of the transformers library")
 
