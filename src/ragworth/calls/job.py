@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -241,12 +240,15 @@ class Job:
 
     def _end(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Wait for the calls under way, unless somebody is in a hurry, and say how to go on."""
-        with suppress(KeyboardInterrupt):
+        hurried = False
+        try:
             if (hurry := getattr(self.model, "hurry", None)) is not None:
                 hurry()
             self._drain(work, keys, outcomes)
+        except KeyboardInterrupt:
+            hurried = True
         kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
-        raise Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}")
+        raise Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}", hurried)
 
     def _drain(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Keep what comes of the calls that are under way; they are paid for."""
@@ -333,9 +335,13 @@ class Job:
 
 
 class Interrupted(Stopped):
-    """Somebody pressed Ctrl-C."""
+    """Somebody pressed Ctrl-C; ``hurried``: a second time, so that calls under way were not waited for."""
 
     exit_code = 130
+
+    def __init__(self, message: str, hurried: bool = False) -> None:
+        self.hurried = hurried
+        super().__init__(message)
 
 
 def ask(model: Model, requests: Iterable[Request], store: Store | str | Path | None = None) -> list[Response | Failure]:

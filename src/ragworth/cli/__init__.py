@@ -45,12 +45,11 @@ class Lazy(click.Group):
             from ragworth.report.render import printable
 
             click.echo(f"ragworth: {printable(str(error))}", err=True)
+            if getattr(error, "hurried", False):
+                # Somebody is in a hurry: threads that still compute are not waited for.
+                sys.stdout.flush()
+                os._exit(error.exit_code)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            # Somebody is in a hurry: threads that still compute are not waited for.
-            click.echo("ragworth: interrupted; what was done before is kept", err=True)
-            sys.stdout.flush()
-            os._exit(130)
         except BrokenPipeError:
             # The reader of our output (head, less) has seen enough.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
