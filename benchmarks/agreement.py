@@ -61,7 +61,7 @@ def served(context: int) -> Iterator[str]:
     settings.model.path = str(weights())
     settings.n_ctx, settings.n_parallel = context, 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
-    settings.hostname, settings.port = "127.0.0.1", 0
+    settings.port, settings.verbosity = 0, -1
     server = xllamacpp.Server(settings)
     yield server.listening_address
     del server

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.calling import Calling, calling_options, job, model_options, opened, told
+from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
 
 LITTLE = 0.05
 """Probability of all labels together below which something is wrong with prompt, labels or model."""
@@ -74,6 +74,7 @@ def command(
             click.echo(str(work.plan(requests)))
             return
 
+        introduced(work.card, calling)
         masses: list[float] = []
 
         def lines(plain: bool) -> Iterator[bytes]:

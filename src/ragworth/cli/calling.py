@@ -120,6 +120,17 @@ def _price(text: str | None) -> Any:
         raise InputError(f"the price is {text!r}", expected="IN/OUT, such as 0.15/0.60") from error
 
 
+def introduced(card: Any, given: Calling) -> None:
+    """Say what an endpoint was found to be able to do."""
+    if card.endpoint and not given.quiet:
+        from ragworth.report.render import printable
+
+        can = ", ".join(sorted(card.abilities))
+        click.echo(printable(f"{card.name} at {card.endpoint} can {can}"), err=True)
+        for note in card.notes:
+            click.echo(f"note: {printable(note)}", err=True)
+
+
 @contextmanager
 def told(work: Any, given: Calling) -> Iterator[None]:
     """Say how a job went, however it ended; a job that its budget ended is an early end."""

@@ -238,6 +238,25 @@ def test_a_passage_cannot_speak_as_the_assistant(folder: Path, plain: tuple[Any,
     assert answer.usage.defused == 3
 
 
+def test_a_control_token_without_a_name_is_one_too() -> None:
+    from tokenizers import AddedToken
+
+    from ragworth.llm.hf import _control
+
+    tokenizer = tiny.tokenizer()
+    tokenizer.add_tokens([AddedToken("<|header|>", special=True), AddedToken("<think>", special=False)])
+    assert {"<|header|>", "<|im_end|>", "<s>"} <= set(_control(tokenizer))
+    assert "<think>" not in _control(tokenizer)
+
+
+def test_a_blank_before_the_answer_changes_nothing(folder: Path) -> None:
+    model = open_tiny(folder)
+    with_blank, without = model.score([Score(Prompt.text("the cat "), "sat"), Score(Prompt.text("the cat"), " sat")])
+    assert with_blank.trace == without.trace
+    labels = model.choose([Choose(Prompt.text("the cat "), ("a", "x")), Choose(Prompt.text("the cat"), (" a", " x"))])
+    assert labels[0].probabilities == pytest.approx(labels[1].probabilities)
+
+
 def long_prompt(words: int) -> Prompt:
     passage = " ".join(["cat"] * words)
     content = f"Document: {passage}\nQuestion: where?"
@@ -297,7 +316,7 @@ def test_nothing_is_loaded_before_the_first_request(folder: Path) -> None:
 
 
 def test_the_identity_follows_the_weights_and_the_precision(folder: Path, tmp_path: Path) -> None:
-    other = tiny.saved(tmp_path / folder.name)
+    other = tiny.saved(tmp_path / "another name")
     assert open_tiny(folder).card.identity == open_tiny(other).card.identity
     assert open_tiny(folder).card.identity != open_tiny(folder, dtype="bfloat16").card.identity
     config = (other / "tokenizer_config.json").read_text()
