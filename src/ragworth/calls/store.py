@@ -247,11 +247,13 @@ class Store:
         return self._models[digest]
 
     def card_of(self, partial: Card) -> Card | None:
-        """The model here that was last used, of the same backend, name and endpoint."""
+        """The model here that was last used, of the same backend, name, revision and endpoint."""
         last = "(SELECT max(made) FROM answers WHERE answers.model = models.number)"
         for (text,) in self.query(f"SELECT card FROM models ORDER BY {last} DESC"):
             card = card_from_json(text)
-            if (card.backend, card.name, card.endpoint) == (partial.backend, partial.name, partial.endpoint):
+            if all(
+                getattr(card, name) == getattr(partial, name) for name in ("backend", "name", "revision", "endpoint")
+            ):
                 return replace(card, cuts=partial.cuts)
         return None
 
