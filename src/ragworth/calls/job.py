@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+import numpy as np
+
 from ragworth.calls.interrupts import noted
 from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
 from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for
@@ -95,8 +97,8 @@ class Job:
         self._choice = int(getattr(model, "choice_tokens", 1))
         self._kept: dict[bytes, Response | Failure] = {}
         """What has failed in this run; without a store, everything that has come."""
-        self._seen: set[int] = set()
-        """Hashes of the keys that were counted."""
+        self._seen = np.empty(0, np.uint64)
+        """The keys that were counted, in order and in eight bytes each: a job may have millions."""
         self._failures = 0
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
         self._most: dict[bytes, Tokens] = {}
@@ -174,9 +176,11 @@ class Job:
 
     def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
         """Count a window; what an earlier one of the same job had is not counted again."""
-        new = {hash(key) for key in found} - self._seen
-        fresh = {hash(key) for key in missing} - self._seen
-        self._seen.update(new, fresh)
+        new, fresh = (
+            np.setdiff1d(np.frombuffer(b"".join([key[:8] for key in keys]), np.uint64), self._seen)
+            for keys in (found, missing)
+        )
+        self._seen = np.union1d(self._seen, np.concatenate([new, fresh]))
         self.tally.asked += asked
         self.tally.cached += len(new)
         self.tally.distinct += len(new) + len(fresh)
