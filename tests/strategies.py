@@ -33,6 +33,8 @@ SCORES = (2.0, 1.0, 1.0, 0.5, 0.0, -1.0)
 RELEVANCE = (UNJUDGED, UNJUDGED, -2.0, -1.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.5, 2.0, 3.0)
 RATINGS = (UNJUDGED, 0.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0)
 SIXTEENTHS = tuple(i / 16 for i in range(17))
+DOWNSTREAM = (0.0, 0.0, 0.25, 0.25, 0.5, 0.75, 1.0)
+LIKELIHOODS = (-8.0, -2.5, -1.0, -1.0, -0.25, 0.0)
 
 Known = Mapping[str, float | None]
 """Passage → value; None where judging was tried and failed."""
@@ -47,6 +49,18 @@ class World:
     abstention: dict[str, dict[str, float | None]]
     ratings: dict[str, dict[str, dict[str, float | None]]]
     tokens: dict[str, int] = field(default_factory=dict)
+    downstream: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    likelihood: dict[str, dict[str, float | None]] = field(default_factory=dict)
+
+    @property
+    def aspects(self) -> dict[str, dict[str, dict[str, float | None]]]:
+        """All that is known of (query, passage), by aspect."""
+        return {
+            "relevance": self.relevance,
+            "abstention": self.abstention,
+            "downstream": self.downstream,
+            "likelihood": self.likelihood,
+        }
 
     def contexts(self, rows: Sequence[int] | None = None) -> Contexts:
         """The runs as a table; ``rows`` says in which order its rows are handed over."""
@@ -61,7 +75,7 @@ class World:
     def judgments(self, rows: Sequence[int] | None = None) -> Judgments:
         table = [
             (query, passage, aspect, value, "ok" if value is not None else "unparsable")
-            for aspect, values in (("relevance", self.relevance), ("abstention", self.abstention))
+            for aspect, values in self.aspects.items()
             for query, known in values.items()
             for passage, value in known.items()
         ]
@@ -132,7 +146,7 @@ def worlds(failures: bool = False) -> st.SearchStrategy[World]:
 
     ``failures`` adds judgments and ratings without a value; few, so that all they could have been can be tried.
     """
-    return st.binary(min_size=450, max_size=450).map(lambda data: _world(Dice(data), failures))
+    return st.binary(min_size=520, max_size=520).map(lambda data: _world(Dice(data), failures))
 
 
 def _world(dice: Dice, failures: bool) -> World:
@@ -147,19 +161,23 @@ def _world(dice: Dice, failures: bool) -> World:
     }
     relevance = {query: _known(dice, RELEVANCE) or {PASSAGES[0]: 1.0} for query in judged}
     abstention = {query: _known(dice, SIXTEENTHS) for query in judged}
+    downstream = {query: _known(dice, DOWNSTREAM) for query in judged}
+    likelihood = {query: _known(dice, LIKELIHOODS) for query in judged}
     ratings = {query: _rated(dice) for query in judged}
     tokens = {p: dice.pick(range(1, 10)) for p in PASSAGES}
     # Unknown probabilities and lengths leave contexts without a value, so they are rare.
     if dice.pick((False, True)):
         tokens.pop(dice.pick(PASSAGES))
-        abstention[judged[-1]].pop(dice.pick(PASSAGES))
+        for known in (abstention, downstream, likelihood):
+            known[judged[-1]].pop(dice.pick(PASSAGES))
     if failures:
         for query in judged:
             first, last = next(iter(ratings[query])), next(reversed(ratings[query]))
-            for known in (relevance[query], abstention[query], ratings[query][first], ratings[query][last]):
+            judgments = (known[query] for known in (relevance, abstention, downstream, likelihood))
+            for values in (*judgments, ratings[query][first], ratings[query][last]):
                 if dice.pick((False, True)):
-                    known[dice.pick(list(known))] = None
-    return World(runs, relevance, abstention, ratings, tokens)
+                    values[dice.pick(list(values))] = None
+    return World(runs, relevance, abstention, ratings, tokens, downstream, likelihood)
 
 
 def _known(dice: Dice, choices: Sequence[float | str]) -> dict[str, float | None]:

@@ -20,6 +20,8 @@ class Case(NamedTuple):
     abstention: Mapping[str, float]
     ratings: Mapping[str, Mapping[str, float]]
     tokens: Mapping[str, float]
+    downstream: Mapping[str, float]
+    likelihood: Mapping[str, float]
 
 
 class Missing(NamedTuple):
@@ -203,6 +205,53 @@ def distraction(case: Case, k: Cut, threshold: float, rel: float) -> Answer:
     return len([x for x in u if -x > threshold]) / len(u) if u else 0.0
 
 
+def known_of(values: Mapping[str, float], context: Sequence[str]) -> list[float] | Missing:
+    """The value of each passage shown."""
+    if any(p not in values for p in context):
+        return Missing(frozenset({"unjudged"}))
+    return [values[p] for p in context]
+
+
+def erag(case: Case, k: Cut, of: str) -> Answer:
+    s = known_of(case.downstream, top(case.shown, k))
+    if isinstance(s, Missing) or not s:
+        return s if isinstance(s, Missing) else 0.0
+    return max(s) if of == "max" else math.fsum(s) / len(s)
+
+
+def erag_ndcg(case: Case, k: Cut, ideal: str) -> Answer:
+    s = known_of(case.downstream, top(case.shown, k))
+    if isinstance(s, Missing):
+        return s
+    best = sorted(s if ideal == "retrieved" else case.downstream.values(), reverse=True)[:k]
+    return dcg(s) / dcg(best) if dcg(best) else 0.0
+
+
+def erag_ap(case: Case, k: Cut, ideal: str) -> Answer:
+    """The expectation over thresholds: between two levels that occur, they are all alike."""
+    s = known_of(case.downstream, top(case.shown, k))
+    if isinstance(s, Missing):
+        return s
+    wanted = s if ideal == "retrieved" else list(case.downstream.values())
+    above = below = lower = 0.0
+    for level in sorted({*s, *wanted}):
+        likely, lower = level - lower, level
+        relevant = [value >= level for value in s]
+        precisions = [sum(relevant[: i + 1]) / (i + 1) for i, hit in enumerate(relevant) if hit]
+        above += likely * sum(precisions)
+        below += likely * len([value for value in wanted if value >= level])
+    return above / below if below else 0.0
+
+
+def likelihood(case: Case, k: Cut, of: str) -> Answer:
+    logs = known_of(case.likelihood, top(case.shown, k))
+    if isinstance(logs, Missing):
+        return logs
+    if not logs:
+        return Missing(frozenset({"empty-context"}))
+    return max(logs) if of == "max" else math.fsum(logs) / len(logs)
+
+
 def answered_by(case: Case, passage: str, eta: float) -> set[str]:
     return {question for question, rating in case.ratings.get(passage, {}).items() if rating >= eta}
 
@@ -292,6 +341,10 @@ METRICS: dict[str, Callable[..., Answer]] = {
     "UDCG": udcg,
     "Utility": utility,
     "Distraction": distraction,
+    "eRAG": erag,
+    "eRAG_nDCG": erag_ndcg,
+    "eRAG_AP": erag_ap,
+    "Likelihood": likelihood,
     "Cov": coverage,
     "alpha_nDCG": alpha_ndcg,
     "Den": density,

@@ -39,6 +39,8 @@ def case_of(world: World, system: str, query: str) -> Case:
         abstention=known(world.abstention.get(query, {})),
         ratings={passage: known(rated) for passage, rated in world.ratings.get(query, {}).items()},
         tokens=world.tokens,
+        downstream=known(world.downstream.get(query, {})),
+        likelihood=known(world.likelihood.get(query, {})),
     )
 
 
@@ -118,13 +120,22 @@ def completions(world: World, query: str, metric: Metric) -> Iterator[World]:
     needs = metric.needs
     relevance = list(filled(world.relevance[query], (-1.0, 0.0, 1.0, 3.0) if "relevance" in needs else (0.0,)))
     abstention = list(filled(world.abstention[query], (0.0, 0.5, 1.0) if "abstention" in needs else (0.0,)))
+    downstream = list(filled(world.downstream[query], (0.0, 0.5, 1.0) if "downstream" in needs else (0.0,)))
+    likelihood = list(filled(world.likelihood[query], (-9.0, -1.0, 0.0) if "likelihood" in needs else (0.0,)))
     flat = {(p, s): v for p, rated in world.ratings[query].items() for s, v in rated.items()}
     ratings = list(filled(flat, (0.0, 3.0, 5.0) if "ratings" in needs else (0.0,)))
-    for r, a, g in product(relevance, abstention, ratings):
+    for r, a, d, h, g in product(relevance, abstention, downstream, likelihood, ratings):
         rated: dict[str, dict[str, float | None]] = {}
         for (passage, question), value in g.items():
             rated.setdefault(passage, {})[question] = value
-        yield replace(world, relevance={query: r}, abstention={query: a}, ratings={query: rated})
+        yield replace(
+            world,
+            relevance={query: r},
+            abstention={query: a},
+            downstream={query: d},
+            likelihood={query: h},
+            ratings={query: rated},
+        )
 
 
 def filled(values: Mapping[K, float | None], tries: tuple[float, ...]) -> Iterator[dict[K, float | None]]:

@@ -24,10 +24,11 @@ def shown(**contexts: str) -> Contexts:
     return Contexts(pl.DataFrame(rows, schema=["system", "query", "rank", "passage"], orient="row"))
 
 
-def judged(relevance: Grades, abstention: Grades | None = None, query: str = "q") -> Judgments:
+def judged(relevance: Grades, abstention: Grades | None = None, query: str = "q", **aspects: Grades) -> Judgments:
+    """Judgments of one query; other aspects by their names."""
     rows = [
         (query, passage, aspect, value, "ok" if value is not None else "refused")
-        for aspect, grades in (("relevance", relevance), ("abstention", abstention or {}))
+        for aspect, grades in {"relevance": relevance, "abstention": abstention or {}, **aspects}.items()
         for passage, value in grades.items()
     ]
     names = {"query": pl.String, "passage": pl.String, "aspect": pl.String, "value": pl.Float64, "status": pl.String}

@@ -13,6 +13,10 @@ from tests.metrics.cases import answers, judged, lengths, rated, shown
 RELEVANCE = {"a": 0.0, "b": 2.0, "d": 1.0, "e": 1.0, "g": 0.0, "x": -1.0}
 # Distracting effect of a 0.8 and of c 0.5; utility of b 0.9 and of d 0.4.
 ABSTENTION = {"a": 0.2, "b": 0.1, "c": 0.5, "d": 0.6}
+# Answers from c are best, from e next; e is not shown. Likelihoods are logarithms.
+DOWNSTREAM = {"a": 0.5, "b": 0.0, "c": 1.0, "d": 0.25, "e": 0.75}
+LIKELIHOOD = {"a": -1.0, "b": -4.0, "c": -0.5, "d": -2.5, "e": 0.0}
+KNOWN = judged(RELEVANCE, ABSTENTION, downstream=DOWNSTREAM, likelihood=LIKELIHOOD)
 
 JUDGED = {
     "P": 2 / 4,  # b and d of four
@@ -72,18 +76,37 @@ JUDGED = {
     "Distraction(threshold=0.5)": 1 / 4,  # a
     "Distraction(threshold=0.4)": 2 / 4,  # a and c
     "Distraction(threshold=0.5)@1": 1,
+    "eRAG": 0.4375,  # 1.75/4
+    "eRAG@2": 0.25,
+    "eRAG@10": 0.4375,  # by what was shown
+    "eRAG(of=max)": 1,
+    "eRAG(of=max)@2": 0.5,
+    # (0.5 + 1/log2(4) + 0.25/log2(5)) / (1 + 0.75/log2(3) + 0.5/log2(4) + 0.25/log2(5)) = 1.107669 / 1.830866
+    "eRAG_nDCG": 0.604997233,
+    "eRAG_nDCG@2": 0.339397849,  # 0.5 / (1 + 0.75/log2(3)): e is in the ideal, though not shown
+    "eRAG_nDCG(ideal=retrieved)": 0.768966434,  # 1.107669 / (1 + 0.5/log2(3) + 0.25/log2(4))
+    "eRAG_nDCG(ideal=retrieved)@2": 1,  # a before b
+    # Rank 1: 0.5. 2: 0. 3: (0.5 + 0 + 1)/3. 4: (0.25 + 0 + 0.25 + 0.25)/4. In all 1.1875, of 2.5.
+    "eRAG_AP": 0.475,
+    "eRAG_AP@2": 0.2,  # 0.5 / 2.5
+    "eRAG_AP(ideal=retrieved)": 0.678571429,  # 1.1875 / 1.75
+    "eRAG_AP(ideal=retrieved)@2": 1,
+    "Likelihood": -2,  # −8/4
+    "Likelihood@2": -2.5,
+    "Likelihood(of=max)": -0.5,
+    "Likelihood(of=max)@2": -1,
 }
 
 
 @pytest.mark.parametrize("metric", JUDGED)
 def test_judged(metric: str) -> None:
-    scores = ragworth.score(shown(A="abcd"), judged(RELEVANCE, ABSTENTION), metric)
+    scores = ragworth.score(shown(A="abcd"), KNOWN, metric)
     assert answers(scores) == pytest.approx([JUDGED[metric]], abs=5e-10)
 
 
 def test_judged_together() -> None:
     """In one call each metric sees more of the ranking than its own cutoff, and must not look."""
-    scores = ragworth.score(shown(A="abcd"), judged(RELEVANCE, ABSTENTION), list(JUDGED))
+    scores = ragworth.score(shown(A="abcd"), KNOWN, list(JUDGED))
     assert scores.frame["metric"].to_list() == list(JUDGED)
     assert answers(scores) == pytest.approx(list(JUDGED.values()), abs=5e-10)
 
@@ -177,15 +200,20 @@ def test_every_metric_is_worked_by_hand_here() -> None:
 
 @pytest.mark.parametrize("name", METRICS.names())
 def test_an_empty_context_scores_0(name: str) -> None:
-    """``r`` is judged and rated, and not in the run. UDCG is σ(0): neither help nor harm."""
+    """``r`` is judged and rated, and not in the run.
+
+    UDCG is σ(0), neither help nor harm; a likelihood of 0 would be certainty.
+    """
     scores = ragworth.score(
         shown(A="abcd"),
-        ragworth.Judgments.concat([judged(RELEVANCE, ABSTENTION), judged(RELEVANCE, ABSTENTION, query="r")]),
+        ragworth.Judgments.concat(
+            [KNOWN, judged(RELEVANCE, ABSTENTION, "r", downstream=DOWNSTREAM, likelihood=LIKELIHOOD)]
+        ),
         name,
         ratings=ragworth.Ratings([*RATED.frame.to_dicts(), *rated("r", a={"s": 5.0}).frame.to_dicts()]),
         tokens=TOKENS,
     )
-    assert answers(scores)[1] == (0.5 if name == "UDCG" else 0.0)
+    assert answers(scores)[1] == {"UDCG": 0.5, "Likelihood": "empty-context"}.get(name, 0.0)
     assert scores.frame["query"].to_list() == ["q", "r"]
 
 

@@ -242,3 +242,58 @@ def test_all_that_is_lacking_is_said_at_once() -> None:
         "passage lengths",
         "at least two runs",
     }
+
+
+DOWNSTREAM_METRICS = ["eRAG", "eRAG(of=max)", "eRAG_nDCG", "eRAG_nDCG(ideal=retrieved)", "eRAG_AP"]
+
+
+@pytest.mark.parametrize("lost", [{"a": 0.5}, {"a": 0.5, "b": None}], ids=["never tried", "failed"])
+def test_no_downstream_value_without_every_passage_s_score(lost: dict[str, float | None]) -> None:
+    scores = relevance_scores("ab", judged({}, downstream=lost), [*DOWNSTREAM_METRICS, "eRAG@1", "eRAG(of=max)@1"])
+    assert answers(scores) == [*["unjudged"] * 5, 0.5, 0.5]
+
+
+def test_a_failed_downstream_score_elsewhere_matters_to_the_ideal_order() -> None:
+    scores = relevance_scores("a", judged({}, downstream={"a": 0.5, "z": None}), DOWNSTREAM_METRICS)
+    assert answers(scores) == [0.5, 0.5, "unjudged", 1.0, "unjudged"]
+    known = relevance_scores("a", judged({}, downstream={"a": 0.5, "z": 1.0}), DOWNSTREAM_METRICS)
+    assert answers(known) == pytest.approx([0.5, 0.5, 0.5 / (1 + 0.5 / 1.584962501), 1.0, 0.5 / 1.5])
+
+
+def test_no_likelihood_without_every_passage_s_own() -> None:
+    scores = relevance_scores("ab", judged({}, likelihood={"a": -2.0}), ["Likelihood", "Likelihood(of=max)@1"])
+    assert answers(scores) == ["unjudged", -2.0]
+
+
+def test_queries_are_those_with_the_judgments_that_are_read() -> None:
+    judgments = ragworth.Judgments.concat([judged({"a": 1.0}), judged({}, query="r", downstream={"a": 0.5})])
+    contexts = {"q": {"a": 1.0}, "r": {"a": 1.0}}
+    scores = ragworth.score(contexts, judgments, ["P", "eRAG"])
+    assert scores.frame.select("query", "metric", "value").rows() == [("q", "P", 1.0), ("r", "eRAG", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "aspect", "value", "said"),
+    [
+        ("eRAG", "downstream", 45.0, r"downstream score 45\.0 for query 'q', passage 'a'"),
+        ("eRAG", "downstream", -0.1, r"downstream score -0\.1 for query"),
+        ("Likelihood", "likelihood", 0.5, r"answer likelihood 0\.5 for query"),
+    ],
+)
+def test_a_value_off_the_scale_is_refused(metric: str, aspect: str, value: float, said: str) -> None:
+    with pytest.raises(TableError, match=said):
+        relevance_scores("a", judged({}, None, "q", **{aspect: {"a": value}}), [metric])
+
+
+def test_columns_of_downstream_scores_and_likelihoods_are_judgments() -> None:
+    table = {"query": ["q"], "passage": ["a"], "downstream": [0.25], "likelihood": [-1.5]}
+    assert answers(ragworth.score({"q": {"a": 1.0}}, table, ["eRAG", "Likelihood"])) == [0.25, -1.5]
+
+
+def test_what_downstream_metrics_lack_is_said() -> None:
+    with pytest.raises(MetricError) as caught:
+        relevance_scores("a", judged({"a": 1.0}), ["eRAG@5", "Likelihood"])
+    assert caught.value.more == (
+        "eRAG@5 needs downstream scores of passages (--judgments FILE, aspect 'downstream')",
+        "Likelihood needs answer likelihoods (--judgments FILE, aspect 'likelihood')",
+    )

@@ -107,6 +107,7 @@ def test_an_irrelevant_passage_at_the_end_never_raises(name: str, data: st.DataO
         world,
         relevance={q: known | ({"zz": 0.0} if judged else {}) for q, known in world.relevance.items()},
         abstention={q: known | {"zz": 0.5} for q, known in world.abstention.items()},
+        downstream={q: known | {"zz": 0.0} for q, known in world.downstream.items()},
         tokens=world.tokens | {"zz": data.draw(st.integers(1, 9))},
     )
     longer = world.with_runs(
@@ -138,7 +139,8 @@ def test_order_matters_to_the_others(name: str) -> None:
     relevance: dict[str, float | None] = {"1": 1.0, "2": 0.0, "4": 1.0}
     ratings: dict[str, dict[str, float | None]] = {"1": {"s": 5.0, "t": 5.0}, "4": {"s": 5.0}}
     declaration = METRICS.get(name)
-    world = World({}, {"q1": relevance}, {"q1": dict.fromkeys("123456", 0.5)}, {"q1": ratings})
+    downstream = {"q1": dict.fromkeys("123456", 0.0) | relevance}
+    world = World({}, {"q1": relevance}, {"q1": dict.fromkeys("123456", 0.5)}, {"q1": ratings}, downstream=downstream)
     first, second = (
         world.with_runs({"A": {"q1": {passage: -float(i) for i, passage in enumerate(order)}}})
         for order in ("123456", "213564" if declaration.takes_cutoff else "234561")
@@ -196,6 +198,8 @@ def test_only_the_order_of_passage_ids_matters(name: str, data: st.DataObject) -
         {q: {new[p]: v for p, v in known.items()} for q, known in world.abstention.items()},
         {q: {new[p]: v for p, v in rated.items()} for q, rated in world.ratings.items()},
         {new[p]: v for p, v in world.tokens.items()},
+        {q: {new[p]: v for p, v in known.items()} for q, known in world.downstream.items()},
+        {q: {new[p]: v for p, v in known.items()} for q, known in world.likelihood.items()},
     )
     same(values(renamed.score(metrics)), values(world.score(metrics)))
 

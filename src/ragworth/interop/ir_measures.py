@@ -152,12 +152,13 @@ def _rows(data: Any) -> pl.DataFrame:
 
 
 def _judgments(qrels: pl.DataFrame) -> Judgments:
-    """Relevance, the highest over sub-topics, and abstention where the qrels have it."""
+    """Relevance, the highest over sub-topics, and the other judgments of passages that the qrels have."""
     pairs = qrels.group_by("query_id", "doc_id", maintain_order=True)
     parts = [Judgments(pairs.agg(pl.col("relevance").max().alias("value")))]
-    if "abstention" in qrels.columns:
-        values = pairs.agg(pl.col("abstention").first().alias("value")).filter(pl.col("value").is_not_null())
-        parts.append(Judgments(values.with_columns(pl.lit("abstention").alias("aspect"))))
+    for aspect in ("abstention", "downstream", "likelihood"):
+        if aspect in qrels.columns:
+            values = pairs.agg(pl.col(aspect).first().alias("value")).filter(pl.col("value").is_not_null())
+            parts.append(Judgments(values.with_columns(pl.lit(aspect).alias("aspect"))))
     return Judgments.concat(parts)
 
 

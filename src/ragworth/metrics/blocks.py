@@ -7,9 +7,9 @@ depend on the system: all judged values and all rating matrices of the same n qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,29 @@ def no_ints() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
+class Judged(NamedTuple):
+    """All judgments of one aspect for n queries.
+
+    Attributes
+    ----------
+    query, value: of every judged passage, by query and then by value descending.
+    failed: how many judgments of each query have no value.
+    """
+
+    query: Ints
+    value: Floats
+    failed: Ints
+
+    def sums(self, weight: Floats | float = 1.0) -> Floats:
+        """For each query the sum of its values, each times the weight of its place."""
+        return summed(self.query, self.value * weight, len(self.failed))
+
+    def places(self) -> Ints:
+        """1 for the highest value of a query, 2 for the next, …"""
+        first = np.searchsorted(self.query, np.arange(len(self.failed)))
+        return np.arange(1, len(self.query) + 1) - first[self.query]
+
+
 @dataclass(frozen=True, eq=False)
 class Truth:
     """What is known about n queries, whatever a system shows for them.
@@ -43,6 +66,7 @@ class Truth:
     size: n.
     judged_query, judged_value: relevance of every judged passage, by query and then by value descending.
     failed: how many relevance judgments of each query have no value.
+    aspects: what makes the judgments of the other aspects; see :meth:`judged`.
     rated: for each query a matrix of ratings, passages × sub-questions, in the order given; −∞ where unrated,
         NaN where a rating was tried and failed.
     rated_by_id: for each query the rows of that matrix by passage id descending.
@@ -53,6 +77,7 @@ class Truth:
     judged_query: Ints = field(default_factory=no_ints)
     judged_value: Floats = field(default_factory=no_floats)
     failed: Ints = field(default_factory=no_ints)
+    aspects: Mapping[str, Callable[[], Judged]] = field(default_factory=dict)
     rated: tuple[Floats, ...] = ()
     rated_by_id: tuple[Ints, ...] = ()
     rated_tokens: tuple[Floats, ...] = ()
@@ -63,6 +88,10 @@ class Truth:
         if key not in self._memo:
             self._memo[key] = make()
         return cast(T, self._memo[key])
+
+    def judged(self, aspect: str) -> Judged:
+        """All judgments of an aspect other than relevance; sorted when first asked for, as few metrics do."""
+        return self.once(("judged", aspect), self.aspects[aspect])
 
     def relevant(self, rel: float) -> Floats:
         """How many judged passages of each query are relevant at ``rel`` or above."""
@@ -85,7 +114,8 @@ class Block:
     shown: (n) how many passages the context holds.
     relevance: (n × depth) relevance of the passage at each rank; NaN where it was not judged.
     failed: (n × depth) whether judging its relevance was tried and gave no value; None when it never was.
-    abstention: (n × depth) probability that the model abstains when shown that passage alone.
+    aspects: (n × depth) by aspect, what else is known of the passage at each rank: the probability that the model
+        abstains when shown it alone, how good its answer is then, …; NaN where that was not judged.
     ratings: (n × depth × sub-questions) −∞ where unrated, NaN where rating was tried and failed.
     tokens: (n × depth) length of the passage.
     pools: by relevance level, what several runs found together; only for estimates that ask for it.
@@ -95,7 +125,7 @@ class Block:
     shown: Ints
     relevance: Floats
     failed: Bools | None = None
-    abstention: Floats | None = None
+    aspects: Mapping[str, Floats] = field(default_factory=dict)
     ratings: Floats | None = None
     tokens: Floats | None = None
     pools: dict[float, Pool] = field(default_factory=dict)
@@ -104,6 +134,11 @@ class Block:
     @property
     def size(self) -> int:
         return len(self.shown)
+
+    @property
+    def abstention(self) -> Floats | None:
+        """(n × depth) probability that the model abstains when shown that passage alone."""
+        return self.aspects.get("abstention")
 
     def within(self, k: float) -> Floats:
         """How many passages are really shown up to the cutoff; ``k`` is infinite where there is none."""

@@ -6,8 +6,8 @@ systems, and the dense blocks that metrics read are filled from them, a few quer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -91,9 +91,15 @@ class Known:
 
     queries: pl.Series
     judged: Values | None = None
-    abstention: Values | None = None
+    aspects: Mapping[str, Values] = field(default_factory=dict)
     rated: Matrices | None = None
     lengths: pl.DataFrame | None = None
+
+    def of(self, universe: str) -> Values | Matrices | None:
+        """The judgments whose queries are evaluated."""
+        if universe == "relevance":
+            return self.judged
+        return self.rated if universe == "ratings" else self.aspects.get(universe)
 
 
 class Blocks:
@@ -109,7 +115,7 @@ class Blocks:
         self.shown, self.known, self.depth = shown, known, depth
         self.query = number(shown.query, known.queries)
         self.relevance = self._find(known.judged.lookup) if known.judged else None
-        self.abstention = self._find(known.abstention.lookup) if known.abstention else None
+        self.aspects = {name: self._find(values.lookup) for name, values in known.aspects.items()}
         self.rated = self._find(known.rated.lookup) if known.rated else None
         self.tokens: Cells | None = None
         self.rated_tokens: Floats | None = None
@@ -135,12 +141,19 @@ class Blocks:
         for low in range(0, total, self.span):
             high = min(low + self.span, total)
             if low not in self.truths:
-                self.truths[low] = truth_of(low, high, self.known.judged, self.known.rated, self.rated_tokens)
+                known = self.known
+                self.truths[low] = truth_of(low, high, known.judged, known.aspects, known.rated, self.rated_tokens)
             yield low, high, self._block(system, low, high)
 
-    def any_known(self, system: int) -> bool:
+    def cells(self, universe: str) -> Cells | None:
+        """Where the passages stand that have the judgments whose queries are evaluated."""
+        if universe == "relevance":
+            return self.relevance
+        return self.rated if universe == "ratings" else self.aspects.get(universe)
+
+    def any_known(self, system: int, universe: str) -> bool:
         """Whether any passage that a system shows, however far down, is judged or rated."""
-        known = self.known.judged or self.known.rated
+        known = self.known.of(universe)
         assert known is not None
         mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
         rows = ordering.rows_of(self.shown.starts, mine)
@@ -196,17 +209,18 @@ class Blocks:
         self.row_of[context[there]] = np.flatnonzero(there)
         place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of)
         known = self.known
-        relevance, failed, abstention, ratings, tokens = place.empty(np.nan), None, None, None, None
+        relevance, failed, ratings, tokens = place.empty(np.nan), None, None, None
         if known.judged is not None and self.relevance is not None:
             at, row = place.of(self.relevance)
             relevance[at] = known.judged.value[row]
             if known.judged.failed.any():
                 failed = place.empty(0.0).astype(bool)
                 failed[at] = known.judged.failed[row]
-        if known.abstention is not None and self.abstention is not None:
-            at, row = place.of(self.abstention)
-            abstention = place.empty(np.nan)
-            abstention[at] = known.abstention.value[row]
+        aspects: dict[str, Floats] = {}
+        for name, cells in self.aspects.items():
+            at, row = place.of(cells)
+            aspects[name] = place.empty(np.nan)
+            aspects[name][at] = known.aspects[name].value[row]
         if known.rated is not None and self.rated is not None:
             at, row = place.of(self.rated)
             ratings = np.full((*relevance.shape, known.rated.value.shape[1]), -np.inf)
@@ -217,7 +231,7 @@ class Blocks:
             tokens[at] = known.lengths["tokens"].to_numpy()[row]
         self.row_of[context[there]] = -1
         pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
-        return Block(self.truths[low], size, relevance, failed, abstention, ratings, tokens, pools)
+        return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools)
 
 
 class _Place(NamedTuple):

@@ -21,7 +21,10 @@ from ragworth.errors import InputError, MetricError, listed
 from ragworth.metrics.blocks import Block, Bools, Floats
 
 Value = float | bool | str
-Need = Literal["relevance", "abstention", "ratings", "tokens", "runs"]
+Need = Literal["relevance", "abstention", "downstream", "likelihood", "ratings", "tokens", "runs"]
+Universe = Literal["relevance", "ratings", "abstention", "downstream", "likelihood"]
+UNIVERSES: tuple[Universe, ...] = ("relevance", "ratings", "abstention", "downstream", "likelihood")
+"""Judgments that can say which queries are evaluated, the first that a metric needs."""
 
 
 class Result(NamedTuple):
@@ -130,9 +133,9 @@ class Declaration:
         return inspect.getdoc(self.compute) or ""
 
     @property
-    def universe(self) -> Literal["relevance", "ratings"]:
-        """Whose queries are evaluated: those with relevance judgments or those with ratings."""
-        return "relevance" if "relevance" in self.needs else "ratings"
+    def universe(self) -> Universe:
+        """Which judgments say what queries are evaluated: the first of :data:`UNIVERSES` that it needs."""
+        return next((universe for universe in UNIVERSES if universe in self.needs), "ratings")
 
     def bind(self, cutoff: int | None = None, **values: Value) -> Metric:
         """The metric with these parameters; wrong ones raise :class:`MetricError`."""

@@ -19,8 +19,8 @@ from ragworth.doors import Data
 from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.cells import Blocks, Known, Shown
-from ragworth.metrics.declare import Metric, parse, plain
-from ragworth.metrics.facts import matrices_of, probabilities, values_of
+from ragworth.metrics.declare import UNIVERSES, Metric, parse, plain
+from ragworth.metrics.facts import SCALES, aspect_of, matrices_of, values_of
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 
 LEFT_OUT = "left-out"
@@ -101,7 +101,7 @@ def score(
         *shown.notes(),
     ]
     parts: list[pl.DataFrame] = []
-    for universe in ("relevance", "ratings"):
+    for universe in UNIVERSES:
         group = [metric for metric in wanted if metric.declaration.universe == universe]
         if not group:
             continue
@@ -123,8 +123,7 @@ def _check_needs(
     """Refuse, all at once, metrics whose judgments were not given."""
     aspects = set(judgments.frame["aspect"].unique()) if judgments is not None else set()
     have = {
-        "relevance": "relevance" in aspects,
-        "abstention": "abstention" in aspects,
+        **{aspect: aspect in aspects for aspect in ("relevance", *SCALES)},
         "ratings": ratings is not None and len(ratings) > 0,
         "tokens": tokens is not None,
         "runs": len(shown.systems) > 1,
@@ -132,6 +131,8 @@ def _check_needs(
     remedy = {
         "relevance": "relevance judgments (--qrels FILE, or judgments with aspect 'relevance')",
         "abstention": "abstention probabilities (--judgments FILE, aspect 'abstention')",
+        "downstream": "downstream scores of passages (--judgments FILE, aspect 'downstream')",
+        "likelihood": "answer likelihoods (--judgments FILE, aspect 'likelihood')",
         "ratings": "ratings of sub-questions (--ratings FILE)",
         "tokens": "passage lengths (--passages FILE, tokens=… in Python)",
         "runs": "at least two runs",
@@ -159,7 +160,7 @@ class Job:
         tokens: Tokens | None,
         universe: str,
     ) -> None:
-        truth = judgments.of("relevance") if universe == "relevance" and judgments is not None else None
+        truth = judgments.of(universe) if universe != "ratings" and judgments is not None else None
         truth = ratings.frame if truth is None and ratings is not None else truth
         assert truth is not None  # what metrics need was checked
         self.shown, self.metrics, self.universe = shown, metrics, universe
@@ -168,7 +169,7 @@ class Job:
         self.known = Known(
             self.queries,
             judged=values_of(truth, self.queries) if "relevance" in needs else None,
-            abstention=probabilities(judgments, self.queries) if "abstention" in needs and judgments else None,
+            aspects={a: aspect_of(judgments, a, self.queries) for a in SCALES if a in needs and judgments},
             rated=matrices_of(ratings, self.queries) if "ratings" in needs and ratings else None,
             lengths=tokens.frame if "tokens" in needs and tokens else None,
         )
@@ -189,8 +190,8 @@ class Job:
         """What of runs and judgments does not match, in words; nothing in common is an error."""
         told: list[tuple[str, str]] = []
         total, query = len(self.queries), self.blocks.query
-        what = "judged" if self.universe == "relevance" else "rated"
-        cells = self.blocks.relevance if self.universe == "relevance" else self.blocks.rated
+        what = "rated" if self.universe == "ratings" else "judged"
+        cells = self.blocks.cells(self.universe)
         for i, system in enumerate(self.shown.systems):
             mine = self.shown.system == i
             asked = self.shown.query.filter(pl.Series(mine))
@@ -211,7 +212,7 @@ class Job:
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
-            if unmatched and not self.blocks.any_known(i):
+            if unmatched and not self.blocks.any_known(i, self.universe):
                 told.append(
                     (
                         system,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth.errors import TableError
-from ragworth.metrics.blocks import Bools, Floats, Ints, Truth
+from ragworth.metrics.blocks import Bools, Floats, Ints, Judged, Truth
 from ragworth.metrics.lookup import Lookup
 from ragworth.tables import OK, Judgments, Ratings
 
@@ -49,16 +51,45 @@ def values_of(frame: pl.DataFrame, queries: pl.Series) -> Values:
     return Values(numbers[mine], frame["passage"].rechunk(), value)
 
 
-def probabilities(judgments: Judgments, queries: pl.Series) -> Values:
-    """Abstention probabilities; anything outside 0 to 1 is an error."""
-    frame = judgments.of("abstention")
-    wrong = frame.filter((pl.col("value") < 0) | (pl.col("value") > 1))
+class Scale(NamedTuple):
+    """What values of an aspect can be, and what to do with those that cannot."""
+
+    name: str
+    low: float
+    high: float
+    expected: str
+    remedy: str
+
+
+SCALES = {
+    "abstention": Scale(
+        "abstention probability",
+        0,
+        1,
+        "a probability, 0 to 1",
+        "give exp(log-probability) where a tool gives log-probabilities",
+    ),
+    "downstream": Scale(
+        "downstream score", 0, 1, "a score from 0 to 1", "divide by the highest score there can be (100 for per cent)"
+    ),
+    # Rounding can lift the logarithm of a certain answer a little above 0.
+    "likelihood": Scale(
+        "answer likelihood", -np.inf, 1e-6, "a log-probability, 0 or below", "give the logarithm of probabilities"
+    ),
+}
+"""The aspects besides relevance that metrics read."""
+
+
+def aspect_of(judgments: Judgments, aspect: str, queries: pl.Series) -> Values:
+    """The judgments of an aspect other than relevance; a value that cannot be one of it is an error."""
+    scale, frame = SCALES[aspect], judgments.of(aspect)
+    wrong = frame.filter((pl.col("value") < scale.low) | (pl.col("value") > scale.high))
     if wrong.height:
         row = wrong.row(0, named=True)
         raise TableError(
-            f"abstention probability {row['value']} for query {row['query']!r}, passage {row['passage']!r}",
-            expected="a probability, 0 to 1",
-            remedy="give exp(log-probability) where a tool gives log-probabilities",
+            f"{scale.name} {row['value']} for query {row['query']!r}, passage {row['passage']!r}",
+            expected=scale.expected,
+            remedy=scale.remedy,
             file=row["source"] if row["source"] != "given" else "",
         )
     return values_of(frame, queries)
@@ -100,15 +131,29 @@ def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
     return Matrices(passages["number"].to_numpy(), passages["passage"].rechunk(), value, columns)
 
 
-def truth_of(low: int, high: int, judged: Values | None, rated: Matrices | None, tokens: Floats | None) -> Truth:
+def judged_of(values: Values, low: int, high: int) -> Judged:
+    """The judgments of the queries ``low`` to ``high``, in order."""
+    mine = (values.query >= low) & (values.query < high)
+    failed = np.bincount(values.query[mine & values.failed] - low, minlength=high - low)
+    query, value = values.query[mine & ~values.failed] - low, values.value[mine & ~values.failed]
+    order = np.lexsort((-value, query))
+    return Judged(query[order], value[order], failed)
+
+
+def truth_of(
+    low: int,
+    high: int,
+    judged: Values | None,
+    aspects: Mapping[str, Values],
+    rated: Matrices | None,
+    tokens: Floats | None,
+) -> Truth:
     """The truth about the queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
     facts: dict[str, object] = {"failed": np.zeros(high - low, dtype=np.int64)}
     if judged is not None:
-        mine = (judged.query >= low) & (judged.query < high)
-        failed = np.bincount(judged.query[mine & judged.failed] - low, minlength=high - low)
-        query, value = judged.query[mine & ~judged.failed] - low, judged.value[mine & ~judged.failed]
-        order = np.lexsort((-value, query))
-        facts = {"judged_query": query[order], "judged_value": value[order], "failed": failed}
+        found = judged_of(judged, low, high)
+        facts = {"judged_query": found.query, "judged_value": found.value, "failed": found.failed}
+    facts["aspects"] = {name: partial(judged_of, values, low, high) for name, values in aspects.items()}
     if rated is not None:
         bounds = np.searchsorted(rated.query, np.arange(low, high + 1))
         spans = [slice(int(a), int(b)) for a, b in pairwise(bounds)]

@@ -13,6 +13,8 @@ from ragworth.metrics.declare import Declaration, written
 NEEDS = {
     "relevance": "relevance judgments",
     "abstention": "abstention probabilities",
+    "downstream": "downstream scores",
+    "likelihood": "answer likelihoods",
     "ratings": "ratings of sub-questions",
     "tokens": "passage lengths",
     "runs": "at least two runs",

@@ -1,0 +1,170 @@
+"""Worth of a context from what each of its passages does alone: eRAG, and the likelihood of the accepted answer.
+
+The downstream score s of a passage, 0 to 1, says how good the model's answer is when that passage is all it is
+shown. The likelihood l of a passage, 0 or below, is the logarithm of the probability that the model then gives
+to the accepted answer, a token on average. Both come from judgments of each (query, passage); a passage without
+one has no known worth, and a context that holds one has no value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ragworth.metrics.blocks import Block, Bools, Floats
+from ragworth.metrics.classical import IDEAL, ratio, unit
+from ragworth.metrics.declare import Need, Parameter, Result, declare
+
+PAPER = "Salemi and Zamani: Evaluating Retrieval Quality in Retrieval-Augmented Generation (eRAG)"
+NEEDS: tuple[Need, ...] = ("downstream",)
+
+
+def of(what: str) -> Parameter:
+    """How the values of the passages become one of the context."""
+    return Parameter("of", "mean", f"mean or highest {what} of the passages shown", choices=("mean", "max"))
+
+
+class Worth(NamedTuple):
+    """Values of the first k passages of each context (0 where there is none), and contexts that lack one."""
+
+    values: Floats
+    filled: Bools
+    unknown: Bools
+
+
+def worth(block: Block, k: float, aspect: str) -> Worth:
+    """What one aspect says of the passages shown."""
+    filled = block.filled(k)
+    values = block.aspects[aspect][:, : block.upto(k)]
+    unknown = np.asarray((np.isnan(values) & filled).any(axis=1))
+    return Worth(np.where(filled, np.nan_to_num(values), 0.0), filled, unknown)
+
+
+def unsure(block: Block, shown: Worth, ideal: str) -> tuple[tuple[Bools, str], ...]:
+    """Where a ranked value cannot be had: the best order may hang on a judgment that failed anywhere in the query."""
+    failed = shown.unknown
+    if ideal == "judged":
+        failed = failed | (block.truth.judged("downstream").failed > 0)
+    return ((failed, "unjudged"),)
+
+
+@declare(
+    name="eRAG",
+    title="how good the model's answers are from each passage shown, alone",
+    formula="eRAG@k = Σs / K; of=max: the highest s; K = passages shown up to k",
+    needs=NEEDS,
+    range="0 to 1",
+    bounds=unit,
+    paper=PAPER,
+    parameters=(of("downstream score"),),
+    order_free=True,
+    whole_query=False,
+)
+def downstream(block: Block, k: float, of: str) -> Result:
+    """Mean, or highest, downstream score of the passages shown; with scores of 0 and 1 these are precision and success.
+
+    A context that holds a passage without a downstream score has no value (``unjudged``). **Choice**: the mean is
+    over the passages really shown, up to k. An empty context scores 0.
+    """
+    shown = worth(block, k, "downstream")
+    values = shown.values.max(axis=1, initial=0.0) if of == "max" else ratio(shown.values.sum(axis=1), block.within(k))
+    return Result(values, ((shown.unknown, "unjudged"),))
+
+
+@declare(
+    name="eRAG_nDCG",
+    title="nDCG with the downstream score of each passage as its gain",
+    formula="eRAG_nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} s_r / log2(r + 1)",
+    needs=NEEDS,
+    range="0 to 1",
+    bounds=unit,
+    paper=PAPER,
+    parameters=(IDEAL,),
+)
+def downstream_ndcg(block: Block, k: float, ideal: str) -> Result:
+    """Downstream scores discounted by the logarithm of the rank, against the best possible order.
+
+    The ideal ranking is that of all passages of the query with a downstream score, whichever system showed them;
+    with ``ideal=retrieved`` that of the passages shown, which looks at the order alone.
+    A context that holds a passage without a downstream score has no value (``unjudged``); nor has one of a query
+    with a failed judgment, unless ``ideal=retrieved``. **Choice**: where even the ideal gains nothing it is 0. An
+    empty context scores 0.
+    """
+    shown = worth(block, k, "downstream")
+    if ideal == "retrieved":
+        best = _dcg(-np.sort(-shown.values, axis=1))
+    else:
+        best = block.truth.once(("downstream ideal", k), lambda: _ideal_dcg(block, k))
+    return Result(ratio(_dcg(shown.values), best), unsure(block, shown, ideal))
+
+
+def _dcg(gains: Floats) -> Floats:
+    return np.asarray((gains / np.log2(np.arange(2, gains.shape[1] + 2))).sum(axis=1))
+
+
+def _ideal_dcg(block: Block, k: float) -> Floats:
+    judged = block.truth.judged("downstream")
+    place = judged.places()
+    return judged.sums(np.where(place <= k, 1 / np.log2(place + 1), 0.0))
+
+
+@declare(
+    name="eRAG_AP",
+    title="average precision with the downstream score of each passage as its degree of relevance",
+    formula="eRAG_AP@k = Σ_{r ≤ k} 1/r · Σ_{j ≤ r} min(s_j, s_r), divided by Σs of the judged passages",
+    needs=NEEDS,
+    range="0 to 1",
+    bounds=unit,
+    paper=f"{PAPER}; Robertson, Kanoulas and Yilmaz: Extending Average Precision to Graded Relevance Judgments",
+    parameters=(IDEAL,),
+)
+def downstream_ap(block: Block, k: float, ideal: str) -> Result:
+    """Average precision where a passage is relevant to the degree s.
+
+    **Choice**: graded average precision. A passage counts as relevant when its s reaches a threshold; with every
+    threshold from 0 to 1 equally likely, this is the expected sum of precisions over the expected number of relevant
+    passages. Scores of 0 and 1 give AP; the best order of all that was judged gives 1, as it does in nDCG.
+    ``ideal=retrieved`` divides by the downstream scores of the context instead of all those of the query.
+    A context that holds a passage without a downstream score has no value (``unjudged``); nor has one of a query
+    with a failed judgment, unless ``ideal=retrieved``. Where nothing scores above 0 it is 0, and so is it for an
+    empty context.
+    """
+    shown = worth(block, k, "downstream")
+    total = np.zeros(block.size)
+    for rank in range(1, shown.values.shape[1] + 1):
+        total += np.minimum(shown.values[:, :rank], shown.values[:, rank - 1 : rank]).sum(axis=1) / rank
+    if ideal == "retrieved":
+        below = shown.values.sum(axis=1)
+    else:
+        below = block.truth.once("downstream sum", block.truth.judged("downstream").sums)
+    return Result(ratio(total, below), unsure(block, shown, ideal))
+
+
+@declare(
+    name="Likelihood",
+    title="how likely the passages shown, each alone, make the accepted answer",
+    formula="Likelihood@k = Σl / K; of=max: the highest l; l = mean log p(answer token | query, passage)",
+    needs=("likelihood",),
+    range="below 0; 0 where the model is certain of the accepted answer",
+    bounds=lambda values, shown: (-np.inf, 1e-6),
+    paper="log-likelihood of the accepted answer, as in work on training retrievers with a reader",
+    parameters=(of("log-likelihood"),),
+    order_free=True,
+    irrelevant_never_raises=False,
+    whole_query=False,
+)
+def likelihood(block: Block, k: float, of: str) -> Result:
+    """Mean, or highest, log-likelihood of the accepted answer over the passages shown.
+
+    A context that holds a passage without a likelihood has no value (``unjudged``). **Choice**: an empty context
+    has none either (``empty-context``), because 0 would say that the answer is certain. One more passage can raise
+    it: no likelihood stands for irrelevance.
+    """
+    shown = worth(block, k, "likelihood")
+    empty = block.within(k) == 0
+    if of == "max":
+        values = np.where(shown.filled, shown.values, -np.inf).max(axis=1)
+    else:
+        values = shown.values.sum(axis=1) / np.maximum(block.within(k), 1)
+    return Result(values, ((empty, "empty-context"), (shown.unknown, "unjudged")))

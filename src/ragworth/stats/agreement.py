@@ -1,0 +1,132 @@
+"""Agreement of two judges beyond chance: Cohen's κ, plain and weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.resampled import Span, expanded, numbered, resample_counts
+
+Floats = npt.NDArray[np.float64]
+Weights = Literal["linear", "quadratic"]
+Labels = npt.ArrayLike | Sequence[Any]
+
+CHUNK = 1 << 22
+"""Numbers held at a time while resampling."""
+
+NOTHING = "nothing was judged by both"
+CONSTANT = "both gave everything the same label, so chance agrees as often"
+
+
+class Kappa(NamedTuple):
+    """How far two judges agree beyond chance.
+
+    Attributes
+    ----------
+    value: κ: 1 perfect agreement, 0 as much as chance would have, below 0 less; None where there is none.
+    reason: why there is none; empty where there is one.
+    observed: share of the items with equal labels, whatever the weights; None where no item has both labels.
+    n: items with both labels.
+    missing: items that lack one; they are left out.
+    interval: bootstrap interval of κ; None where it was not asked for or cannot be had.
+    """
+
+    value: float | None
+    reason: str
+    observed: float | None
+    n: int
+    missing: int
+    interval: Span | None = None
+
+
+def cohen_kappa(
+    a: Labels,
+    b: Labels,
+    *,
+    weights: Weights | None = None,
+    groups: npt.ArrayLike | None = None,
+    resamples: int = 0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Kappa:
+    """Cohen's κ of two judges' labels for the same items: 1 − (disagreement seen / disagreement by chance).
+
+    Without ``weights`` labels are equal or not. With them labels are numbers, and a disagreement weighs the
+    distance between them (``linear``) or its square (``quadratic``). The distance is that of the numbers, not of
+    their places among those that occur, so that a grade nobody gave does not change it.
+
+    A label may be missing (NaN, or None): the item is left out and counted. When both judges gave one and the same
+    label throughout, chance agrees as often as they do, and there is no κ.
+
+    ``resamples`` asks for an interval: the expanded percentile bootstrap over items, or over ``groups`` of them
+    (queries), which is right when items of one query are judged alike.
+    """
+    first, second = np.asarray(a), np.asarray(b)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"labels of {first.shape} and {second.shape} items")
+    there = ~(_missing(first) | _missing(second))
+    unit = numbered(groups, len(first))[there]
+    missing, n = int((~there).sum()), int(there.sum())
+    if n == 0:
+        return Kappa(None, NOTHING, None, 0, missing)
+    # By way of a list: where some labels were None the rest find back to numbers or text.
+    both = np.array([*first[there].tolist(), *second[there].tolist()])
+    labels, place = np.unique(both, return_inverse=True)
+    row, column = place.reshape(-1)[:n], place.reshape(-1)[n:]
+    cost = _costs(labels, weights)
+    observed = float((row == column).mean())
+    # Only pairs of labels that occur: with many labels the whole table is far larger.
+    pairs, cell = np.unique(row * len(labels) + column, return_inverse=True)
+    rows, columns = np.divmod(pairs, len(labels))
+    counts = np.bincount(cell.reshape(-1), minlength=len(pairs)).astype(np.float64)
+    value = float(_kappas(counts[None, :], rows, columns, cost)[0])
+    if np.isnan(value):
+        return Kappa(None, CONSTANT, observed, n, missing)
+    interval = None
+    if resamples:
+        units, unit = np.unique(unit, return_inverse=True)
+        tables = np.zeros((len(units), len(pairs)))
+        np.add.at(tables, (unit.reshape(-1), cell.reshape(-1)), 1.0)
+        step = max(1, CHUNK // max(len(units), len(labels)))
+        drawn = [
+            _kappas(drawn @ tables, rows, columns, cost) for drawn in resample_counts(len(units), resamples, seed, step)
+        ]
+        interval = expanded(np.concatenate(drawn), len(units), level)
+    return Kappa(value, "", observed, n, missing, interval)
+
+
+def _kappas(tables: Floats, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], cost: Floats) -> Floats:
+    """κ of each table of counts (tables × cells); NaN where chance cannot disagree."""
+    size = len(cost)
+    total = tables.sum(axis=1)
+    first, second = np.zeros((2, len(tables), size))
+    np.add.at(first.T, rows, tables.T)
+    np.add.at(second.T, columns, tables.T)
+    seen = tables @ cost[rows, columns] / total
+    chance = ((first @ cost) * second).sum(axis=1) / total**2
+    return np.asarray(1 - np.divide(seen, chance, out=np.full(len(tables), np.nan), where=chance > 0))
+
+
+def _costs(labels: npt.NDArray[np.generic], weights: Weights | None) -> Floats:
+    """What it costs to say one label in place of another."""
+    if weights is None:
+        return 1.0 - np.eye(len(labels))
+    if weights not in ("linear", "quadratic"):
+        raise ValueError(f"weights={weights!r} is neither linear nor quadratic")
+    if labels.dtype.kind not in "biuf":
+        raise ValueError(f"weights={weights!r} needs numbers; the labels are such as {labels[0]!r}")
+    values = labels.astype(np.float64)
+    distance = np.abs(values[:, None] - values[None, :])
+    return distance if weights == "linear" else distance**2
+
+
+def _missing(labels: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+    """Where there is no label."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.isnan(labels.astype(np.float64)))
+    if labels.dtype.kind == "O":
+        return np.array([label is None or label != label for label in labels], dtype=bool)
+    return np.zeros(len(labels), dtype=bool)
