@@ -1,0 +1,267 @@
+"""Does grading by words agree with people? Against human judgements, and an own reading of answers that decline.
+
+    RAGWORTH_DATA=… python benchmarks/grading.py               # both parts
+    RAGWORTH_DATA=… python benchmarks/grading.py --disagree 20 # and answers on which people and the grader differ
+
+Grading: every judged answer of EVOUNA-NQ (five systems; questions marked improper left out) and NQ301. NQ301 comes
+without accepted answers; they are those that EVOUNA-NQ and the open NQ questions give for the same question.
+Neither file has judgements of an automatic grader, so the published measures are computed here. Rules were chosen
+on the questions whose SHA-256 begins with an even byte; the others are held out.
+
+Declining: 200 answers of eleven models to NoMIRACL questions (the held-out half), labelled by reading them with the
+detector's verdict hidden. They were drawn by model and verdict, so each stands for ``weight`` others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import hashlib
+import io
+import json
+import math
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.answers.abstaining import abstains
+from ragworth.answers.compare import containment, exact_match, rouge_l, token_f1
+from ragworth.answers.deterministic import grade
+
+SYSTEMS = ["fid", "gpt35", "chatgpt", "gpt4", "newbing"]
+SETS = ["relevant", "non_relevant"]
+LABELS = Path(__file__).parents[1] / "tests" / "real" / "nomiracl_abstained.csv"
+RESAMPLES = 2000
+
+
+class Judged(NamedTuple):
+    """An answer with what people said of it; ``people`` are single annotators, where they are known."""
+
+    question: str
+    source: str
+    text: str
+    accepted: list[str]
+    correct: bool
+    people: tuple[bool, ...] = ()
+
+
+def lines(path: Path) -> Iterator[Any]:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def key(question: str) -> str:
+    return " ".join(question.lower().split())
+
+
+def held_out(name: str) -> bool:
+    return bool(hashlib.sha256(name.encode()).digest()[0] % 2)
+
+
+def evouna(data: Path) -> list[Judged]:
+    with gzip.open(data / "answer_grading" / "evouna_NQ.json.gz", "rt", encoding="utf-8") as stream:
+        rows = json.load(stream)
+    return [
+        Judged(
+            key(row["question"]),
+            name,
+            row[f"answer_{name}"],
+            row["golden_answer"].split("/"),
+            row[f"judge_{name}"],
+        )
+        for row in rows
+        if not row["improper"]
+        for name in SYSTEMS
+        if row[f"judge_{name}"] is not None and (row[f"answer_{name}"] or "").strip()
+    ]
+
+
+def nq301(data: Path) -> list[Judged]:
+    with gzip.open(data / "answer_grading" / "evouna_NQ.json.gz", "rt", encoding="utf-8") as stream:
+        accepted = {key(row["question"]): (row["golden_answer"] or "").split("/") for row in json.load(stream)}
+    for row in lines(data / "nq_oracle" / "nq-open-oracle.jsonl.gz"):
+        known = accepted.setdefault(key(row["question"]), [])
+        known += [answer for answer in row["answers"] if answer not in known]
+    with gzip.open(data / "answer_grading" / "NQ301_human.tsv.gz", "rt", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(io.StringIO(stream.read()), delimiter="\t"))
+    return [
+        Judged(
+            key(row["Question"]),
+            "nq301",
+            row["Model answer"],
+            [answer for answer in accepted[key(row["Question"])] if answer],
+            row["Acceptable?"] == "Yes",
+            (row["annotator1"] == "Yes", row["annotator2"] == "Yes"),
+        )
+        for row in rows
+    ]
+
+
+def agreement(rows: list[Judged], said: list[bool], people: list[bool]) -> dict[str, tuple[float, float, float]]:
+    """Accuracy and Cohen's κ with 95 % percentile intervals over questions, because their answers go together."""
+    place = {question: i for i, question in enumerate(dict.fromkeys(row.question for row in rows))}
+    counts = np.zeros((len(place), 4))  # answers, agreed, said to be correct, correct by people
+    for row, ours, theirs in zip(rows, said, people, strict=True):
+        counts[place[row.question]] += (1, ours == theirs, ours, theirs)
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(len(place), np.full(len(place), 1 / len(place)), size=RESAMPLES) @ counts
+    result = {}
+    for name, of in (("accuracy", accuracy), ("kappa", kappa)):
+        low, high = np.quantile(of(draws), [0.025, 0.975])
+        result[name] = (float(of(counts.sum(axis=0))), float(low), float(high))
+    return result
+
+
+Counts = npt.NDArray[np.float64]
+
+
+def accuracy(counts: Counts) -> Counts:
+    return np.asarray(counts[..., 1] / counts[..., 0])
+
+
+def kappa(counts: Counts) -> Counts:
+    said, correct = counts[..., 2] / counts[..., 0], counts[..., 3] / counts[..., 0]
+    chance = said * correct + (1 - said) * (1 - correct)
+    return np.asarray((accuracy(counts) - chance) / (1 - chance))
+
+
+GRADERS: dict[str, Callable[[Judged], bool]] = {
+    "ragworth": lambda row: grade(row.text, row.accepted).label == "correct",
+    "containment": lambda row: containment(row.text, row.accepted) > 0,
+    "exact match (SQuAD)": lambda row: exact_match(row.text, row.accepted, tokens="squad") > 0,
+    "token F1 ≥ 0.5 (SQuAD)": lambda row: token_f1(row.text, row.accepted, tokens="squad") >= 0.5,
+    "ROUGE-L ≥ 0.5": lambda row: rouge_l(row.text, row.accepted) >= 0.5,
+}
+
+
+def grading(data: Path, disagree: int) -> None:
+    print("| data | half | answers | questions | grader | accuracy | κ |\n|" + " --- |" * 7)
+    for name, rows in (("EVOUNA-NQ", evouna(data)), ("NQ301", nq301(data))):
+        for half in (False, True):
+            chosen = [row for row in rows if held_out(row.question) == half]
+            people = [row.correct for row in chosen]
+            graded = {grader: [judge(row) for row in chosen] for grader, judge in GRADERS.items()}
+            head = f"| {name} | {'held-out' if half else 'development'} | {len(chosen):,} |"
+            head += f" {len({row.question for row in chosen}):,} |"
+            for grader, said in graded.items():
+                print(f"{head} {grader} | {shown(agreement(chosen, said, people))} |")
+            if chosen[0].people:
+                first, second = zip(*(row.people for row in chosen), strict=True)
+                print(f"{head} one person by another | {shown(agreement(chosen, list(first), list(second)))} |")
+    print()
+    differing = [row for row in evouna(data) if not held_out(row.question) and GRADERS["ragworth"](row) != row.correct]
+    for row in differing[:: max(1, len(differing) // disagree)][:disagree] if disagree else []:
+        verdict = grade(row.text, row.accepted)
+        print(f"- {row.question} | {row.accepted[:3]} | {row.text[:160]!r} | people: {row.correct} | {verdict}")
+
+
+def steps(data: Path) -> None:
+    """How often people agree, by the reason that the grader gives; the held-out half of both sets."""
+    found: dict[str, Counter[bool]] = defaultdict(Counter)
+    for row in evouna(data) + nq301(data):
+        if held_out(row.question):
+            verdict = grade(row.text, row.accepted)
+            reason = verdict.why if verdict.label == "correct" else verdict.label
+            found[reason.partition(" '")[0].partition(' "')[0]][row.correct] += 1
+    print("| reason | answers | correct by people |\n| --- | ---: | ---: |")
+    for reason, counts in sorted(found.items(), key=lambda item: -item[1].total()):
+        print(f"| {reason} | {counts.total():,} | {counts[True] / counts.total():.3f} |")
+    print()
+
+
+def shown(values: dict[str, tuple[float, float, float]]) -> str:
+    return " | ".join(f"{value:.3f} ({low:.3f}–{high:.3f})" for value, low, high in values.values())
+
+
+class Sampled(NamedTuple):
+    model: str
+    declined: bool
+    found: bool
+    weight: float
+
+
+def answers(data: Path) -> dict[tuple[str, str, str], str]:
+    return {
+        (name, row["query_id"], model): text
+        for name in SETS
+        for row in lines(data / "nomiracl_en" / f"{name}.en.test.vanilla_prompt.jsonl.gz")
+        for model, text in row["results"].items()
+        if text.strip()
+    }
+
+
+def sample(data: Path) -> list[Sampled]:
+    texts = answers(data)
+    with LABELS.open(encoding="utf-8", newline="") as stream:
+        return [
+            Sampled(
+                row["model"],
+                row["label"] == "abstained",
+                abstains(texts[row["set"], row["query"], row["model"]]) is not None,
+                float(row["weight"]),
+            )
+            for row in csv.DictReader(stream)
+        ]
+
+
+def share(rows: list[Sampled]) -> tuple[float, float, float]:
+    """The weighted share of answers that decline, with Wilson's interval for Kish's effective number of answers."""
+    total = sum(row.weight for row in rows)
+    value = sum(row.weight for row in rows if row.declined) / total
+    n = total**2 / sum(row.weight**2 for row in rows)
+    z = 1.959963984540054
+    middle, scale = value + z * z / (2 * n), 1 + z * z / n
+    half = z * math.sqrt(value * (1 - value) / n + z * z / (4 * n * n))
+    return value, max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def precision_and_recall(rows: list[Sampled]) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Both with intervals. Recall's comes from the share of declining answers among those not found."""
+    found, others = [row for row in rows if row.found], [row for row in rows if not row.found]
+    precision, missed = share(found), share(others)
+    right = precision[0] * sum(row.weight for row in found)
+    rest = sum(row.weight for row in others)
+    value, high, low = (right / (right + part * rest) for part in missed)
+    return precision, (value, low, high)
+
+
+def declining(data: Path) -> None:
+    rows = sample(data)
+    (precision, *p_ends), (recall, *r_ends) = precision_and_recall(rows)
+    wrong = Counter((row.found, row.declined) for row in rows)
+    print(
+        f"Declining, {len(rows)} answers read: precision {precision:.3f} ({p_ends[0]:.3f}–{p_ends[1]:.3f}), "
+        f"recall {recall:.3f} ({r_ends[0]:.3f}–{r_ends[1]:.3f}); unweighted: {wrong[True, True]} found and declining, "
+        f"{wrong[True, False]} found only, {wrong[False, True]} missed\n"
+    )
+    counts: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
+    for (name, _, model), text in answers(data).items():
+        counts[model][name, abstains(text) is not None] += 1
+    print("| model | read | agreed | declines, answerable | declines, unanswerable |\n| --- |" + " ---: |" * 4)
+    for model, seen in sorted(counts.items()):
+        own = [row for row in rows if row.model == model]
+        cells = [f"{seen[name, True]} of {seen[name, True] + seen[name, False]}" for name in SETS]
+        print(f"| {model} | {len(own)} | {sum(row.found == row.declined for row in own)} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--disagree", type=int, default=0, metavar="N", help="show N answers of the development half")
+    options = parser.parse_args()
+    folder = os.environ.get("RAGWORTH_DATA")
+    if not folder:
+        sys.exit("RAGWORTH_DATA is not set: it names the folder of real data")
+    grading(Path(folder), options.disagree)
+    steps(Path(folder))
+    declining(Path(folder))
+
+
+if __name__ == "__main__":
+    main()

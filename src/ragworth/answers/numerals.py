@@ -1,0 +1,158 @@
+"""English number words and Roman numerals as numbers, and numbers in one spelling.
+
+A number is kept as a string of digits, never as a float or an int: digits do not get lost, and a number of a
+million digits takes time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+_TEENS = ["ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_UNIT_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+_TEEN_ORDINALS = [
+    "tenth",
+    "eleventh",
+    "twelfth",
+    "thirteenth",
+    "fourteenth",
+    "fifteenth",
+    "sixteenth",
+    "seventeenth",
+    "eighteenth",
+    "nineteenth",
+]
+_TEN_ORDINALS = ["twentieth", "thirtieth", "fortieth", "fiftieth", "sixtieth", "seventieth", "eightieth", "ninetieth"]
+
+UNITS = {word: n for n, word in enumerate(_UNITS, 1)}
+TEENS = {word: n for n, word in enumerate(_TEENS, 10)}
+TENS = {word: 10 * n for n, word in enumerate(_TENS, 2)}
+UNIT_ORDINALS = {word: n for n, word in enumerate(_UNIT_ORDINALS, 1)}
+TEEN_ORDINALS = {word: n for n, word in enumerate(_TEEN_ORDINALS, 10)}
+TEN_ORDINALS = {word: 10 * n for n, word in enumerate(_TEN_ORDINALS, 2)}
+SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15}
+"""Powers of ten of the short scale, which English has."""
+
+WORDS = {*UNITS, *TEENS, *TENS, *UNIT_ORDINALS, *TEEN_ORDINALS, *TEN_ORDINALS, "zero"}
+"""Words that a number in words begins with; "a hundred" begins with its article."""
+
+
+class Spelt(NamedTuple):
+    """A number read from words: its digits, whether it counts a place, and where the words after it begin."""
+
+    digits: str
+    ordinal: bool
+    end: int
+
+
+def plain(whole: str, fraction: str = "", shift: int = 0) -> str:
+    """A number's one spelling, times ten to the power of ``shift``: no separators, no zeros at its end.
+
+    Zeros in front stay: "007" and "02139" are names rather than amounts (**Choice**). An amount that was shifted
+    or has a fraction has none.
+    """
+    if shift:
+        whole, fraction = whole + fraction[:shift].ljust(shift, "0"), fraction[shift:]
+    fraction = fraction.rstrip("0")
+    if shift or fraction or not whole:
+        whole = whole.lstrip("0") or "0"
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def spelt(words: Sequence[str], start: int) -> Spelt | None:
+    """The longest number in words that begins at ``start``; none where that word is not one.
+
+    Strict: what is not one number ("nineteen eighty-seven", "two three") is read as several, so that
+    different numbers are never added up into one.
+    """
+    if words[start] == "zero":
+        return Spelt("0", False, start + 1)
+    total, limit, at = 0, 18, start
+    end: Spelt | None = None
+    while at < len(words):
+        part = _below_1000(words, at if at == start else _after_and(words, at))
+        if part is None:
+            break
+        value, ordinal, next_ = part
+        scale, ends_ordinal = _scale(words, next_)
+        if scale is not None and scale >= limit:
+            break
+        if ordinal or scale is None:
+            # The last part, smaller than the scale before it: "two thousand" + "five".
+            if value < 10 ** min(limit, 4):
+                end = Spelt(str(total + value), ordinal, next_)
+            break
+        total, limit, at = total + value * 10**scale, scale, next_ + 1
+        end = Spelt(str(total), ends_ordinal, at)
+        if ends_ordinal:
+            break
+    return end
+
+
+def _after_and(words: Sequence[str], at: int) -> int:
+    return at + 1 if words[at] == "and" else at
+
+
+def _scale(words: Sequence[str], at: int) -> tuple[int | None, bool]:
+    word = words[at] if at < len(words) else ""
+    ordinal = word.endswith("th")
+    return SCALES.get(word.removesuffix("th") if ordinal else word), ordinal
+
+
+def _below_1000(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
+    """Hundreds and what follows them, or a number below 100: its value, whether it is an ordinal, where it ends."""
+    if at >= len(words):
+        return None
+    following = words[at + 1] if at + 1 < len(words) else ""
+    if words[at] == "a" and (following in ("hundred", "hundredth") or following in SCALES):
+        small: tuple[int, bool, int] | None = (1, False, at + 1)
+    else:
+        small = _below_100(words, at)
+    if small is None or small[1] or small[2] >= len(words):
+        return small
+    value, _, next_ = small
+    if words[next_] == "hundredth":
+        return value * 100, True, next_ + 1
+    if words[next_] != "hundred":
+        return small
+    rest_at = next_ + 1
+    rest = None
+    if rest_at < len(words):
+        rest = _below_100(words, _after_and(words, rest_at))
+    if rest is None or (rest[2] < len(words) and words[rest[2]] in ("hundred", "hundredth")):
+        return value * 100, False, rest_at
+    return value * 100 + rest[0], rest[1], rest[2]
+
+
+def _below_100(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
+    if at >= len(words):
+        return None
+    word = words[at]
+    for table in (UNITS, TEENS):
+        if word in table:
+            return table[word], False, at + 1
+    for table in (UNIT_ORDINALS, TEEN_ORDINALS, TEN_ORDINALS):
+        if word in table:
+            return table[word], True, at + 1
+    if word not in TENS:
+        return None
+    following = words[at + 1] if at + 1 < len(words) else ""
+    if following in UNITS:
+        return TENS[word] + UNITS[following], False, at + 2
+    if following in UNIT_ORDINALS:
+        return TENS[word] + UNIT_ORDINALS[following], True, at + 2
+    return TENS[word], False, at + 1
+
+
+_ROMAN = (("x", 10), ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))
+ROMAN: dict[str, str] = {}
+"""Roman numerals of 1 to 39, in lower case; larger ones are too often something else (MIX, DC, CD, LI)."""
+for _number in range(1, 40):
+    _left, _written = _number, ""
+    for _letters, _value in _ROMAN:
+        _written += _letters * (_left // _value)
+        _left %= _value
+    ROMAN[_written] = str(_number)

@@ -1,0 +1,147 @@
+"""Answers that decline, in many languages; answers that only sound like it; and phrases of one's own."""
+
+from __future__ import annotations
+
+import re
+import time
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.answers.abstaining import abstains
+from ragworth.answers.phrases import KINDS, patterns, read
+
+DECLINES = {
+    "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],
+    "English": [
+        "I don't know",
+        "I don’t know.",
+        "No, I don't know",
+        "The passages do not contain the answer.",
+        "The provided passages don't contain any information about X.",
+        "It cannot be determined from the context",
+        "This question is unanswerable.",
+        "I'm sorry, I can't help with that.",
+        "I'm sorry, but I couldn't find any information on that.",
+        "I cannot answer this question.",
+        "Based on the context, there is no information about the height. The passages discuss other buildings.",
+        "The question asks for a year. The passages discuss others. Therefore, I cannot determine it.",
+        "None of the contexts mention Bad Wolf Bay.",
+        "The height of St. Joseph's Church is not mentioned in the text.",
+        "No, the answer is not present.",
+        "There is not enough information to answer the question.",
+        "I don't know. None of them answers it. However, they do mention several inventors.",
+        "As an AI language model, I do not have access to real-time information.",
+        "I am not sure.",
+        "Who was it?\n\nI don't know.",
+    ],
+    "German": [
+        "Ich weiß es nicht.",
+        "Der Text enthält keine Informationen darüber.",
+        "Das lässt sich nicht beantworten.",
+    ],
+    "French": ["Je ne sais pas.", "Le texte ne mentionne pas cette information."],
+    "Spanish": ["No lo sé.", "El texto no menciona el año.", "No se puede determinar a partir del contexto."],
+    "Italian": ["Non lo so.", "Il testo non contiene la risposta."],
+    "Portuguese": ["Não sei.", "O texto não menciona isso."],
+    "Dutch": ["Ik weet het niet.", "De tekst bevat geen informatie hierover."],
+    "Russian": ["Я не знаю.", "В тексте не указано, когда это произошло.", "Невозможно определить по контексту."],
+    "Polish": ["Nie wiem.", "Tekst nie zawiera informacji na ten temat."],
+    "Turkish": ["Bilmiyorum ki.", "Metinde bu bilgi yer almıyor."],
+    "Arabic": ["أنا لا أعرف.", "لا يحتوي النص على معلومات."],
+    "Hindi": ["मुझे नहीं पता।", "संदर्भ में इसका उल्लेख नहीं है।"],
+    "Chinese": ["我不知道。", "文中没有提到这个信息。", "无法根据上下文回答。"],
+    "Japanese": ["わかりません。", "文章には情報がありません。", "その情報は記載されていません。"],
+    "Korean": ["모르겠습니다.", "지문에 정보가 없습니다.", "알 수 없습니다."],
+}
+
+ANSWERS = [
+    "Paris",
+    "No.",
+    "The context doesn't say directly, but it was Paris.",
+    "The passages do not mention it explicitly. However, it was Paris.",
+    "I don't know. But it may have been Paris.",
+    "As an AI language model, I don't have access to real-time data. However, players stay on waivers for 24 hours.",
+    "I'm not sure. It was Paris.",
+    "Der Text sagt es nicht direkt, aber es war Paris.",
+    "Le texte ne le dit pas, mais c'était Paris.",
+    "文中没有直接说明，但是是巴黎。",
+    "Paris. The passages do not mention its population.",
+    "Yes, answer is present in context [1]. No, answer is not present in context [2].",
+    'Please respond with "Yes" or "I don\'t know".',
+    "No one knows him better than his wife Mary.",
+    "The unknown soldier",
+    "The Unknown was painted in 1883.",
+    "None but the Brave",
+    "He did not know that the earth is round.",
+    "It is not Berlin but Paris.",
+    "Nicht Berlin, sondern Paris",
+    "There are no states in the UK.",
+    'The song is called "I Don\'t Know".',
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [(language, text) for language, texts in DECLINES.items() for text in texts]
+)
+def test_declining(language: str, text: str) -> None:
+    found = abstains(text)
+    assert found is not None
+    assert found.language in (language, "")
+    assert found.phrase.casefold().replace("’", "'") in text.casefold().replace("’", "'")
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_answering(text: str) -> None:
+    assert abstains(text) is None
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "…", "?!"])
+def test_nothing_said(text: str) -> None:
+    assert abstains(text) is None
+
+
+def test_phrases_of_ones_own() -> None:
+    assert abstains("Das geht uns nichts an.") is None
+    assert abstains("Das geht  uns NICHTS an.", ["geht uns  nichts an"]) == ("geht  uns nichts an", "")
+    assert abstains("PASS", ["pass"]) is not None
+    assert abstains("The passenger", ["pass"]) is None
+    assert abstains("PASS, but it was Paris", ["pass"]) is None
+    assert abstains("Paris", [""]) is None
+
+
+def test_the_table() -> None:
+    table = read(files("ragworth.answers").joinpath("phrases.txt").read_text(encoding="utf-8"))
+    assert len(table) == 16, "labels and fifteen languages"
+    for name, language in table.items():
+        if name == "labels":
+            assert language.labels == sorted(set(language.labels), key=language.labels.index)
+            continue
+        assert all(language.phrases[kind] for kind in KINDS), name
+        for phrase in (one for kind in KINDS for one in language.phrases[kind]):
+            assert not re.search(phrase, "Paris, 5 June 1987"), phrase
+            assert "{" not in re.sub(r"\{0,60\}", "", phrase), f"a name that is not listed: {phrase}"
+    assert len(patterns().by_language) == 15
+
+
+@given(st.text(max_size=80))
+def test_any_text(text: str) -> None:
+    found = abstains(text)
+    assert found is None or found.phrase
+    assert abstains(f"I don't know.\n{text}.") is not None or text.strip()
+
+
+@given(
+    st.sampled_from([text for texts in DECLINES.values() for text in texts]), st.sampled_from(["", " ", "\n", "*", '"'])
+)
+def test_marks_and_blanks_around_do_not_matter(text: str, mark: str) -> None:
+    assert abstains(f"{mark}{text}{mark}") is not None
+
+
+@pytest.mark.parametrize("piece", ["the passages ", "no information ", "i do not ", "word. ", '"', "not "])
+def test_time_grows_with_the_length(piece: str) -> None:
+    start = time.perf_counter()
+    abstains(piece * (20_000 // len(piece)))
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,146 @@
+"""The grader by words: each label, each reason, and what must not be taken for an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.answers.abstaining import abstains
+from ragworth.answers.deterministic import grade
+from ragworth.errors import InputError
+
+CORRECT = [
+    ("contains", "It was Paris, of course.", ["London", "Paris"]),
+    ("contains", "There are 1,234 of them.", ["one thousand two hundred thirty-four"]),
+    ("contains", "On June 5, 1987 it opened.", ["1987-06-05"]),
+    ("contains", "On June 5, 1987 it opened.", ["1987"]),
+    ("contains", "The cell is the unit of life.", ["cells"]),
+    ("contains", "Wilhelm Röntgen", ["wilhelm rontgen"]),
+    ("contains", "それは東京タワーです", ["東京タワー"]),
+    ("contains", "الجواب هو باريس", ["باريس"]),
+    ("contains another form of", "copper", ["copper (Cu)"]),
+    ("contains another form of", "Health Points", ["hit points or health points"]),
+    ("contains another form of", "Landover", ["Landover, Maryland"]),
+    ("contains another form of", "John F. Kennedy.", ["President John F. Kennedy"]),
+    ("contains the number of", "There were 291.", ["291 episodes"]),
+    ("contains a coarser date than", "It was banned in 1965.", ["1 August 1965"]),
+    ("contains a coarser date than", "In August 1965", ["1 August 1965"]),
+    ("contains the first and last name of", "It was Judith Keppel.", ["Judith Cynthia Aline Keppel"]),
+    # Two of three words: enough.
+    ("contains most words of", "a previously inaccessible mini-game", ["an inaccessible hidden mini-game"]),
+    ("contains most words of", "John Charles Daly", ["John Daly"]),
+    ("is a part of", "Stanford", ["Stanford Cardinal"]),
+    ("contains the letters of", "the gallbladder", ["gall bladder"]),
+    ("says", "No, it is not.", ["no"]),
+    ("says", "I think the answer is: yes", ["Yes"]),
+    ("says", "The answer is A.", ["A"]),
+    ("is the accepted answer", " ? ", ["?"]),
+    ("contains", "None", ["none"]),
+    ("contains", "It is a C++ program", ["C++"]),
+]
+
+WRONG = [
+    ("It was Berlin.", ["Paris"]),
+    ("Martinez", ["Martin"]),
+    ("There is no doubt about it.", ["no"]),
+    ("Nobody knows his notebook", ["no"]),
+    ("A dog", ["A"]),
+    ("I think so", ["I"]),
+    ("It is 15.", ["5"]),
+    ("It was 5 June.", ["5"]),
+    ("It is 1,234.", ["234"]),
+    ("World War I", ["World War II"]),
+    ("Henry VII of England", ["Henry VIII of England"]),
+    ("24 days", ["24 hours"]),
+    ("6 June 1987", ["5 June 1987"]),
+    ("July 1987", ["5 June 1987"]),
+    ("between 1986 and 1987", ["5 June 1987"]),
+    ("years", ["two years"]),
+    ("of the", ["Lord of the Rings"]),
+    ("京", ["東京"]),
+    ("タ東ワ京", ["東京タワー"]),
+    ("Blood type A", ["A+"]),
+    ("C is older", ["C++"]),
+    ("{", ["0B"]),
+    ("!", ["Paris"]),
+]
+
+
+@pytest.mark.parametrize(("how", "text", "accepted"), CORRECT)
+def test_correct(how: str, text: str, accepted: list[str]) -> None:
+    verdict = grade(text, accepted)
+    assert verdict.label == "correct"
+    assert verdict.why.startswith(f"{how} ")
+    assert repr(accepted[-1]) in verdict.why
+
+
+@pytest.mark.parametrize(("text", "accepted"), WRONG)
+def test_wrong(text: str, accepted: list[str]) -> None:
+    assert grade(text, accepted).label == "wrong"
+
+
+def test_declining_comes_first() -> None:
+    assert grade("I do not know", ["no"]) == ("abstained", "declines: 'i do not know'")
+    assert grade("I don't know whether it was Paris.", ["Paris"]).label == "abstained"
+    assert grade("The text does not say, but it was Paris.", ["Paris"]).label == "correct"
+    assert grade("PASS", ["Paris"]).label == "wrong"
+    assert grade("PASS", ["Paris"], phrases=["pass"]).label == "abstained"
+
+
+def test_declining_may_be_the_accepted_answer() -> None:
+    assert grade("Unknown.", ["unknown"]).label == "correct"
+    assert grade("It is unknown", ["unknown"]).label == "correct"
+    assert grade("I don't know", ["none"]).label == "abstained"
+
+
+def test_correct_without_a_relevant_passage_is_partially_correct() -> None:
+    assert grade("Paris", ["Paris"], relevant_shown=True).label == "correct"
+    verdict = grade("Paris", ["Paris"], relevant_shown=False)
+    assert verdict == ("partially-correct", "contains 'Paris', though no relevant passage was shown")
+    assert grade("Berlin", ["Paris"], relevant_shown=False).label == "wrong"
+    assert grade("I don't know", ["Paris"], relevant_shown=False).label == "abstained"
+
+
+def test_documented_limits() -> None:
+    """Denied, and said of something else: words cannot tell."""
+    assert grade("It was not Paris.", ["Paris"]).label == "correct"
+    assert grade("The French capital", ["Paris"]).label == "wrong"
+    assert grade("東京都", ["京都"]).label == "correct"
+
+
+def test_what_cannot_be_graded() -> None:
+    with pytest.raises(InputError, match="to be graded is blank"):
+        grade(" \n", ["x"])
+    with pytest.raises(InputError, match="no accepted answers"):
+        grade("x", [])
+    with pytest.raises(InputError, match="accepted answer 2 of 2 is blank"):
+        grade("x", ["y", " "])
+
+
+ANSWER = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
+
+
+@given(ANSWER)
+def test_an_accepted_answer_is_correct(answer: str) -> None:
+    assert grade(answer, [answer]).label == "correct"
+
+
+@given(ANSWER, st.lists(ANSWER, min_size=1, max_size=3), ANSWER)
+def test_more_accepted_answers_never_make_it_wrong(text: str, accepted: list[str], other: str) -> None:
+    if grade(text, accepted).label == "correct":
+        assert grade(text, [*accepted, other]).label == "correct"
+        assert grade(text, [other, *accepted]).label == "correct"
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_another_number_is_wrong(said: int, accepted: int) -> None:
+    expected = "correct" if said == accepted else "wrong"
+    assert grade(f"There were {said:,} of them.", [str(accepted)]).label == expected
+    assert grade(f"There were {said} people", [f"{accepted:,} people"]).label == expected
+
+
+@given(ANSWER)
+def test_the_reason_for_abstaining_is_the_detectors(text: str) -> None:
+    verdict = grade(text, ["Popocatépetl volcano"])
+    assert (verdict.label == "abstained") == (abstains(text) is not None)

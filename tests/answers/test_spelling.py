@@ -1,0 +1,205 @@
+"""One spelling for numbers and dates: what must be the same, and that different numbers never are."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from ragworth.answers.numerals import ROMAN, plain
+from ragworth.answers.spelling import canonical, fold
+
+SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+MONTHS = "January February March April May June July August September October November December"
+
+
+def in_words(number: int) -> str:
+    """A number in English words, made by dividing: the other way round from how it is read."""
+    if number < 20:
+        return SMALL.split()[number]
+    if number < 100:
+        tens = TENS.split()[number // 10 - 2]
+        return tens + (f"-{in_words(number % 10)}" if number % 10 else "")
+    for size, name in ((10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if number >= size:
+            rest = f" {in_words(number % size)}" if number % size else ""
+            return f"{in_words(number // size)} {name}{rest}"
+    raise AssertionError
+
+
+def suffix(number: int) -> str:
+    return "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["1,234", "1234", "1 234", "1\u202f234", "1'234", "one thousand two hundred thirty-four", "１２３４", "١٢٣٤"],
+        ["3.5 million", "3,500,000", "3 500 000", "3.500.000", "three million five hundred thousand"],
+        ["21st", "twenty-first", "Twenty First", "21ST"],
+        ["50%", "50 percent", "50 per cent", "fifty percent", "50 %"],
+        ["1987-06-05", "5 June 1987", "June 5, 1987", "5 Jun 1987", "June 5th, 1987", "the 5th of June 1987"[4:]],
+        [
+            "1987-06-05",
+            "5. Juni 1987",
+            "5 juin 1987",
+            "5 de junio de 1987",
+            "5.6.1987",
+            "1987年6月5日",
+            "1987년 6월 5일",
+        ],
+        ["25/12/1987", "12/25/1987", "December 25 1987", "1987/12/25", "Dec. 25, 1987", "25 dicembre 1987"],
+        ["June 5", "5 June", "June 5th", "5th of June", "fifth of June"],
+        ["World War II", "World War 2", "World War Two", "WWII", "world war ii"],
+        ["World War I", "World War One", "WW1"],
+        ["$5 million", "5 million dollars", "5,000,000 USD", "$5,000,000"],
+        ["a hundred", "one hundred", "100", "1 hundred"],
+        ["two thousand and eighteen", "2018"],
+        ["nineteen hundred", "1900"],
+        [".5", "0.5", "0.50"],
+        ["1980s", "1980's", "1980’s"],
+        ["J. K. Rowling", "J.K. Rowling", "JK Rowling"],
+        ["U.S.A.", "USA", "U.S.A"],
+        ["Röntgen", "Rontgen", "RÖNTGEN", "Ro\u0308ntgen"],
+        ["Obama's dog", "Obama’s dog"],
+        ["Henry VIII", "Henry 8"],
+    ],
+    ids=lambda spellings: spellings[0],
+)
+def test_the_same_in_different_spelling(spellings: list[str]) -> None:
+    assert {canonical(one) for one in spellings} == {canonical(spellings[0])}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("nineteen eighty-seven", "106"),
+        ("two three", "5"),
+        ("two hundred and five hundred", "205"),
+        ("one thousand and two thousand", "1002"),
+        ("10²", "102"),
+        ("5½", "51"),
+        ("-5", "5"),
+        ("1.234", "1234"),
+        ("3.10.2", "3.1.2"),
+        ("007", "7"),
+        ("21st", "21"),
+        ("1980s", "1980"),
+        ("5/6/1987", "5 June 1987"),
+        ("Malcolm X", "Malcolm 10"),
+        ("an IV drip", "an 4 drip"),
+        ("World War I", "World War II"),
+        ("1,2345", "12345"),
+        ("in 1987 234 people", "in 1987234 people"),
+        ("no one", "no 1"),
+        ("32 June 1987", "2 June 1987"),
+    ],
+)
+def test_different_stays_different(one: str, other: str) -> None:
+    assert canonical(one) != canonical(other)
+
+
+def test_parts_of_a_date_are_runs_of_it() -> None:
+    assert canonical("June 5, 1987") == ("1987", "june", "day5")
+    assert canonical("June 1987") == ("1987", "june")
+    assert canonical("1987") == ("1987",)
+    assert canonical("June 5") == ("june", "day5")
+    assert canonical("5") == ("5",)
+
+
+def test_words_that_only_look_like_months_and_numbers() -> None:
+    assert " ".join(canonical("you may 5 times march 10 miles")) == "you may 5 times march 10 miles"
+    assert canonical("one of them, no one else, 10 seconds per second") == (
+        *("one", "of", "them", "no", "one", "else"),
+        *("10", "seconds", "per", "second"),
+    )
+    assert canonical("vitamin A. I think") == ("vitamin", "a", "i", "think")
+    assert canonical("C++, C# and A+") == ("c++", "c#", "and", "a+")
+
+
+def test_other_scripts_keep_their_words() -> None:
+    assert canonical("हिन्दी भाषा।") == ("हिन्दी", "भाषा")
+    assert canonical("東京タワー、です") == tuple("東京タワーです")
+    assert canonical("مَرحبا بالعالم؟") == ("مرحبا", "بالعالم")
+    assert canonical("йога") == ("йога",)
+    assert fold("が") == "が"
+    assert canonical("👍 … !") == ()
+
+
+@given(st.integers(0, 10**12 - 1))
+def test_numbers_in_words_are_the_digits(number: int) -> None:
+    assert canonical(in_words(number)) == canonical(f"{number:,}") == (str(number),)
+    assert canonical(f"{number}{suffix(number)}") == (f"{number}th",)
+
+
+SPELLINGS = [str, "{:,}".format, in_words, lambda n: f"{n:,}".replace(",", " ")]
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7), st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
+def test_different_numbers_are_never_equal(first: int, second: int, write, read) -> None:  # type: ignore[no-untyped-def]
+    assume(first != second)
+    assert canonical(write(first)) != canonical(read(second))
+
+
+@given(st.decimals(0, 10**6, places=3), st.decimals(0, 10**6, places=3))
+def test_decimals_are_equal_when_they_are(first: object, second: object) -> None:
+    assert (canonical(str(first)) == canonical(str(second))) == (first == second)
+    assert (canonical(f"{first} million") == canonical(f"{second} million")) == (first == second)
+
+
+@given(st.dates(date(1000, 1, 1), date(2999, 12, 31)), st.dates(date(1000, 1, 1), date(2999, 12, 31)))
+def test_dates_are_equal_when_they_are(first: date, second: date) -> None:
+    def written(day: date) -> list[str]:
+        month = MONTHS.split()[day.month - 1]
+        return [
+            day.isoformat(),
+            f"{day.day} {month} {day.year}",
+            f"{month} {day.day}, {day.year}",
+            f"{day.day}{suffix(day.day)} of {month[:3]} {day.year}",
+            f"{day.day}.{day.month}.{day.year}",
+        ]
+
+    assert len({canonical(text) for text in written(first)}) == 1
+    for one, other in zip(written(first), written(second), strict=True):
+        assert (canonical(one) == canonical(other)) == (first == second)
+
+
+@given(st.integers(1, 39))
+def test_roman_numerals_after_a_head_word(number: int) -> None:
+    # Subtractive notation by replacing, another way than the table is made.
+    written = "I" * number
+    for many, sign in (("IIIII", "V"), ("VV", "X"), ("IIII", "IV"), ("VIV", "IX")):
+        written = written.replace(many, sign)
+    assert ROMAN[written.lower()] == str(number)
+    assert canonical(f"Chapter {written}") == ("chapter", str(number))
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_tokens_without_blanks(text: str) -> None:
+    tokens = canonical(text)
+    assert all(token and not token.isspace() and " " not in token for token in tokens)
+    assert canonical(text) == tokens
+
+
+def test_plain_numbers() -> None:
+    assert plain("3", "5", 6) == "3500000"
+    assert plain("0", "05", 1) == "0.5"
+    assert plain("007") == "007"
+    assert plain("", "50") == "0.5"
+
+
+@pytest.mark.parametrize(
+    "piece", ["1,234", "1 ", "a.b.", "one hundred and ", "5 June ", "9", "x", "'a", "- -5 ", "1.234.", "$5 million "]
+)
+def test_time_grows_with_the_length(piece: str) -> None:
+    # Quadratic time on 60,000 characters would be minutes.
+    start = time.perf_counter()
+    canonical(piece * (60_000 // len(piece)))
+    assert time.perf_counter() - start < 5
