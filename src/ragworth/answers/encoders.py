@@ -1,0 +1,283 @@
+"""Texts as one vector a token, from a layer of an encoder of the transformers library (extra ``hf``).
+
+Only safetensors files are read, code that a model brings along is never run, and nothing is downloaded unless
+``download=True`` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ragworth.errors import MissingExtraError, ModelError, listed
+from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.local.batches import Budget
+
+if TYPE_CHECKING:
+    import torch
+
+LAYERS = {
+    "bert-base-uncased": 9,
+    "bert-large-uncased": 18,
+    "bert-base-multilingual-cased": 9,
+    "roberta-base": 10,
+    "roberta-large": 17,
+    "xlm-roberta-base": 9,
+    "xlm-roberta-large": 17,
+    "distilbert-base-uncased": 5,
+    "deberta-xlarge-mnli": 40,
+}
+"""The layer of an encoder whose BERTScore agrees best with people, as its authors found on WMT16."""
+
+OWNERS = {"bert": "google-bert", "distilbert": "distilbert", "roberta": "FacebookAI", "xlm": "FacebookAI"}
+"""Who owns, on the hub, the models that used to have names without an owner; by how those names begin."""
+
+PREFIXED = ("RobertaTokenizer", "GPT2Tokenizer")
+"""Tokenizers to which the first word of a text is another one than the same word later, unless a blank precedes it."""
+
+ENDLESS = 1 << 24
+"""What a tokenizer without a limit gives as its limit is larger."""
+
+
+class Tokens(NamedTuple):
+    """A text as an encoder reads it: token ids, special ones among them.
+
+    Attributes
+    ----------
+    empty: there is nothing but special tokens.
+    cut: how many tokens were beyond the encoder's limit.
+    """
+
+    ids: tuple[int, ...]
+    empty: bool
+    cut: int
+
+
+class Encoder:
+    """One layer of an encoder, by the name it has in the local cache, or by the folder it lies in.
+
+    Weights are read when they are first needed. Vectors have length 1 and are float32.
+
+    Parameters
+    ----------
+    layer: which layer's output is taken, counted from 1; 0 are the embeddings. None takes the one known to be best,
+        for encoders in :data:`LAYERS`.
+    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None or ``auto`` takes a GPU if there is one.
+    batch: texts read at a time.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        layer: int | None = None,
+        device: str | None = None,
+        batch: int = 64,
+        revision: str = "main",
+        download: bool = False,
+    ) -> None:
+        _needs()
+        from ragworth.llm.hf import chosen_device
+
+        if batch < 1:
+            raise ModelError(f"batch is {batch}", expected="1 or more")
+        self.folder = _folder(name, revision, download)
+        self.name = Path(name).expanduser().resolve().name if Path(name).expanduser().exists() else name
+        self.layer = _layer(layer, self.name, self._config)
+        self.device = chosen_device(device or "auto")
+        self.revision = fingerprint(self.folder)
+        self._budget = Budget(128 * batch, batch)
+
+    @cached_property
+    def _config(self) -> Any:
+        from transformers import AutoConfig
+
+        try:
+            return AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"it cannot be read: {_first_line(error)}", file=str(self.folder)) from error
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from transformers import AutoTokenizer
+
+        from ragworth.llm.hf import quiet
+
+        quiet()
+        try:
+            return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+        except (OSError, ValueError) as error:
+            raise ModelError(f"its tokenizer cannot be read: {_first_line(error)}", file=str(self.folder)) from error
+
+    @cached_property
+    def _model(self) -> Any:
+        import torch
+        from transformers import AutoModel
+
+        from ragworth.llm.hf import quiet
+
+        quiet()
+        try:
+            model = AutoModel.from_pretrained(
+                self.folder,
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"its weights cannot be read: {_first_line(error)}",
+                file=str(self.folder),
+                expected="safetensors files of a model of the transformers library",
+            ) from error
+        return (model.get_encoder() if self._config.is_encoder_decoder else model).eval()
+
+    @cached_property
+    def _cut_model(self) -> tuple[Any, bool]:
+        """The model on its device, without the layers above ours, and whether there was a way to leave them out."""
+        import torch
+
+        stacks = [
+            module
+            for name, module in self._model.named_modules()
+            if isinstance(module, torch.nn.ModuleList)
+            and len(module) == self._config.num_hidden_layers
+            and not any(part.isdigit() for part in name.split("."))
+        ]
+        if len(stacks) == 1:
+            del stacks[0][self.layer :]
+        return self._model.to(self.device), len(stacks) == 1
+
+    @property
+    def width(self) -> int:
+        """How many numbers a vector has."""
+        return int(self._config.hidden_size)
+
+    @cached_property
+    def limit(self) -> int | None:
+        """How many tokens of a text, special ones among them, the encoder reads; None where there is no limit."""
+        import torch
+
+        limits = [self._tokenizer.model_max_length]
+        for name, module in self._model.named_modules():
+            if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, torch.nn.Embedding):
+                # RoBERTa and its kin count positions from the one after padding's.
+                limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
+        known = [int(limit) for limit in limits if 0 < limit < ENDLESS]
+        return min(known) if known else None
+
+    @cached_property
+    def special(self) -> frozenset[int]:
+        """The tokens that begin a text and end it (CLS and SEP, whatever the encoder calls them)."""
+        found = (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id)
+        return frozenset(token for token in found if token is not None)
+
+    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        """Texts, without blanks around them, as token ids cut at the limit."""
+        if not texts:
+            return []
+        kinds = {kind.__name__ for kind in type(self._tokenizer).__mro__}
+        blank = " " if kinds & set(PREFIXED) else ""
+        stripped = [text.strip() for text in texts]
+        read = [blank + text if text else "" for text in stripped]
+        whole = self._tokenizer(read, return_special_tokens_mask=True, return_attention_mask=False, verbose=False)
+        made = [
+            Tokens(tuple(ids), all(mask), 0)
+            for ids, mask in zip(whole["input_ids"], whole["special_tokens_mask"], strict=True)
+        ]
+        long = [i for i, tokens in enumerate(made) if self.limit is not None and len(tokens.ids) > self.limit]
+        if long:
+            again = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
+            for i, ids in zip(long, again, strict=True):
+                made[i] = Tokens(tuple(ids), made[i].empty, len(made[i].ids) - len(ids))
+        return made
+
+    def vectors(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        """A matrix for each row of token ids: a vector a token, of length 1, on the encoder's device."""
+        import torch
+
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]), reverse=True)
+        found: list[torch.Tensor | None] = [None] * len(rows)
+        model, was_cut = self._cut_model
+        pad = self._tokenizer.pad_token_id or 0
+
+        def read(start: int, end: int) -> None:
+            some = order[start:end]
+            width = len(rows[some[0]])
+            ids = torch.tensor([[*rows[i], *[pad] * (width - len(rows[i]))] for i in some], device=self.device)
+            mask = torch.tensor([[1] * len(rows[i]) + [0] * (width - len(rows[i])) for i in some], device=self.device)
+            try:
+                out = model(input_ids=ids, attention_mask=mask, output_hidden_states=not was_cut)
+                states = out.last_hidden_state if was_cut else out.hidden_states[self.layer]
+                states = torch.nn.functional.normalize(states, dim=-1)
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                raise MemoryError(str(error)) from error
+            for i, state in zip(some, states, strict=True):
+                found[i] = state[: len(rows[i])].clone()
+
+        with torch.inference_mode():
+            self._budget.batches([len(rows[i]) for i in order], read)
+        return [matrix for matrix in found if matrix is not None]
+
+
+def _needs() -> None:
+    from importlib.util import find_spec
+
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "hf", "BERTScore")
+
+
+def _layer(layer: int | None, name: str, config: Any) -> int:
+    """The layer asked for, or the known best; refused where the encoder has none such."""
+    total = int(config.num_hidden_layers)
+    known = LAYERS.get(name.rpartition("/")[2].lower())
+    if layer is None and known is None:
+        raise ModelError(
+            f"which layer of {name!r} is best is not known",
+            expected=f"layer=0 to {total}; known are {listed([f'{n} ({x})' for n, x in LAYERS.items()], 4)}",
+            remedy="say layer=…; about two thirds of the way up is usual",
+        )
+    chosen = layer if layer is not None else known
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen <= total:
+        raise ModelError(f"layer is {chosen}", expected=f"0 to {total}, the layers of {name!r}")
+    return chosen
+
+
+def _folder(name: str, revision: str, download: bool) -> Path:
+    """Where the encoder lies."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
+        return path
+    if path.exists() or path.is_absolute() or name.startswith((".", "~")):
+        raise ModelError("there is no such folder", file=name, expected="a folder, or a name of the hub")
+    owner = OWNERS.get(name.partition("-")[0]) if "/" not in name else None
+    patterns = ["*.json", "*.safetensors", "*.model", "*.txt"]
+    for known_as in [f"{owner}/{name}", name] if owner else [name]:
+        try:
+            found = snapshot_download(
+                known_as, revision=revision, local_files_only=not download, allow_patterns=patterns
+            )
+        except LocalEntryNotFoundError:
+            continue
+        except (HFValidationError, HfHubHTTPError) as error:
+            raise ModelError(f"the encoder {name!r} cannot be had: {_first_line(error)}") from error
+        return Path(found)
+    full = f"{owner}/{name}" if owner else name
+    raise ModelError(
+        f"the encoder {name!r} is not in the local cache",
+        remedy=f"hf download {full}, or the option download=True, which asks the Hugging Face hub, or a folder's path",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
