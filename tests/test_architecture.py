@@ -24,7 +24,9 @@ FLOORS: list[set[str]] = [
     {"formats", "llm"},
     {"metrics", "stats", "prompts", "executors"},
     {"interop", "comparison", "calls"},
-    {"scoring", "report", "asking"},
+    {"scoring", "report", "asking", "judging"},
+    {"answers"},
+    {"annotate"},
     {"cli"},
     {"__main__"},
 ]

@@ -35,9 +35,13 @@ _PUBLIC = {
     "write": "ragworth.formats",
     "score": "ragworth.scoring",
     "required": "ragworth.metrics.required",
+    "utilities": "ragworth.metrics.derived",
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
+    "annotate": "ragworth.annotate.annotating",
+    "answer": "ragworth.answers.generating",
+    "grade": "ragworth.answers.grading",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
     "prompt": "ragworth.prompts:load",
@@ -50,6 +54,9 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
+    from ragworth.annotate.annotating import annotate
+    from ragworth.answers.generating import answer
+    from ragworth.answers.grading import grade
     from ragworth.calls.job import Job, ask
     from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
@@ -58,6 +65,7 @@ if TYPE_CHECKING:
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
     from ragworth.metrics.declare import Metric, parse
+    from ragworth.metrics.derived import utilities
     from ragworth.metrics.engine import Tokens
     from ragworth.metrics.required import required
     from ragworth.prompts import load as prompt
@@ -83,9 +91,12 @@ __all__ = [
     "Scores",
     "Tokens",
     "__version__",
+    "annotate",
+    "answer",
     "ask",
     "compare",
     "correlate",
+    "grade",
     "llm",
     "load",
     "parse",
@@ -96,6 +107,7 @@ __all__ = [
     "required",
     "score",
     "summarise",
+    "utilities",
     "write",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -92,7 +93,17 @@ class Collection:
         if subquestions is not None:
             frame = doors.to_frame(subquestions, source=source)
             query = doors.id_column(frame, "query", table="sub-question", source=source)
-            parts["subquestions"] = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
+            named = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
+            again = (~named.select(pl.struct("query", "subquestion").is_first_distinct()).to_series()).arg_true()
+            if len(again):
+                number = int(again[0])
+                raise TableError(
+                    f"row {number + 1}: the query {quoted(query[number], 24)} has the sub-question "
+                    f"{quoted(named['subquestion'][number], 24)} twice",
+                    expected="each sub-question of a query once",
+                    file=source,
+                )
+            parts["subquestions"] = named
         if relevance is not None:
             parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
         if ratings is not None:
@@ -143,6 +154,38 @@ class Collection:
             and self.relevance == other.relevance
             and self.ratings == other.ratings
         )
+
+
+def merged(parts: Sequence[Collection]) -> Collection:
+    """Several collections as one. The same text may come twice; another text for the same id is an error."""
+    texts: dict[str, pl.DataFrame] = {}
+    for kind, keys in (
+        ("queries", ["query"]),
+        ("passages", ["passage"]),
+        ("answers", ["query", "text"]),
+        ("subquestions", ["query", "subquestion"]),
+    ):
+        frames = [frame for part in parts if (frame := getattr(part, kind)).height]
+        if len(frames) < 2:
+            texts |= {kind: frames[0]} if frames else {}
+            continue
+        every = pl.concat(frames).unique(maintain_order=True)
+        again = (~every.select(pl.struct(keys).is_first_distinct()).to_series()).arg_true()
+        if len(again):
+            row = every.row(int(again[0]), named=True)
+            name = ", ".join(f"{key} {quoted(row[key], 24)}" for key in keys)
+            raise TableError(f"two texts for {name}", expected="one text for each id", remedy="give it in one place")
+        texts[kind] = every
+    relevance = [part.relevance for part in parts if part.relevance is not None]
+    ratings = [part.ratings for part in parts if part.ratings is not None]
+    if len(ratings) > 1:
+        raise TableError("ratings come from more than one place", expected="one table of ratings")
+    return Collection(
+        **texts,
+        relevance=Judgments.concat(relevance) if relevance else None,
+        ratings=ratings[0] if ratings else None,
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
 
 
 def text_id(text: str) -> str:

@@ -21,6 +21,8 @@ class Table:
     name: ClassVar[str]
     schema: ClassVar[dict[str, type[pl.DataType]]]
     key: ClassVar[tuple[str, ...]]
+    nullable: ClassVar[frozenset[str]] = frozenset()
+    """Columns of text that need not have one in every row."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...]
@@ -111,7 +113,10 @@ def _value_column(
         return constant(name, DEFAULTS[name], frame.height, kind)
     column = frame[name]
     if kind == pl.String:
-        if len(column) and (column.dtype not in (pl.String, pl.Categorical, pl.Enum) or column.null_count()):
+        text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+        if name in table.nullable and (text or column.dtype == pl.Null):
+            return column.cast(pl.String)
+        if len(column) and (not text or column.null_count()):
             raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
         return column.cast(pl.String)
     numbers = doors.numbers(column, source=source, kind=kind)

@@ -57,7 +57,7 @@ def score(
     ----------
     contexts: what the systems show: a :class:`Contexts` table or several of them, a data frame with scores or
         ranks, or a dict ``{query: {passage: score}}``.
-    judgments: relevance, abstention probabilities, …: a :class:`Judgments` table, a data frame, or a dict
+    judgments: relevance, abstention, downstream, …: a :class:`Judgments` table, a data frame, or a dict
         ``{query: {passage: relevance}}``.
     metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed also
         those of its measures that we do not have.

@@ -6,13 +6,13 @@ table        key                          values
 contexts     system, query, rank          passage, score
 judgments    query, passage, aspect       value, status, source
 ratings      query, passage, subquestion  value, status, source
-answers      system, query, repeat        text, tokens, source
+answers      system, query, repeat        text, tokens, status, source
 outcomes     system, query, aspect        value, status, source
 scores       system, query, metric        value, status
 ============ ============================ =========================================
 
 ``status`` is ``ok`` or says why there is no value. A value is there exactly when the status is ``ok``:
-nothing that could not be had turns into 0 or NaN.
+nothing that could not be had turns into 0 or NaN. Of answers, ``truncated`` ones have a text as well.
 
 A table is made from a Polars, pandas or Arrow table, a dict of columns or a list of dicts; ``frame`` is
 the checked Polars frame. ``notes`` says in words what was noticed on the way (lines skipped, gaps).
@@ -36,6 +36,16 @@ from ragworth.schema import constant as constant
 
 DEEPEST = 1_000_000
 """No context is deeper; a larger rank is a score, or an id, in the wrong column."""
+
+
+TRUNCATED = "truncated"
+"""Status of an answer that ended at its greatest length."""
+
+EMPTY = "empty-answer"
+"""Status of an answer in which there is nothing but blanks."""
+
+WRITTEN = (OK, TRUNCATED)
+"""Statuses of answers that have a text to grade."""
 
 
 class Contexts(Table):
@@ -197,7 +207,8 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
 class Judgments(Table):
     """A value for (query, passage): relevance, abstention probability, downstream score, …
 
-    Besides the long form, one column per aspect is understood: ``relevance`` and ``abstention``.
+    Besides the long form, one column per aspect is understood: ``relevance``, ``abstention``, ``downstream`` and
+    ``likelihood``.
     """
 
     name = "judgments"
@@ -213,6 +224,8 @@ class Judgments(Table):
     wide: ClassVar[dict[str, tuple[str, ...]]] = {
         "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
         "abstention": ("abstention", "p_abstain"),
+        "downstream": ("downstream",),
+        "likelihood": ("likelihood",),
     }
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
@@ -244,7 +257,7 @@ class Judgments(Table):
         if not parts:
             raise TableError(
                 f"no judgment among the columns {shown(frame.columns)}",
-                expected="'aspect' and 'value' columns, or one column per aspect: relevance, abstention",
+                expected=f"'aspect' and 'value' columns, or one column per aspect: {', '.join(cls.wide)}",
                 file=source,
             )
         return pl.concat(parts), notes
@@ -284,18 +297,39 @@ class Ratings(Table):
 
 
 class Answers(Table):
-    """What the model wrote for (system, query), once for each repeat."""
+    """What the model wrote for (system, query), once for each repeat.
+
+    ``status`` is ``ok``; ``truncated`` where the text ended at its greatest length; ``empty-answer`` where there is
+    nothing in it but blanks, whatever was said of it; or the reason why there is no text, which then is null.
+    """
 
     name = "answers"
+    nullable = frozenset({"text"})
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,
         "query": pl.String,
         "repeat": pl.Int64,
         "text": pl.String,
         "tokens": pl.Int64,
+        "status": pl.String,
         "source": pl.String,
     }
     key = ("system", "query", "repeat")
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        checked = super()._checked(frame, source)
+        written = pl.col("status").is_in(WRITTEN)
+        lost = checked.select(written & pl.col("text").is_null()).to_series().arg_true()
+        if len(lost):
+            raise TableError(
+                f"row {lost[0] + 1}: there is no text, and the status is {checked['status'][int(lost[0])]!r}",
+                expected="a text, or a 'status' that says why there is none",
+                remedy="drop the row, or add a status such as 'timed-out'",
+                file=source,
+            )
+        blank = written & (pl.col("text").str.strip_chars() == "")
+        return checked.with_columns(status=pl.when(blank).then(pl.lit(EMPTY)).otherwise(pl.col("status")))
 
 
 class Outcomes(Table):

@@ -162,3 +162,52 @@ def test_traces_with_and_without_entropies_and_bounds() -> None:
         assert response_from_json("score", response_to_json(scored)) == scored
         made = Generated((Output("a", "stop", trace), Output("\ud800\x00", "length")), USAGE)
         assert response_from_json("generate", response_to_json(made)) == made
+
+
+# Tokens by their numbers
+
+
+def test_given_tokens_decide_the_key_and_the_text_does_not() -> None:
+    by_ids = Score(Prompt.text("a"), "bc", (7, 8))
+    assert key_of(MODEL, by_ids) == key_of(MODEL, replace(by_ids, continuation="other"))
+    others = [
+        Score(Prompt.text("a"), "bc"),
+        Score(Prompt.text("a"), "bc", (7,)),
+        Score(Prompt.text("a"), "bc", (78,)),
+        Score(Prompt.text("a"), "bc", (8, 7)),
+        Score(Prompt.text("b"), "bc", (7, 8)),
+        Score(Prompt.text("a"), "-ids:[7,8]"),
+        Score(Prompt.text("a"), "ids:[7,8]"),
+    ]
+    assert len({key_of(MODEL, request) for request in (by_ids, *others)}) == len(others) + 1
+
+
+@given(SHORT, st.lists(st.integers(0, 300_000), max_size=4).map(tuple))
+def test_scores_with_tokens_come_back_from_json(text: str, ids: tuple[int, ...]) -> None:
+    request = Score(Prompt.text("a"), text, ids)
+    back = request_from_json(request_to_json(request))
+    assert back == request
+    assert key_of(MODEL, back) == key_of(MODEL, request)
+
+
+def test_a_score_without_tokens_is_written_as_ever() -> None:
+    assert "ids" not in json.loads(request_to_json(Score(Prompt.text("a"), "b")))
+
+
+@pytest.mark.parametrize("ids", [None, (), (5, 70_000)], ids=str)
+def test_tokens_of_traces_come_back(ids: tuple[int, ...] | None) -> None:
+    trace = Trace(("a", "b")[: len(ids or ())], (-1.0,) * len(ids or ()), None, None, ids)
+    scored = Scored(trace, USAGE)
+    assert response_from_json("score", response_to_json(scored)) == scored
+    made = Generated((Output("ab", "stop", trace),), USAGE)
+    assert response_from_json("generate", response_to_json(made)) == made
+
+
+def test_traces_of_older_stores_have_no_tokens() -> None:
+    usage = [3, 1, 0.5, 0, 0, 0]
+    old = [["a"], [-1.0], [0.5], None]
+    expected = Trace(("a",), (-1.0,), (0.5,), None, None)
+    assert response_from_json("score", json.dumps([usage, *old])) == Scored(expected, USAGE)
+    assert response_from_json("generate", json.dumps([usage, ["a", "stop", old]])) == Generated(
+        (Output("a", "stop", expected),), USAGE
+    )

@@ -75,6 +75,11 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ],
     ("table", "load"): [b'passage,text\nd1,"one, two"\nd2,three\n', parquet(passage=["d1"], text=["one"])],
     ("jsonl", "contexts"): [JSONL],
+    ("jsonl", "judgments"): [
+        b'{"query": "q1", "passage": "d1", "value": 1}\n{"query": "q1", "passage": "d2", "value": 0}\n',
+        b'{"query": "q1", "passage": "d1", "aspect": "abstention", "status": "refused", "raw": "no"}\n',
+    ],
+    ("jsonl", "ratings"): [b'{"query": "q1", "passage": "d1", "subquestion": "s1", "value": 5}\n'],
     ("jsonl", "load"): [JSONL, TEXTS],
     ("beir", "judgments"): [QRELS_TSV],
     ("beir", "load"): [QRELS_TSV, TEXTS],

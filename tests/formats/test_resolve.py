@@ -10,7 +10,7 @@ import pytest
 
 from ragworth import Contexts
 from ragworth.errors import FormatError, InputError
-from ragworth.formats import FORMATS, WORDS, load, read_contexts, read_judgments, read_ratings, resolve, write
+from ragworth.formats import FORMATS, WORDS, load, read_contexts, read_ratings, resolve, write
 from ragworth.formats.contract import Format, Loaded
 from ragworth.registry import Registry
 
@@ -65,8 +65,7 @@ def test_every_format_keeps_its_contract() -> None:
 @pytest.mark.parametrize(
     ("reader", "spec", "words"),
     [
-        (read_judgments, "run.jsonl", "JSON lines: contexts with texts, or texts by id cannot be read as judgments"),
-        (read_ratings, "run.jsonl", "cannot be read as ratings"),
+        (read_ratings, "beir:folder", "BEIR folder cannot be read as ratings"),
         (read_contexts, "beir:folder", "BEIR folder cannot be read as contexts"),
         (load, "trec:run", "cannot be read as a collection"),
         (load, "run", "cannot be read as a collection"),

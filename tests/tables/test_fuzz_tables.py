@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ragworth import Answers, Collection, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.errors import RagworthError
-from ragworth.tables import OK, Table
+from ragworth.tables import OK, WRITTEN, Table
 
 TABLES: list[type[Table]] = [Contexts, Judgments, Ratings, Answers, Outcomes, Scores]
 
@@ -75,14 +75,18 @@ def keeps_its_promises(table: Table) -> None:
     frame = table.frame
     assert dict(frame.schema) == table.schema
     for name, kind in table.schema.items():
-        if kind == pl.String:
+        if kind == pl.String and name not in table.nullable:
             assert frame[name].null_count() == 0
         if kind == pl.Float64:
             assert not frame[name].is_nan().any()
     for name in {"system", "query", "passage", "subquestion"} & set(table.schema):
         assert "" not in frame[name].to_list()
-    if "status" in table.schema:
+    if "status" in table.schema and "value" in table.schema:
         assert ((frame["status"] == OK) == frame["value"].is_not_null()).all()
+    if isinstance(table, Answers):
+        assert frame.filter(
+            pl.col("status").is_in(WRITTEN) & (pl.col("text").fill_null("").str.strip_chars() == "")
+        ).is_empty()
     assert frame.select(table.key).is_duplicated().sum() == 0
     if isinstance(table, Contexts):
         assert frame.height == 0 or int(frame["rank"].cast(pl.Int64).min() or 0) >= 1  # type: ignore[arg-type]

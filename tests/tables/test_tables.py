@@ -19,7 +19,15 @@ SCHEMAS: dict[type[Table], dict[str, Any]] = {
     Contexts: {"system": TEXT, "query": TEXT, "rank": pl.UInt32, "passage": TEXT, "score": REAL},
     Judgments: {"query": TEXT, "passage": TEXT, "aspect": TEXT, "value": REAL, "status": TEXT, "source": TEXT},
     Ratings: {"query": TEXT, "passage": TEXT, "subquestion": TEXT, "value": REAL, "status": TEXT, "source": TEXT},
-    Answers: {"system": TEXT, "query": TEXT, "repeat": WHOLE, "text": TEXT, "tokens": WHOLE, "source": TEXT},
+    Answers: {
+        "system": TEXT,
+        "query": TEXT,
+        "repeat": WHOLE,
+        "text": TEXT,
+        "tokens": WHOLE,
+        "status": TEXT,
+        "source": TEXT,
+    },
     Outcomes: {"system": TEXT, "query": TEXT, "aspect": TEXT, "value": REAL, "status": TEXT, "source": TEXT},
     Scores: {"system": TEXT, "query": TEXT, "metric": TEXT, "value": REAL, "status": TEXT},
 }
@@ -205,8 +213,32 @@ def test_whole_numbers_are_whole(column: str, numbers: list[Any]) -> None:
 def test_defaults() -> None:
     judgments = Judgments({"query": ["q"], "passage": ["d"], "value": [1]})
     assert judgments.frame.rows() == [("q", "d", "relevance", 1.0, "ok", "given")]
-    answers = Answers({"system": ["s"], "query": ["q"], "text": [""]})
-    assert answers.frame.rows() == [("s", "q", 0, "", None, "given")]
+    answers = Answers({"system": ["s"], "query": ["q"], "text": ["so"]})
+    assert answers.frame.rows() == [("s", "q", 0, "so", None, "ok", "given")]
+
+
+def test_an_answer_has_a_text_or_a_reason() -> None:
+    made = Answers(rows(Answers, text=["so", None], status=["truncated", "timed-out"]))
+    assert made.frame.select("text", "status").rows() == [("so", "truncated"), (None, "timed-out")]
+    both = Answers(rows(Answers, text=[None, None], status=["refused", "too-long"]))
+    assert both.frame["text"].to_list() == [None, None]
+    for status in ("ok", "truncated"):
+        with pytest.raises(TableError, match=f"row 2: there is no text, and the status is '{status}'"):
+            Answers(rows(Answers, text=["so", None], status=["ok", status]))
+    with pytest.raises(TableError, match="row 2: there is no text"):
+        Answers(rows(Answers, text=["so", None], status=None))
+    with pytest.raises(TableError, match="'text' must hold text"):
+        Answers(rows(Answers, text=[1, 2]))
+
+
+def test_a_blank_answer_is_said_to_be_empty() -> None:
+    blank = Answers(rows(Answers, text=[" \n", ""], status=["ok", "truncated"]))
+    assert blank.frame["status"].to_list() == ["empty-answer", "empty-answer"]
+    assert Answers(rows(Answers, text=["", "so"], status=None)).frame["status"].to_list() == ["empty-answer", "ok"]
+    assert Answers(rows(Answers, text=["", "so"], status=["refused", "ok"])).frame["status"].to_list() == [
+        "refused",
+        "ok",
+    ]
 
 
 def test_wide_judgments() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -141,6 +141,12 @@ class Job:
             del missing[key]
         read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
         return Plan(asked, distinct, distinct - len(missing), read, written, self.price)
+
+    def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
+        """What is known already of each request; None where it would have to be asked. Nothing is counted."""
+        keys = [key_of(self._digest, request) for request in requests]
+        known = self._known(list(dict.fromkeys(keys)))
+        return [known.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
         """What comes of each request, in their order.

@@ -53,7 +53,7 @@ def _parameters(request: Request) -> str:
     if isinstance(request, Choose):
         return _labels(request.labels, request.estimator)
     if isinstance(request, Score):
-        return "score:" + request.continuation
+        return f"score-ids:{_written(request.ids)}" if request.ids else f"score:{request.continuation}"
     return _written(_generation(request))
 
 
@@ -82,6 +82,8 @@ def request_to_json(request: Request) -> str:
         found |= {name: getattr(request, name) for name in names}
     elif isinstance(request, Score):
         found["continuation"] = request.continuation
+        if request.ids:
+            found["ids"] = request.ids
     else:
         found |= {"labels": request.labels, "estimator": request.estimator}
     return _written(found)
@@ -97,7 +99,7 @@ def request_from_json(text: str) -> Request:
     if kind == "generate":
         return Generate(prompt, **(found | {"stop": tuple(found["stop"])}))
     if kind == "score":
-        return Score(prompt, **found)
+        return Score(prompt, found["continuation"], tuple(found.get("ids", ())))
     return Choose(prompt, tuple(found["labels"]), found["estimator"])
 
 
@@ -139,10 +141,11 @@ def _response(kind: str, found: list[Any]) -> Response:
 
 
 def _trace(found: list[Any]) -> Trace:
-    tokens, logprobs, entropies, bounds = found
+    tokens, logprobs, entropies, bounds, *ids = found  # traces of older stores have no ids
     return Trace(
         tuple(tokens),
         tuple(logprobs),
         None if entropies is None else tuple(entropies),
         None if bounds is None else tuple((low, high) for low, high in bounds),
+        tuple(ids[0]) if ids and ids[0] is not None else None,
     )

@@ -47,7 +47,7 @@ def scoring_options(function: F) -> F:
             "-j",
             "--judgments",
             multiple=True,
-            help="Judgments of any aspects (relevance, abstention): Parquet, CSV or TSV.",
+            help="Judgments of any aspects (abstention, downstream, …), as ragworth annotate writes them.",
         ),
         click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
         click.option(
@@ -92,7 +92,7 @@ def scored(given: Inputs) -> Any:
     reading = Together()
     ours, _ = reading.of(lambda: split(metrics)) or ([], [])
     loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
-    runs = [reading.of(partial(_read_run, run, given)) for run in given.runs]
+    runs = [reading.of(partial(read_run, run, given.ties, skip)) for run in given.runs]
     tables = [
         reading.of(partial(formats.read_judgments, path, skip_bad_lines=skip))
         for path in (*given.qrels, *given.judgments)
@@ -162,16 +162,22 @@ class Together:
             )
 
 
-def _read_run(spec: str, given: Inputs) -> Any:
-    """A run from ``NAME=PATH`` or a path; a path that exists as it is, ``=`` and all, is one."""
-    from ragworth import formats
-
+def named_run(spec: str) -> tuple[str, str]:
+    """Name and path of ``NAME=PATH``, or no name and a path; what exists as it is, ``=`` and all, is a path."""
     name, equals, path = spec.partition("=")
     named = bool(equals and name and "/" not in name and not Path(spec).exists())
+    return (name, path) if named else ("", spec)
+
+
+def read_run(spec: str, ties: str, skip_bad_lines: bool) -> Any:
+    """A run from ``NAME=PATH`` or a path."""
+    from ragworth import formats
+
+    name, path = named_run(spec)
     run = formats.read_contexts(
-        path if named else spec,
-        system=name if named else None,
-        ties=given.ties,  # type: ignore[arg-type]
-        skip_bad_lines=given.skip_bad_lines,
+        path,
+        system=name or None,
+        ties=ties,  # type: ignore[arg-type]
+        skip_bad_lines=skip_bad_lines,
     )
-    return run.renamed(name) if named and run.systems != [name] else run
+    return run.renamed(name) if name and run.systems != [name] else run

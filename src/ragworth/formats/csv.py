@@ -19,10 +19,11 @@ from ragworth.formats.columns import NUMBER, bad_lines_error
 from ragworth.formats.files import Path_, chunks
 from ragworth.tables import Judgments
 
-NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"} | {
-    name for names in Judgments.wide.values() for name in names
-}
+NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns that hold numbers, or nothing."""
+
+WIDE = {name for names in Judgments.wide.values() for name in names}
+"""Columns that hold numbers as well, where no column ``value`` does: beside one, a label may be a word."""
 
 
 class Rows(NamedTuple):
@@ -129,9 +130,10 @@ def _checked(rows: Rows, required: set[str]) -> tuple[pl.DataFrame, list[BadLine
     problems: dict[int, str] = {}
     columns: list[pl.Series] = []
     needed = required | {alias for name in ID_ALIASES if (alias := find_id(rows.frame, name))}
+    numbers = NUMBERS if "value" in rows.frame.columns else NUMBERS | WIDE
     for column in rows.frame:
         name = column.name
-        if name in NUMBERS:
+        if name in numbers:
             numeric = column.cast(pl.Float64, strict=False)
             well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
             for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():

@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import polars as pl
 
 from ragworth.collection import Collection, text_id
+from ragworth.doors import ID_ALIASES, to_frame
 from ragworth.errors import BadLine, FormatError, quoted
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.files import Path_, created, stem
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, values
 from ragworth.ordering import Ties
-from ragworth.tables import Contexts
+from ragworth.tables import Contexts, Judgments, Ratings, Table
+
+T = TypeVar("T", bound=Table)
 
 EXPECTED = (
     'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
@@ -223,11 +226,34 @@ def load_any(path: Path_, *, system: str | None = None, skip_bad_lines: bool = F
     return load(path, system=system, skip_bad_lines=skip_bad_lines)
 
 
+def _rows(table: type[T]) -> Callable[..., T]:
+    """A reader of a table with one JSON object a row, as ``ragworth annotate`` writes them."""
+    expected = "{" + ", ".join(f'"{name}": …' for name in table.key) + ', "value": …} on each line'
+
+    def read(path: Path_, *, skip_bad_lines: bool = False) -> T:
+        bad: list[BadLine] = []
+        known = {*table.schema, *(alias for names in ID_ALIASES.values() for alias in names), "rating"}
+        items = objects(path, bad, skip=skip_bad_lines, expected=expected)
+        rows = [{name: value for name, value in item.items() if name in known} for _, item in items]
+        if not rows:
+            raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
+        every = dict.fromkeys(name for row in rows for name in row)
+        if "status" in every and "rating" not in every:
+            every.setdefault("value")  # a row that has no value leaves it out
+        frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
+        return table(frame, source=str(path), notes=skipped_note(path, bad))
+
+    read.__doc__ = f"{table.name.capitalize()}, one row a line."
+    return read
+
+
 FORMAT = Format(
     name="jsonl",
     title="JSON lines: contexts with texts, or texts by id",
     endings=(".jsonl", ".ndjson"),
     contexts=read_contexts,
+    judgments=_rows(Judgments),
+    ratings=_rows(Ratings),
     load=load_any,
     write_contexts=write_contexts,
 )

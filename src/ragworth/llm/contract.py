@@ -71,10 +71,15 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How likely is this continuation of the prompt, token by token?"""
+    """How likely is this continuation of the prompt, token by token?
+
+    ``ids`` are the continuation's tokens as a trace of the same model gave them. A text may be split in more than
+    one way; with ids, exactly these tokens are scored. An endpoint, which knows none, goes by the text.
+    """
 
     prompt: Prompt
     continuation: str
+    ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,8 @@ class Trace(NamedTuple):
     entropies: tuple[float, ...] | None = None
     bounds: tuple[tuple[float, float], ...] | None = None
     """Least and greatest entropy that the visible log-probabilities allow, where only those are known."""
+    ids: tuple[int, ...] | None = None
+    """The tokens' numbers in the model's vocabulary, where it tells them."""
 
 
 class Output(NamedTuple):

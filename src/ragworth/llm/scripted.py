@@ -33,8 +33,9 @@ from ragworth.llm.contract import (
     Usage,
 )
 
-Reply = str | Mapping[str, float] | float | Failure
-"""What a script says: a text to generate, probabilities by label, a log-probability a token, or a failure."""
+Reply = str | Mapping[str, float] | float | Trace | Failure
+"""What a script says: a text to generate, probabilities by label, a log-probability a token, tokens with what the
+model thinks of each (to generate or to score), or a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,9 @@ class Scripted:
     Parameters
     ----------
     script: from a request to a text (generate), a mapping of label to probability (choose), a log-probability
-        for each token (score), or a `Failure`; or a mapping from the last message of a prompt to these.
-    entropy: of every token, in nats.
+        for each token (score), a `Trace` (generate or score), or a `Failure`; or a mapping from the last message of
+        a prompt to these.
+    entropy: of every token, in nats, where the script gives no trace.
     faults: what goes wrong by chance.
     abilities: what the model is to be able to do; all that there is by default.
     seconds: how long a call takes.
@@ -154,6 +156,8 @@ class Scripted:
         reply = self._reply(request, request.max_tokens)
         if isinstance(reply, Failure):
             return reply
+        if isinstance(reply, Trace):
+            return self._traced(request, reply)
         if not isinstance(reply, str):
             raise ModelError(f"the script gave {quoted(reply)} for a text to generate", expected="a string")
         places = [place for stop in request.stop if (place := reply.find(stop)) >= 0]
@@ -167,11 +171,21 @@ class Scripted:
         output = Output(" ".join(words), finish, trace)
         return Generated((output,) * request.n, self._usage(request.prompt, len(words) * request.n))
 
+    def _traced(self, request: Generate, reply: Trace) -> Generated:
+        """The tokens of a trace as a text, with as much of it as was asked for."""
+        trace = None if request.detail == "text" else reply
+        if trace is not None and request.detail == "logprobs":
+            trace = trace._replace(entropies=None, bounds=None)
+        output = Output("".join(reply.tokens), "stop", trace)
+        return Generated((output,) * request.n, self._usage(request.prompt, len(reply.tokens) * request.n))
+
     def _scored(self, request: Score) -> Scored | Failure:
         words = tuple(request.continuation.split())
         reply = self._reply(request, len(words))
         if isinstance(reply, Failure):
             return reply
+        if isinstance(reply, Trace):
+            return Scored(reply, self._usage(request.prompt, len(reply.tokens)))
         if not isinstance(reply, int | float):
             raise ModelError(f"the script gave {quoted(reply)} for a continuation to score", expected="a number")
         trace = Trace(words, (float(reply),) * len(words), (self._entropy,) * len(words))

@@ -126,16 +126,27 @@ class Engine:
         """Log-probability and entropy at every token of the continuation."""
         with self._lock:
             tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
-            rooms = [len(ids) + 1 for ids in tokenizer.encode([r.continuation for r in requests], whole=False)]
-            fitted = self._fitted([request.prompt for request in requests], rooms, continued=True)
-            made = [
-                one if isinstance(one, Failure) else _score(one, writer.after(one.written, request.continuation))
-                for request, one in zip(requests, fitted, strict=True)
-            ]
+            made: list[Rows | Failure] = [Failure("not-asked")] * len(requests)
+            for exactly in (False, True):  # tokens that are given follow the prompt as it is
+                numbers = [n for n, request in enumerate(requests) if bool(request.ids) == exactly]
+                if not numbers:
+                    continue
+                mine = [requests[n] for n in numbers]
+                given = [list(r.ids) for r in mine]
+                texts = given if exactly else tokenizer.encode([r.continuation for r in mine], whole=False)
+                rooms = [len(ids) + 1 for ids in texts]
+                fitted = self._fitted([r.prompt for r in mine], rooms, continued=not exactly)
+                for n, request, one in zip(numbers, mine, fitted, strict=True):
+                    if isinstance(one, Fitted):
+                        ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
+                        made[n] = _score(one, ids)
+                    else:
+                        made[n] = one
 
             def result(request: Score, rows: Rows, reads: list[Read], seconds: float) -> Scored:
-                texts = tuple(tokenizer.decode([wanted[0]]) for wanted in rows.rows[0].wanted)
-                trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies))
+                ids = tuple(wanted[0] for wanted in rows.rows[0].wanted)
+                texts = tuple(tokenizer.decode([token]) for token in ids)
+                trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies), None, ids)
                 return Scored(trace, rows.fitted.usage(len(texts), seconds))
 
             return self._each(requests, made, result)
@@ -275,7 +286,7 @@ def _generated(request: Generate, fitted: Fitted, made: list[Sampled], tokenizer
         if request.detail != "text":
             texts = tuple(tokenizer.decode([token]) for token in sample.ids)
             entropies = tuple(sample.entropies) if request.detail == "entropies" else None
-            trace = Trace(texts, tuple(sample.logprobs), entropies)
+            trace = Trace(texts, tuple(sample.logprobs), entropies, None, tuple(sample.ids))
         outputs.append(Output(sample.text, sample.finish, trace))
     if len(outputs) < request.n:
         outputs *= request.n  # greedy repeats are equal

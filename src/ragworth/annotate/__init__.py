@@ -1,0 +1,46 @@
+"""Judgments by a model: of passages, of passages for sub-questions, and of whole contexts.
+
+>>> import ragworth
+>>> from ragworth.llm.scripted import Scripted
+>>> texts = ragworth.Collection.of(
+...     queries={"query": ["q1"], "text": ["Who built the mill?"]},
+...     passages={"passage": ["p1"], "text": ["Ann built the mill."]},
+... )
+>>> model = Scripted(lambda request: {"NO-RESPONSE": 0.25})
+>>> ragworth.annotate("abstention", {"q1": {"p1": 1.0}}, texts, model).table.frame["value"].to_list()
+[0.25]
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from ragworth.annotate.contract import Annotator
+from ragworth.registry import Registry
+
+KINDS: Registry[type[Annotator]] = Registry(
+    "kind of judgment",
+    "ragworth.annotators",
+    {
+        "abstention": "ragworth.annotate.abstention:Abstention",
+        "relevance": "ragworth.annotate.relevance:Relevance",
+        "downstream": "ragworth.annotate.downstream:Downstream",
+        "likelihood": "ragworth.annotate.likelihood:Likelihood",
+        "confidence": "ragworth.annotate.confidence:Confidence",
+        "ratings": "ragworth.annotate.ratings:Rated",
+    },
+)
+
+
+class _Callable(ModuleType):
+    """The folder is a module and the word for what it does: ``ragworth.annotate(...)`` works either way."""
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        from ragworth.annotate.annotating import annotate
+
+        return annotate(*given, **more)
+
+
+sys.modules[__name__].__class__ = _Callable

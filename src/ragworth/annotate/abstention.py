@@ -1,0 +1,139 @@
+"""``abstention``: how likely the model is to decline to answer when it is shown one passage alone.
+
+Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era of LLMs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any, ClassVar, Literal, cast
+
+import polars as pl
+
+from ragworth.annotate.contract import Annotator, Item
+from ragworth.annotate.controls import CONTROLS
+from ragworth.answers.abstaining import abstains
+from ragworth.calls.steps import NoValue, Steps, wanted
+from ragworth.errors import counted
+from ragworth.judging.findings import Finding, need, whole
+from ragworth.judging.settings import setting
+from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
+from ragworth.llm.sampled import wilson
+from ragworth.tables import OK
+
+LABEL = "NO-RESPONSE"
+"""What the prompt tells the model to say."""
+
+OTHERWISE = ("I", "Sorry", "Unknown")
+"""How models begin that decline in other words. Where these cost nothing, their probability is looked at too."""
+
+UNFIT = "unfit-model"
+"""Status of all values of a model that practically never declines, whatever it is shown."""
+
+
+@dataclass(frozen=True)
+class Abstention(Annotator):
+    """The probability that the model declines to answer from a passage, 0 to 1.
+
+    ``first-token`` is the probability of the abstention label's first token, out of the whole softmax; ``sequence``
+    the product over all its tokens; ``sampled`` the share of samples that decline, for models that tell no
+    probabilities. Which one was used is in the source of every value.
+    """
+
+    estimator: Literal["first-token", "sequence", "sampled"] = setting(
+        "first-token", "how p is estimated", choices=("first-token", "sequence", "sampled")
+    )
+    samples: int = setting(16, "samples, where p is sampled", low=1)
+    temperature: float = setting(1.0, "temperature of these samples", low=0.01)
+    seed: int = setting(0, "seed of these samples", low=0)
+    floor: float = setting(0.05, "a model whose every p is below this is unfit for this judgment", low=0, high=1)
+    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+
+    kind: ClassVar[str] = "abstention"
+    title: ClassVar[str] = "probability that the model declines to answer from the passage alone"
+    aspects: ClassVar[tuple[str, ...]] = ("abstention",)
+    prompts: ClassVar[tuple[str, ...]] = ("abstention",)
+    worth: ClassVar[float] = -1.0
+    swapped: ClassVar[bool] = True
+    details: ClassVar[Mapping[str, Any]] = {
+        "p": pl.Float64,
+        "declines": pl.Float64,
+        "answers": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "cut": pl.Int64,
+    }
+
+    def check(self) -> None:
+        how = "generate" if self.estimator == "sampled" else "choose"
+        need(self.card, (how,), f"abstention by {self.estimator}")
+
+    def judge(self, item: Item) -> Steps[Finding]:
+        query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
+        return (yield from self._asked(query, passage))
+
+    def controls(self) -> Sequence[Steps[Finding]]:
+        """Passages without the answer: a fit model declines on some of them."""
+        return [self._asked(control.unanswered, control.passage) for control in CONTROLS]
+
+    def _asked(self, query: str, passage: str) -> Steps[Finding]:
+        prompt = self.prompt("abstention").render({"query": query, "passage": passage})
+        return (yield from (self._sampled(prompt) if self.estimator == "sampled" else self._read(prompt)))
+
+    def _read(self, prompt: Prompt) -> Steps[Finding]:
+        # An endpoint may have to be asked once more for each label, so it is asked for one alone.
+        labels = (LABEL,) if self.card.endpoint else (LABEL, *OTHERWISE)
+        estimator = cast(Literal["first-token", "sequence"], self.estimator)
+        (outcome,) = yield [Choose(prompt, labels, estimator)]
+        chosen = wanted(outcome, Chosen)
+        whole(chosen.usage, self.keep_cut)
+        p, *others = chosen.probabilities
+        detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
+        if others:
+            detail |= {"declines": sum(others), "answers": max(0.0, 1 - p - sum(others))}
+        return Finding({"abstention": min(1.0, p)}, detail, chosen.estimator)
+
+    def _sampled(self, prompt: Prompt) -> Steps[Finding]:
+        request = Generate(prompt, 48, temperature=self.temperature, seed=self.seed, n=self.samples)
+        (outcome,) = yield [request]
+        made = wanted(outcome, Generated)
+        texts = [output.text.strip() for output in made.outputs]
+        raw = "\n".join(texts)
+        whole(made.usage, self.keep_cut, raw)
+        said = [text for text in texts if text]
+        if not said:
+            raise NoValue("empty-answer", "the model wrote nothing in any sample", raw)
+        exact = sum(text.upper().startswith(LABEL) for text in said)
+        others = sum(abstains(text) is not None for text in said if not text.upper().startswith(LABEL))
+        share = (exact + others) / len(said)
+        low, high = wilson(exact + others, len(said))
+        parts = {"p": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
+        return Finding({"abstention": share}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
+
+    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+        """Withdraw all values of a model that never declines, not even where the answer is plainly not there."""
+        known = [found.values["abstention"] for found in controls if isinstance(found, Finding)]
+        values = [value for value in known if isinstance(value, float)]
+        every = [*frame["value"].drop_nulls().to_list(), *values]
+        notes = []
+        if values:
+            notes.append(
+                f"on {counted(len(values), 'control passage')} without the answer the model declines with "
+                f"p = {mean(values):.3f} in the mean (from {min(values):.3f} to {max(values):.3f})"
+            )
+        else:
+            notes.append("whether the model declines at all could not be checked: no control question was answered")
+        if not values or max(every) >= self.floor:
+            return frame, notes
+        reason = (
+            f"the model practically never declines: every p is below {self.floor:g} (the greatest {max(every):.2g})"
+        )
+        withdrawn = pl.col("status") == OK
+        frame = frame.with_columns(
+            pl.when(withdrawn).then(None).otherwise(pl.col("value")).alias("value"),
+            pl.when(withdrawn).then(pl.lit(reason)).otherwise(pl.col("reason")).alias("reason"),
+            pl.when(withdrawn).then(pl.lit(UNFIT)).otherwise(pl.col("status")).alias("status"),
+        )
+        return frame, [*notes, f"{reason}, also on passages without the answer; it is unfit for this judgment"]

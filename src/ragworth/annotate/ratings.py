@@ -1,0 +1,54 @@
+"""``ratings``: how well a passage answers each sub-question, from 0 to 5.
+
+Paper: Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG (CRUX).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.annotate.contract import Annotator, Item, Unit
+from ragworth.calls.steps import Steps
+from ragworth.judging.findings import Finding, whole
+from ragworth.judging.labels import Scale, label, way_for, way_setting
+from ragworth.judging.settings import setting
+
+RATINGS = Scale.numbers(0, 5)
+
+
+@dataclass(frozen=True)
+class Rated(Annotator):
+    """A rating from 0 (does not answer the sub-question) to 5 (answers it fully).
+
+    The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
+    ratings' probabilities, and ``mass`` how much probability the six hold together.
+    """
+
+    how: str = way_setting()
+    length: int = setting(32, "most tokens of what the model writes", low=1)
+    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+
+    kind: ClassVar[str] = "ratings"
+    title: ClassVar[str] = "how well the passage answers each sub-question, 0 to 5"
+    unit: ClassVar[Unit] = "rating"
+    aspects: ClassVar[tuple[str, ...]] = ("rating",)
+    prompts: ClassVar[tuple[str, ...]] = ("rating",)
+    labelled: ClassVar[bool] = True
+    swapped: ClassVar[bool] = True
+    details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
+
+    def check(self) -> None:
+        way_for(self.card, self.how, "ratings")
+
+    def judge(self, item: Item) -> Steps[Finding]:
+        question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
+        prompt = self.prompt("rating").render({"subquestion": question, "passage": passage})
+        way = way_for(self.card, self.how, "ratings")
+        found = yield from label(prompt, RATINGS, self.card, way, length=self.length)
+        whole(found.usage, self.keep_cut, found.raw)
+        detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
+        return Finding({"rating": found.value}, detail, found.estimator)

@@ -1,0 +1,101 @@
+"""What a grader is: the whole contract, on one screen.
+
+A grader is a dataclass in one file of ``graders`` and one line in `GRADERS`. Its fields made with `setting` are its
+settings, in Python and on the command line. It looks at one answer at a time: a grader that asks a model has
+`judge`, a piece of work (`ragworth.calls.steps`); one that only compares has `value`. `NoValue`, raised
+anywhere in them, becomes the status of the answer's outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ragworth import prompts
+from ragworth.answers.book import Answer, Book
+from ragworth.answers.citing import bare
+from ragworth.calls.steps import Steps
+from ragworth.errors import ModelError
+from ragworth.judging.findings import Finding, source_of
+from ragworth.judging.settings import check_settings, setting
+from ragworth.judging.texts import Texts
+from ragworth.llm.contract import Card
+from ragworth.prompts.template import Template
+
+
+@dataclass(frozen=True)
+class Grader:
+    """A way to grade, the texts of a collection, all answers, and a model to ask if it takes one."""
+
+    card: Card | None
+    texts: Texts
+    book: Book
+    folder: str | Path | None = None
+    """A user's own prompts."""
+
+    citations: bool = setting(True, "leave citations such as [2] in the answers; without, they are taken out first")
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    """What it is, in one line."""
+    aspects: ClassVar[tuple[str, ...]]
+    """Names of the values."""
+    asks: ClassVar[bool] = False
+    """Whether it asks a model."""
+    prompts: ClassVar[tuple[str, ...]] = ()
+    """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
+    rounds: ClassVar[int] = 1
+    """How often it asks about one answer, each time by what came before."""
+    details: ClassVar[Mapping[str, Any]] = {}
+    """Columns it keeps beside the values."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.kind)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a model that cannot be asked in this way, and a collection that lacks what is needed."""
+
+    def prepare(self, answers: Sequence[Answer]) -> None:
+        """Compute together what is slow one by one."""
+
+    def judge(self, answer: Answer) -> Steps[Finding]:
+        """Grade one answer, asking the model."""
+        yield from ()
+        return self.value(answer)
+
+    def value(self, answer: Answer) -> Finding:
+        """Grade one answer, asking nobody."""
+        raise NotImplementedError
+
+    def notes(self) -> Sequence[str]:
+        """What was seen on the way."""
+        return ()
+
+    @property
+    def source(self) -> str:
+        """Where its values come from, in one line."""
+        return source_of(self.model, [self.prompt]) if self.asks else self.kind
+
+    @property
+    def asked(self) -> str:
+        """Name of the prompt, with these settings."""
+        return f"{self.prompts[0]}{'-swapped' if getattr(self, 'swapped', False) else ''}"
+
+    @cached_property
+    def prompt(self) -> Template:
+        return prompts.load(self.asked, self.folder)
+
+    @property
+    def model(self) -> Card:
+        """Who is asked."""
+        if self.card is None:
+            raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
+        return self.card
+
+    def text(self, answer: Answer) -> str:
+        """What the answer says; `NoValue` where it says nothing."""
+        return answer.words if self.citations else bare(answer.words) or answer.words

@@ -1,0 +1,42 @@
+"""How long a text is, and who counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.collection import COUNTER, WORD
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Model, Prompt
+
+
+class Counter(NamedTuple):
+    """Counts the tokens of a text; ``name`` says what is counted, for results."""
+
+    name: str
+    count: Callable[[str], int]
+
+
+def words_in(text: str) -> int:
+    """Words and punctuation marks, as passages are counted."""
+    return int(pl.Series([text], dtype=pl.String).str.count_matches(WORD)[0])
+
+
+WORDS = Counter(COUNTER, words_in)
+
+
+def counter_of(model: Model) -> Counter:
+    """The tokens of a model, where it tells them; else words and punctuation marks."""
+    if model.count(Prompt.text("one")) is None:
+        return WORDS
+
+    def count(text: str) -> int:
+        found = model.count(Prompt.text(text))
+        # An endpoint that told a moment ago may be too busy now; half of the lengths in words would be worse.
+        if found is None:
+            raise ModelError(f"{model.card.name} counted tokens, and now does not", remedy="run the same again")
+        return found
+
+    return Counter(f"tokens of {model.card.name}", count)

@@ -1,0 +1,32 @@
+"""``text``: exact match, token F1, containment and ROUGE-L against the accepted answers; asks no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ragworth.answers.book import Answer
+from ragworth.answers.compare import COMPARISONS
+from ragworth.answers.contract import Grader
+from ragworth.judging.findings import Finding
+from ragworth.judging.settings import setting
+
+
+@dataclass(frozen=True)
+class Text(Grader):
+    """Exact match, token F1, containment and ROUGE-L, each from 0 to 1 and the best over the accepted answers."""
+
+    unicode: bool = setting(False, "let ROUGE-L see the words of all scripts, not only a-z and 0-9")
+
+    kind: ClassVar[str] = "text"
+    title: ClassVar[str] = "exact match, token F1, containment and ROUGE-L"
+    aspects: ClassVar[tuple[str, ...]] = ("em", "f1", "containment", "rouge-l")
+
+    @property
+    def source(self) -> str:
+        return f"text{' · rouge-l-unicode' if self.unicode else ''}"
+
+    def value(self, answer: Answer) -> Finding:
+        text, accepted = self.text(answer), self.texts.answers(answer.query)
+        names = {name: f"{name}-unicode" if name == "rouge-l" and self.unicode else name for name in self.aspects}
+        return Finding({aspect: COMPARISONS[name](text, accepted) for aspect, name in names.items()})

@@ -1,0 +1,114 @@
+"""``ragworth annotate``: a command for each kind of judgment, made from its settings."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.output import tell
+from ragworth.cli.reading import material, reading_options, taken
+from ragworth.cli.results import result_options, show, summary, write
+from ragworth.cli.settings import setting_options
+
+
+class Kinds(click.Group):
+    """A command for each registered kind."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from ragworth.annotate import KINDS
+
+        return KINDS.names()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from ragworth.annotate import KINDS
+
+        return command_for(cmd_name) if cmd_name in KINDS.names() else None
+
+
+@click.group("annotate", cls=Kinds, short_help="Judge passages or contexts by asking a model.")
+def command() -> None:
+    """Judge what systems show by asking a model: one command for each kind of judgment.
+
+    Texts come from JSONL runs, from --collection, or from --queries, --passages, --answers and --subquestions. Without
+    a run, the passages that have relevance labels are judged. The file that -o names is what ragworth score reads.
+
+    \b
+    ragworth annotate abstention contexts.jsonl -o abstention.parquet
+    ragworth annotate relevance --collection beir:FOLDER bm25.run --depth 10 --check
+    ragworth annotate confidence contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
+    """
+
+
+def command_for(kind: str) -> click.Command:
+    """The command of a kind."""
+    from ragworth.annotate import KINDS
+    from ragworth.judging.settings import settings_of
+
+    chosen = KINDS.get(kind)
+
+    @click.command(kind, help=_about(chosen), short_help=f"{chosen.title[0].upper()}{chosen.title[1:]}.")
+    @reading_options
+    @setting_options(settings_of(chosen))
+    @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+    @click.option("--check", is_flag=True, help="Say how far these judgments can be trusted.")
+    @click.option("--second", metavar="MODEL", help="With --check: another model, to see how far the two agree.")
+    @model_options
+    @result_options
+    @calling_options
+    def run(**given: Any) -> None:
+        annotated(kind, **given)
+
+    return run
+
+
+def _about(chosen: Any) -> str:
+    """The words of a kind's docstring, with the prompts it asks with."""
+    import inspect
+
+    about = inspect.getdoc(chosen) or chosen.title
+    return f"{about.replace('``', '')}\n\nPrompts: {', '.join(chosen.prompts)}."
+
+
+def annotated(
+    kind: str,
+    *,
+    model: str,
+    settings: tuple[str, ...],
+    prompts: str | None,
+    check: bool,
+    second: str | None,
+    output: str | None,
+    look: str,
+    **given: Any,
+) -> None:
+    """Read, check, judge, write."""
+    from ragworth.annotate import annotating
+    from ragworth.errors import InputError
+
+    if second and not check:
+        raise InputError("a second model is for --check", remedy="give --check too")
+    calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
+    wanted = taken(given)
+    found = material(wanted)
+    asked = opened(model, settings)
+    with closing(asked), job(asked, calling, None) as work:
+        annotator = annotating.made(kind, work.card, found.collection, prompts, given)
+        things = annotating.items(annotator, found.contexts, found.collection, wanted.k)
+        things = annotating.chosen_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        if calling.dry_run:
+            click.echo(str(annotating.planned(annotator, things, work)))
+            return
+        introduced(work.card, calling)
+        tell(found.notes, calling.quiet)
+        with told(work, calling):
+            result = annotating.finished(annotator, things, work)
+            write(result.frame, output)
+            tell(result.notes, calling.quiet)
+            show(result.frame, look, summary(result.frame), output)
+            if check:
+                from ragworth.cli.checking import checked
+
+                checked(annotator, things, result, work, second, calling)

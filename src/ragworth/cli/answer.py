@@ -1,0 +1,114 @@
+"""``ragworth answer``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import click
+
+from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.output import tell
+from ragworth.cli.reading import material, reading_options, taken
+from ragworth.cli.results import result_options, show, write
+from ragworth.cli.settings import setting_options
+
+
+class Late(click.Command):
+    """A command with an option for each setting of the writer, made when they are first asked for.
+
+    They are known to a module that takes its time to import, and the list of all commands does not need them.
+    """
+
+    _whole = False
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        if not self._whole:
+            from ragworth.answers.writing import Writer
+            from ragworth.judging.settings import settings_of
+
+            options = click.command("settings")(setting_options(settings_of(Writer))(lambda: None)).params
+            place = next(n for n, option in enumerate(self.params) if option.name == "prompts")
+            self.params[place:place] = options
+            self._whole = True
+        return super().get_params(ctx)
+
+
+@click.command("answer", cls=Late, short_help="Have a model answer from what each system shows.")
+@reading_options
+@click.option("--without", is_flag=True, help="Also answer without any context, as the system (none).")
+@click.option("--oracle", is_flag=True, help="Also answer from the oracle's context, as the system (oracle).")
+@click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+@click.option("--contexts", type=click.Path(dir_okay=False), help="Write what was shown to this file, as a run.")
+@model_options
+@result_options
+@calling_options
+def command(
+    *,
+    without: bool,
+    oracle: bool,
+    prompts: str | None,
+    contexts: str | None,
+    model: str,
+    settings: tuple[str, ...],
+    output: str | None,
+    look: str,
+    **given: Any,
+) -> None:
+    """Have a model answer every query from the passages that each system shows for it.
+
+    Texts come from JSONL runs, from --collection, or from --queries and --passages. The oracle's context is the
+    required subset where there are ratings, else all relevant passages. A system that shows nothing for a query is
+    asked with the same prompt, which then has no passages. The file that -o names is what ragworth grade reads.
+
+    \b
+    ragworth answer contexts.jsonl -k 5 --without -o answers.parquet
+    ragworth answer -c beir:FOLDER bm25.run --oracle --repeats 5 --temperature 0.3 -o answers.parquet
+    ragworth answer reports.jsonl --ratings ratings.parquet --prompt answer-long --tie-k --tie-length --dry-run
+    """
+    from ragworth import formats
+    from ragworth.answers import generating
+
+    if contexts is not None:
+        formats.resolve(contexts, "write_contexts")
+    calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
+    wanted = taken(given)
+    found = material(wanted)
+    asked = opened(model, settings)
+    with closing(asked), job(asked, calling, None) as work:
+        writer = generating.made(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
+        things = generating.items(writer, found.contexts, found.collection, without=without, oracle=oracle)
+        things = generating.some(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        if calling.dry_run:
+            click.echo(str(generating.planned(writer, things, work)))
+            return
+        introduced(work.card, calling)
+        tell(found.notes, calling.quiet)
+        with told(work, calling):
+            result = generating.finished(writer, things, work)
+            write(result.frame, output)
+            if contexts is not None:
+                formats.write(result.contexts, contexts, found.collection)
+            tell(result.notes, calling.quiet)
+            show(result.frame, look, overview(result.frame), output)
+
+
+def overview(frame: Any) -> Any:
+    """For each system: how many answers have a text, how many of these decline or were cut short, and their length."""
+    import polars as pl
+
+    from ragworth.answers.abstaining import abstains
+    from ragworth.tables import TRUNCATED, WRITTEN
+
+    good = pl.col("status").is_in(WRITTEN)
+    declines = pl.Series("declines", [text is not None and abstains(text) is not None for text in frame["text"]])
+    return (
+        frame.with_columns(declines)
+        .group_by("system", maintain_order=True)
+        .agg(
+            (good.sum().cast(pl.String) + " of " + pl.len().cast(pl.String)).alias("n of N"),
+            (good & pl.col("declines")).sum().alias("declining"),
+            (pl.col("status") == TRUNCATED).sum().alias("truncated"),
+            pl.col("tokens").filter(good).mean().alias("mean tokens"),
+        )
+    )

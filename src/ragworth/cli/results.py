@@ -1,0 +1,117 @@
+"""Where judgments, answers and outcomes go: a file with all that is known of each, and a summary for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LOOKS = ("summary", "csv", "jsonl")
+ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl")
+
+
+def result_options(function: F) -> F:
+    """The options that say where rows go."""
+    options = [
+        click.option(
+            "-o",
+            "--output",
+            type=click.Path(dir_okay=False),
+            callback=_known,
+            help="Write all rows to this file: .parquet, .csv, .tsv or .jsonl.",
+        ),
+        click.option(
+            "-f",
+            "--format",
+            "look",
+            type=click.Choice(LOOKS),
+            default="summary",
+            show_default=True,
+            help="What to print: a summary, or all rows.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _known(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Refuse a file whose ending tells no format, before anything is asked."""
+    if path is not None and not path.endswith(ENDINGS):
+        raise click.BadParameter(f"the ending of {path!r} tells no format; expected one of {', '.join(ENDINGS)}")
+    if path is not None and not Path(path).resolve().parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(Path(path).parent)!r} to write to")
+    return path
+
+
+def data(frame: Any, ending: str, *, plain: bool = False) -> bytes:
+    """Rows in a format, by its ending. Lists are written as JSON where cells are texts.
+
+    ``plain`` spells out everything but ASCII in JSON, for terminals.
+    """
+    import io
+
+    import polars as pl
+
+    stream = io.BytesIO()
+    if ending == ".parquet":
+        frame.write_parquet(stream)
+    elif ending == ".jsonl":
+        for row in frame.iter_rows(named=True):
+            known = {name: value for name, value in row.items() if value is not None}
+            text = json.dumps(known, ensure_ascii=plain)
+            stream.write((text.replace("\x7f", "\\u007f") if plain else text).encode("utf-8", "replace") + b"\n")
+    else:
+        lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+        texts = [
+            pl.Series(name, [None if cell is None else json.dumps(cell.to_list()) for cell in frame[name]], pl.String)
+            for name in lists
+        ]
+        # Everything that is not a number is quoted: texts of models hold any character.
+        flat = frame.with_columns(texts)
+        flat.write_csv(stream, separator="\t" if ending == ".tsv" else ",", quote_style="non_numeric")
+    return stream.getvalue()
+
+
+def write(frame: Any, output: str | None) -> None:
+    """Write rows to a file, whole or not at all."""
+    if output:
+        from ragworth.report.render import save_bytes
+
+        save_bytes(data(frame, next(ending for ending in ENDINGS if output.endswith(ending))), output)
+
+
+def summary(frame: Any) -> Any:
+    """How many have a value, and what the values are like, for each aspect."""
+    import polars as pl
+
+    from ragworth.tables import OK
+
+    groups = [name for name in ("system", "aspect") if name in frame.columns]
+    ok = pl.col("value").filter(pl.col("status") == OK)
+    facts = [
+        (ok.len().cast(pl.String) + " of " + pl.len().cast(pl.String)).alias("n of N"),
+        ok.mean().alias("mean"),
+        ok.min().alias("least"),
+        ok.median().alias("median"),
+        ok.max().alias("greatest"),
+    ]
+    return frame.group_by(groups, maintain_order=True).agg(facts) if groups else frame.select(facts)
+
+
+def show(frame: Any, look: str, short: Any, output: str | None) -> None:
+    """Print a summary, or all rows."""
+    from ragworth.report.render import printable, render
+
+    if look == "summary":
+        click.echo(render(short, "text").decode(), nl=False)
+        if output:
+            click.echo(f"written to {printable(output)}", err=True)
+    else:
+        text = data(frame, f".{look}", plain=True).decode("utf-8", "replace")
+        click.echo(printable(text), nl=False)

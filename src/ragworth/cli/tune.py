@@ -1,0 +1,94 @@
+"""``ragworth tune``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ragworth.cli.results import result_options, show, write
+
+
+@click.command("tune", short_help="Choose the key tokens of confidence by win rate.")
+@click.argument("confidence")
+@click.option("-q", "--qrels", help="Which passage is better: relevance, where passages were judged one by one.")
+@click.option("--outcomes", help="Which context is better: a table with system, query and value.")
+@click.option("--aspect", help="Which outcomes, where the table has several.")
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts for cross-validation.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of these parts.")
+@result_options
+def command(
+    confidence: str,
+    qrels: str | None,
+    outcomes: str | None,
+    aspect: str | None,
+    folds: int,
+    seed: int,
+    output: str | None,
+    look: str,
+) -> None:
+    """Find a and top of GroGU on a validation set, without asking the model again.
+
+    CONFIDENCE is what ragworth annotate confidence -o FILE.parquet wrote. The win rate is how often the model is surer
+    with the better one of two contexts of a query; -o keeps the whole grid.
+
+    \b
+    ragworth annotate confidence contexts.jsonl --each -o confidence.parquet
+    ragworth tune confidence.parquet --qrels qrels.txt
+    """
+    import polars as pl
+
+    from ragworth import formats
+    from ragworth.annotate.tuning import tune
+    from ragworth.errors import InputError, listed
+    from ragworth.formats.frames import read_table
+    from ragworth.tables import Outcomes
+
+    if (qrels is None) == (outcomes is None):
+        raise InputError("what is better than what?", expected="either --qrels or --outcomes")
+    judged = _read(confidence)
+    wanted = {"query", "answer_tokens", "surprisals_alone", "passage" if qrels else "system"}
+    if lacking := sorted(wanted - set(judged.columns)):
+        raise InputError(
+            f"there are no columns {', '.join(lacking)}",
+            file=confidence,
+            expected="what ragworth annotate confidence wrote" + (", with --each" if qrels else ", without --each"),
+        )
+    if qrels is not None:
+        given = formats.read_judgments(qrels).of("relevance").select("query", "passage", "value")
+        # As everywhere, a passage that nobody judged counts as irrelevant.
+        labels = judged.select("query", "passage").unique().join(given, on=["query", "passage"], how="left")
+        labels = labels.with_columns(pl.col("value").fill_null(0.0))
+    else:
+        rows = read_table(outcomes or "")[0]
+        rows = rows if "aspect" in rows.columns else rows.with_columns(pl.lit("outcome").alias("aspect"))
+        labels = Outcomes(rows, source=outcomes or "").frame
+        aspects = labels["aspect"].unique(maintain_order=True).to_list()
+        if aspect is None and len(aspects) > 1:
+            raise InputError(
+                f"there are outcomes of {listed(aspects)}", file=outcomes or "", remedy="--aspect names one"
+            )
+        labels = labels.filter(pl.col("aspect") == (aspect or aspects[0]))
+    found = tune(judged, labels, folds=folds, seed=seed)
+    write(found.grid, output)
+    names = {"measure": "measure", "a": "a", "top": "top", "win_rate": "win rate", "cross_validated": "cross-validated"}
+    rows = [
+        {title: getattr(one, name) for name, title in names.items()} | {"pairs": one.pairs, "queries": one.queries}
+        for one in found.best
+    ]
+    show(found.grid, look, pl.DataFrame(rows), output)
+
+
+def _read(path: str) -> Any:
+    """The rows of a file that keeps lists: Parquet or JSONL."""
+    import polars as pl
+
+    from ragworth.errors import FormatError
+    from ragworth.formats.frames import read_parquet
+
+    if not path.endswith(".jsonl"):
+        return read_parquet(path)
+    try:
+        return pl.read_ndjson(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path, expected="JSON lines") from error

@@ -1,0 +1,37 @@
+"""``ragworth utility``."""
+
+from __future__ import annotations
+
+import click
+
+from ragworth.cli.results import result_options, show, write
+
+
+@click.command("utility", short_help="Utility and class of every passage, from judgments.")
+@click.argument("judgments", nargs=-1, required=True)
+@click.option("--rel", type=float, default=1.0, show_default=True, help="Least relevance that counts as relevant.")
+@result_options
+def command(judgments: tuple[str, ...], rel: float, output: str | None, look: str) -> None:
+    """Utility, distracting effect and class (relevant, weak or hard distractor) of every passage.
+
+    They follow from judgments of relevance and abstention, and nobody is asked.
+
+    \b
+    ragworth utility qrels.txt abstention.parquet
+    ragworth utility relevance.parquet abstention.parquet -o utility.csv
+    """
+    import polars as pl
+
+    from ragworth import formats
+    from ragworth.metrics.derived import utilities
+    from ragworth.tables import Judgments
+
+    table = Judgments.concat([formats.read_judgments(path) for path in judgments])
+    frame = utilities(table, rel)
+    write(frame, output)
+    number = pl.len().alias("passages")
+    kind = pl.coalesce("class", pl.lit("no value: ") + pl.col("status")).alias("class")
+    short = frame.group_by(kind).agg(number, pl.col("utility").mean().alias("mean utility"))
+    share = (pl.col("passages") / frame.height).alias("share")
+    short = short.with_columns(share).select("class", "passages", "share", "mean utility").sort("class")
+    show(frame, look, short, output)

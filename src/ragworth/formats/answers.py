@@ -1,0 +1,66 @@
+"""Tables of answers from Parquet, CSV, TSV or JSONL, with what was shown for each where the file says so.
+
+A line of JSONL is ``{"system": …, "query": …, "text": …}``; ``repeat``, ``tokens``, ``status``, ``source`` and
+``shown`` (a list of passage ids, in the order shown) may be there too, as in tables.
+"""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+
+from ragworth.doors import ID_ALIASES, to_frame
+from ragworth.errors import BadLine, FormatError, quoted
+from ragworth.formats.columns import skipped_note
+from ragworth.formats.files import Path_
+from ragworth.formats.frames import read_table
+from ragworth.formats.jsonl import objects
+from ragworth.tables import Answers
+
+EXPECTED = '{"system": …, "query": …, "text": …} on each line'
+COLUMNS = {*ID_ALIASES["system"], *ID_ALIASES["query"], "text", "repeat", "tokens", "status", "source", "shown"}
+
+
+def read(path: Path_, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
+    """The answers of a file, and the same with a column ``shown``, which is null where nothing is known of it."""
+    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".jsonl", ".ndjson")):
+        bad: list[BadLine] = []
+        rows = [item for _, item in objects(path, bad, skip=skip_bad_lines, expected=EXPECTED)]
+        known = [{key: value for key, value in row.items() if key in COLUMNS} for row in rows]
+        frame, notes = to_frame(known, source=str(path)), skipped_note(path, bad)
+    elif name.endswith((".parquet", ".csv", ".tsv")):
+        frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
+    else:
+        raise FormatError("the ending tells no format", file=str(path), expected=".parquet, .jsonl, .csv or .tsv")
+    if "text" in frame.columns and "status" not in frame.columns and name.endswith((".csv", ".tsv")):
+        # An empty field is all that a CSV file has to say that an answer is empty.
+        frame = frame.with_columns(pl.col("text").fill_null(""))
+    if not frame.height:
+        raise FormatError("no rows: the file is empty", file=str(path), expected="a table of answers")
+    table = Answers(frame, source=str(path), notes=notes)
+    return table, table.frame.with_columns(_shown(frame, path))
+
+
+def _shown(frame: pl.DataFrame, path: Path_) -> pl.Series:
+    """Lists of ids, out of JSON where cells are texts."""
+    kind = pl.List(pl.String)
+    if "shown" not in frame.columns:
+        return pl.Series("shown", [None] * frame.height, dtype=kind)
+    column = frame["shown"]
+    if column.dtype == pl.String:
+        try:
+            lists = [None if cell is None else json.loads(cell) for cell in column]
+            return pl.Series("shown", lists, dtype=kind)
+        except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+            first = quoted(column.drop_nulls().head(1).to_list()[0])
+            raise FormatError(
+                f"the column 'shown' holds {first}", file=str(path), expected="lists of passage ids, in JSON"
+            ) from error
+    try:
+        return column.cast(kind)
+    except pl.exceptions.PolarsError as error:
+        raise FormatError(
+            f"the column 'shown' holds {column.dtype} values", file=str(path), expected="lists of passage ids"
+        ) from error

@@ -1,0 +1,695 @@
+"""Graders: hand-worked values with the arithmetic beside them, and every reason why there may be none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import ragworth
+from ragworth.answers import similarity
+from ragworth.answers.bertscore import Pair
+from ragworth.answers.contract import Grader
+from ragworth.answers.grading import GRADERS, Graded, book_of, made, planned, some
+from ragworth.calls.job import Job
+from ragworth.errors import InputError, ModelError
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
+from ragworth.llm.scripted import Reply, Scripted
+
+TEXTS = ragworth.Collection.of(
+    queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
+    passages={"passage": ["a", "b", "c"], "text": ["Ann Lee built the mill.", "The mill is old.", "Ducks swim."]},
+    answers={"query": ["q1", "q1", "q2"], "text": ["Ann Lee", "Ann", "ducks"]},
+    relevance={"q1": {"a": 2, "b": 0}, "q2": {"c": 1}},
+)
+
+
+def table(*rows: tuple[Any, ...]) -> ragworth.Answers:
+    """Answers from (system, query, repeat, text[, status])."""
+    names = ("system", "query", "repeat", "text", "status")
+    return ragworth.Answers([dict(zip(names, (*row, "ok")[:5], strict=True)) for row in rows])
+
+
+def values(graded: Graded, *columns: str) -> list[tuple[Any, ...]]:
+    return graded.table.frame.select(*(columns or ("system", "query", "value", "status"))).rows()
+
+
+# Three-way grades
+
+
+def test_deterministic_grades() -> None:
+    given = table(
+        ("x", "q1", 0, "It was Ann Lee."),
+        ("x", "q2", 0, "NO-RESPONSE"),
+        ("y", "q1", 0, "Bob"),
+        ("y", "q2", 0, "Ducks!"),
+    )
+    graded = ragworth.grade("deterministic", given, TEXTS)
+    assert graded.frame.select("system", "query", "aspect", "value", "status", "label").rows() == [
+        ("x", "q1", "grade", 1.0, "ok", "correct"),
+        ("x", "q2", "grade", 0.0, "ok", "abstained"),
+        ("y", "q1", "grade", -1.0, "ok", "wrong"),
+        ("y", "q2", "grade", 1.0, "ok", "correct"),
+    ]
+    assert graded.frame.select("repeats", "of", "each").row(2) == (1, 1, [-1.0])
+    assert graded.frame["source"][0] == "deterministic"
+    assert graded.notes == ()
+    assert all(graded.frame["why"])
+
+
+def test_a_correct_answer_without_a_relevant_passage_is_partially_correct() -> None:
+    given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("z", "q1", 0, "Ann"), ("y", "q2", 0, "NO-RESPONSE"))
+    shown = ragworth.Contexts(
+        {
+            "system": ["x", "x", "y", "y"],
+            "query": ["q1", "q1", "q1", "q2"],
+            "passage": ["b", "a", "b", "a"],
+            "rank": [1, 2, 1, 1],
+        }
+    )
+    graded = ragworth.grade("deterministic", given, TEXTS, contexts=shown)
+    # x shows a (relevance 2); y shows only b (0); of z nothing is known; an abstention stays one.
+    assert graded.frame["label"].to_list() == ["correct", "partially-correct", "correct", "abstained"]
+    assert graded.frame["value"].to_list() == [1.0, 0.5, 1.0, 0.0]
+    assert graded.frame["relevant_shown"].to_list() == [True, False, None, None]
+    assert (
+        ragworth.grade("deterministic", given, TEXTS, contexts=shown, level=3).frame["label"][0] == "partially-correct"
+    )
+    strict = ragworth.grade("deterministic", given, TEXTS, contexts=shown, partial=False)
+    assert strict.frame["label"][1] == "correct"
+    bare = ragworth.Collection.of(queries=TEXTS.queries, answers=TEXTS.answers)
+    assert ragworth.grade("deterministic", given, bare, contexts=shown).frame["label"][1] == "correct"
+
+
+def test_a_system_that_showed_nothing_has_shown_nothing_relevant() -> None:
+    shown = ragworth.Contexts({"system": ["x"], "query": ["q2"], "passage": ["c"], "rank": [1]}, empty=[("x", "q1")])
+    graded = ragworth.grade("deterministic", table(("x", "q1", 0, "Ann")), TEXTS, contexts=shown)
+    assert graded.frame["label"].to_list() == ["partially-correct"]
+
+
+def test_what_was_shown_is_known_of_our_own_answers() -> None:
+    model = Scripted({"*": "Ann"})
+    made = ragworth.answer({"q1": {"b": 2.0, "a": 1.0}}, TEXTS, model, k=1, without=True, oracle=True)
+    graded = ragworth.grade("deterministic", made, TEXTS)
+    # run saw b alone. The oracle saw a. Without any context there is no context to find fault with.
+    assert graded.frame.select("system", "label").rows() == [
+        ("run", "partially-correct"),
+        ("(none)", "correct"),
+        ("(oracle)", "correct"),
+    ]
+    assert graded.frame["source"][0].startswith("deterministic ← scripted · answer@")
+    # The same from the frame; the whole run, given beside it, was not what was shown.
+    deeper = ragworth.Contexts({"q1": {"b": 2.0, "a": 1.0}})
+    assert ragworth.grade("deterministic", made.frame, TEXTS, contexts=deeper).frame["label"][0] == "partially-correct"
+    assert ragworth.grade("deterministic", made.table, TEXTS, contexts=deeper).frame["label"][0] == "correct"
+
+
+def test_a_failed_judgment_of_relevance_leaves_a_correct_answer_open() -> None:
+    failed = ragworth.Judgments(
+        {"query": ["q1", "q1"], "passage": ["a", "b"], "value": [None, 0], "status": ["refused", "ok"]}
+    )
+    texts = ragworth.Collection(**{**TEXTS.__dict__, "relevance": failed})
+    shown = ragworth.Contexts({"q1": {"a": 2.0, "b": 1.0}}, system="x")
+    given = table(("x", "q1", 0, "Ann"), ("x", "q1", 1, "Bob"))
+    graded = ragworth.grade("deterministic", given, texts, contexts=shown)
+    assert graded.answers["status"].to_list() == ["unjudged", "ok"]
+    assert values(graded) == [("x", "q1", -1.0, "ok")]
+
+
+def choosing(probabilities: Mapping[str, float]) -> Scripted:
+    return Scripted(lambda request: probabilities)
+
+
+def test_judge_by_probabilities() -> None:
+    model = choosing({"CORRECT": 0.6, "WRONG": 0.2, "ABSTAINED": 0.1})
+    graded = ragworth.grade("judge", table(("x", "q1", 0, "Ann L.")), TEXTS, model)
+    row = graded.frame.row(0, named=True)
+    assert (row["value"], row["label"], row["mass"]) == (1.0, "correct", pytest.approx(0.9))
+    # (0.6 · 1 + 0.2 · −1 + 0.1 · 0) / 0.9
+    assert row["expected"] == pytest.approx(0.4 / 0.9)
+    assert row["probabilities"] == [0.6, 0.2, 0.1]
+    assert row["source"].startswith("scripted · grade@")
+    assert row["source"].endswith(" · first-token")
+
+
+def test_what_the_judge_sees() -> None:
+    seen: list[Request] = []
+
+    def script(request: Request) -> Reply:
+        seen.append(request)
+        return {"WRONG": 1.0}
+
+    ragworth.grade("judge", table(("x", "q1", 0, "Bob [1]")), TEXTS, Scripted(script), citations=False)
+    ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, Scripted(script), swapped=True)
+    user = "Question: Who built the mill?\nAccepted answer: Ann Lee\nAccepted answer: Ann\n\nAnswer given: Bob"
+    assert [request.prompt.messages[-1].content for request in seen] == [user, user]
+    first, second = (request.prompt.messages[0].content for request in seen)
+    assert first.index("CORRECT") < first.index("WRONG") < first.index("ABSTAINED")
+    assert second.index("ABSTAINED") < second.index("WRONG") < second.index("CORRECT")
+    assert isinstance(seen[0], Choose)
+    assert len({name[0] for name in seen[0].labels}) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "label", "status"),
+    [
+        ("WRONG", -1.0, "wrong", "ok"),
+        ("abstained.", 0.0, "abstained", "ok"),
+        ('{"label": "CORRECT"}', 0.5, "partially-correct", "ok"),
+        ("It could be CORRECT or WRONG", None, None, "unparsable"),
+        ("Hm.", None, None, "unparsable"),
+        ("I'm sorry, I can't help with that", None, None, "refused"),
+        ("", None, None, "unparsable"),
+        (Failure("timed-out"), None, None, "timed-out"),
+        (Failure("too-long", retry=False), None, None, "too-long"),
+    ],
+)
+def test_judge_by_what_it_writes(said: Reply, value: float | None, label: str | None, status: str) -> None:
+    model = Scripted(lambda request: said, abilities=("generate",))
+    shown = ragworth.Contexts({"q1": {"b": 1.0}}, system="x")
+    graded = ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, model, contexts=shown)
+    assert graded.frame.select("value", "label", "status").rows() == [(value, label, status)]
+    if status == "ok":
+        assert graded.frame["raw"][0] == said
+    elif isinstance(said, str):
+        assert graded.frame["raw"][0] == said
+        assert graded.notes == (f"0 of 1 outcome have a value; without one: {status} 1",)
+
+
+def test_judge_whose_words_end_too_soon() -> None:
+    model = Scripted(lambda request: "Let me think about it for a while", abilities=("generate",))
+    graded = ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, model, length=3)
+    assert graded.frame["status"].to_list() == ["truncated"]
+
+
+# Against an ideal answer
+
+
+def test_ideal_mode_and_expected_value() -> None:
+    given = table(("x", "q1", 0, "Ann"), ("(oracle)", "q1", 0, "Ann Lee did"))
+    model = choosing({"1": 0.1, "2": 0.05, "4": 0.4, "5": 0.25})
+    graded = ragworth.grade("ideal", given, TEXTS, model)
+    row = graded.frame.row(0, named=True)
+    assert (row["value"], row["against"]) == (4.0, "Ann Lee did")
+    # (1·0.1 + 2·0.05 + 4·0.4 + 5·0.25) / 0.8 = 3.05 / 0.8
+    assert row["expected"] == pytest.approx(3.05 / 0.8)
+    assert row["mass"] == pytest.approx(0.8)
+    assert row["aspect"] == "ideal"
+
+
+def test_ideal_answers_of_each_repeat() -> None:
+    given = table(
+        ("x", "q1", 0, "A"), ("x", "q1", 1, "B"), ("(oracle)", "q1", 0, "I0"), ("(oracle)", "q1", 1, "I1"),
+        ("x", "q2", 0, "A"), ("x", "q2", 1, "B"), ("(oracle)", "q2", 0, "I"),
+    )  # fmt: skip
+    graded = ragworth.grade("ideal", given, TEXTS, Scripted({"*": "3"}, abilities=("generate",)))
+    mine = graded.answers.filter(pl.col("system") == "x")
+    assert mine["against"].to_list() == ["I0", "I1", "I", "I"]
+    assert graded.frame.filter(pl.col("system") == "x")["expected"].to_list() == [None, None]
+
+
+def test_ideal_answers_that_are_accepted_ones() -> None:
+    def script(request: Request) -> Reply:
+        return "5" if request.prompt.messages[-1].content.endswith("Ideal answer: Ann") else "2"
+
+    graded = ragworth.grade(
+        "ideal", table(("x", "q1", 0, "Ann")), TEXTS, Scripted(script, abilities=("generate",)), ideal="accepted"
+    )
+    assert graded.frame.select("value", "against").rows() == [(5.0, "Ann")]
+
+    def failing(request: Request) -> Reply:
+        return "5" if request.prompt.messages[-1].content.endswith("Ideal answer: Ann") else Failure("timed-out")
+
+    graded = ragworth.grade(
+        "ideal", table(("x", "q1", 0, "Ann")), TEXTS, Scripted(failing, abilities=("generate",)), ideal="accepted"
+    )
+    assert graded.frame["status"].to_list() == ["timed-out"]
+
+
+@pytest.mark.parametrize("said", ["10", "3.5", "-1", "0", "6"])
+def test_what_is_no_score(said: str) -> None:
+    given = table(("x", "q1", 0, "Ann"), ("(oracle)", "q1", 0, "Ann Lee"))
+    graded = ragworth.grade("ideal", given, TEXTS, Scripted({"*": said}, abilities=("generate",)))
+    assert graded.frame.select("value", "status", "raw").row(0) == (None, "unparsable", said)
+
+
+def test_no_ideal_answer() -> None:
+    given = table(("x", "q1", 0, "Ann"), ("x", "q2", 0, "Ann"), ("(oracle)", "q2", 0, None, "timed-out"))
+    graded = ragworth.grade("ideal", given, TEXTS, Scripted({"*": "3"}))
+    assert graded.frame.select("status", "reason").rows() == [
+        ("no-ideal", "(oracle) has no answer to the query 'q1'"),
+        ("no-ideal", "the answer of (oracle) has no text: timed-out"),
+        ("timed-out", "there is no answer to grade"),
+    ]
+
+
+# Comparing texts
+
+
+def test_text_comparisons() -> None:
+    graded = ragworth.grade("text", table(("x", "q1", 0, "It was Ann Lee")), TEXTS)
+    # Tokens it, was, ann, lee against ann, lee: precision 2/4, recall 1, F1 = 2·0.5/1.5 = 2/3, and so is ROUGE-L.
+    assert values(graded, "aspect", "value") == [
+        ("em", 0.0),
+        ("f1", pytest.approx(2 / 3)),
+        ("containment", 1.0),
+        ("rouge-l", pytest.approx(2 / 3)),
+    ]
+    assert graded.frame["source"].unique().to_list() == ["text"]
+
+
+def test_text_of_other_scripts_and_with_citations() -> None:
+    texts = ragworth.Collection.of(answers={"query": ["q"], "text": ["東京"]})
+    plain = ragworth.grade("text", table(("x", "q", 0, "東京")), texts).frame["value"].to_list()
+    wide = ragworth.grade("text", table(("x", "q", 0, "東京")), texts, unicode=True)
+    assert plain == [1.0, 1.0, 1.0, 0.0]
+    assert wide.frame["value"].to_list() == [1.0] * 4
+    assert wide.frame["source"][0] == "text · rouge-l-unicode"
+    cited = table(("x", "q1", 0, "Ann [1]"))
+    assert ragworth.grade("text", cited, TEXTS).frame["value"][0] == 0.0
+    assert ragworth.grade("text", cited, TEXTS, citations=False).frame["value"][0] == 1.0
+
+
+def test_repeats_are_averaged_over_those_that_have_a_value() -> None:
+    given = table(
+        ("x", "q1", 0, "Ann"), ("x", "q1", 1, None, "timed-out"), ("x", "q1", 2, "Bob"),
+        ("x", "q2", 0, " "), ("x", "q2", 1, None, "refused"),
+    )  # fmt: skip
+    graded = ragworth.grade("deterministic", given, TEXTS)
+    # (1 − 1) / 2 over two of three; nothing at all for q2, with the status of the first.
+    assert graded.frame.select("query", "value", "status", "repeats", "of", "each").rows() == [
+        ("q1", 0.0, "ok", 2, 3, [1.0, None, -1.0]),
+        ("q2", None, "empty-answer", 0, 2, [None, None]),
+    ]
+    assert graded.answers.select("repeat", "label").head(3).rows() == [(0, "correct"), (1, None), (2, "wrong")]
+    assert graded.frame["label"].to_list() == [None, None]
+    assert graded.notes == (
+        "1 of 2 outcomes have a value; without one: empty-answer 1",
+        "1 outcome out of fewer answers than there are: some could not be graded",
+    )
+    assert len(ragworth.Outcomes(graded.frame)) == 2
+
+
+@pytest.mark.parametrize("kind", ["deterministic", "judge", "ideal", "text", "coverage"])
+@pytest.mark.parametrize(
+    ("text", "status"), [("  ", "ok"), (None, "timed-out"), (None, "refused"), (None, "too-long"), ("", "empty-answer")]
+)
+def test_answers_without_a_text(kind: str, text: str | None, status: str) -> None:
+    def script(request: Request) -> Reply:
+        raise AssertionError("nothing is asked about it")
+
+    graded = ragworth.grade(kind, table(("x", "q1", 0, text, status)), SUBS, Scripted(script))
+    assert set(graded.frame["status"]) == {"empty-answer" if text is not None else status}
+    assert graded.frame["value"].to_list() == [None] * graded.frame.height
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("deterministic", {}), ("judge", {}), ("text", {}), ("ideal", {"ideal": "accepted"})]
+)
+def test_no_accepted_answers(kind: str, more: dict[str, Any]) -> None:
+    texts = ragworth.Collection.of(queries=TEXTS.queries, answers={"query": ["q2", "q1"], "text": ["ducks", " "]})
+    graded = ragworth.grade(kind, table(("x", "q1", 0, "Ann")), texts, Scripted({"*": "?"}), **more)
+    assert set(graded.frame["status"]) == {"no-accepted-answers"}
+
+
+def test_truncated_answers_are_graded_and_counted() -> None:
+    graded = ragworth.grade("deterministic", table(("x", "q1", 0, "Ann and", "truncated")), TEXTS)
+    assert values(graded) == [("x", "q1", 1.0, "ok")]
+    assert graded.notes == ("1 answer that ended at the greatest length, graded all the same",)
+
+
+# BERTScore and utility
+
+
+class Pretend:
+    """Stands in for BERTScore: F1 by a table, ``cut`` for texts that end in …"""
+
+    identity = "bertscore:pretend"
+
+    def __init__(self, f1: Mapping[tuple[str, str], float]) -> None:
+        self.f1 = f1
+        self.calls: list[int] = []
+
+    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[Pair]:
+        self.calls.append(len(candidates))
+        pairs = list(zip(candidates, references, strict=True))
+        return [
+            Pair(None, None, None, "empty-candidate")
+            if pair[0] == "☃"
+            else Pair(0.5, 0.5, self.f1.get(pair, 0.0), "ok", int(pair[0].endswith("…")), int(pair[1].endswith("…")))
+            for pair in pairs
+        ]
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, f1: Mapping[tuple[str, str], float]) -> Pretend:
+    scorer = Pretend(f1)
+    monkeypatch.setattr(similarity, "encoded", lambda *given, **more: similarity.Encoded(scorer))  # type: ignore[arg-type]
+    return scorer
+
+
+A, C = "Ann Lee built the mill.", "Ducks swim."
+
+
+def test_bertscore_of_the_best_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = pretend(
+        monkeypatch, {("Ann", "Ann Lee"): 0.75, ("Ann", "Ann"): 1.0, ("Eve…", "Ann Lee"): 0.25, ("Ann", A): 0.5}
+    )
+    given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Eve…"), ("z", "q1", 0, "☃"), ("z", "q2", 0, None, "refused"))
+    graded = ragworth.grade("bertscore", given, TEXTS)
+    assert graded.frame.select("value", "status", "cut", "against").rows() == [
+        (1.0, "ok", False, "Ann"),
+        (0.25, "ok", True, "Ann Lee"),
+        (None, "empty-candidate", None, None),
+        (None, "refused", None, None),
+    ]
+    assert scorer.calls == [6]  # all pairs at once
+    assert graded.notes[-1] == "1 answer and 0 reference texts longer than the encoder reads were cut for BERTScore"
+    assert graded.frame["source"][0] == "bertscore:pretend · against answers"
+    passages = ragworth.grade("bertscore", table(("x", "q1", 0, "Ann")), TEXTS, references="relevant")
+    assert values(passages) == [("x", "q1", 0.5, "ok")]
+
+
+def test_utility_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(
+        monkeypatch, {("w0", A): 0.6, ("w1", A): 0.5, ("z0", A): 0.4, ("z1", A): 0.5, ("w0", C): 0.3, ("z", C): 0.6}
+    )
+    given = table(
+        ("x", "q1", 0, "w0"), ("x", "q1", 1, "w1"), ("(none)", "q1", 0, "z0"), ("(none)", "q1", 1, "z1"),
+        ("x", "q2", 0, "w0"), ("x", "q2", 1, "w0"), ("(none)", "q2", 0, "z"),
+    )  # fmt: skip
+    graded = ragworth.grade("utility", given, TEXTS)
+    mine = graded.frame.filter(pl.col("system") == "x")
+    # q1: (0.6 − 0.4)/0.4 = 0.5 and (0.5 − 0.5)/0.5 = 0, mean 0.25.
+    # q2 has one zero-shot answer, which both are held against: (0.3 − 0.6)/0.6 = −0.5.
+    assert mine["value"].to_list() == pytest.approx([0.25, -0.5])
+    assert mine["each"].to_list() == [pytest.approx([0.5, 0.0]), pytest.approx([-0.5, -0.5])]
+    assert mine.select("repeats", "of").rows() == [(2, 2), (2, 2)]
+    assert graded.answers.select("p", "p_without").row(0) == (0.6, 0.4)
+    # The zero-shot answers gain nothing over themselves.
+    assert set(graded.frame.filter(pl.col("system") == "(none)")["value"]) == {0.0}
+
+
+def test_utility_is_of_the_most_similar_relevant_passage(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, {("w", A): 0.2, ("w", "The mill is old."): 0.8, ("z", A): 0.5})
+    given = table(("x", "q1", 0, "w"), ("(none)", "q1", 0, "z"))
+    # Only a is relevant: (0.2 − 0.5)/0.5. With relevance 0 as the lowest level, b is too: (0.8 − 0.5)/0.5.
+    assert ragworth.grade("utility", given, TEXTS).frame["value"][0] == pytest.approx(-0.6)
+    assert ragworth.grade("utility", given, TEXTS, level=0).frame["value"][0] == pytest.approx(0.6)
+
+
+def test_utility_by_other_similarities() -> None:
+    given = table(("x", "q1", 0, "Ann Lee built it"), ("zero", "q1", 0, "Ann"))
+    graded = ragworth.grade("utility", given, TEXTS, similarity="rouge-l", without="zero")
+    # Of 5 tokens in the passage, "Ann Lee built" has 3 in common: P = 2·(3/4)(3/5)/(3/4 + 3/5) = 2/3.
+    # "Ann" has 1: P = 2·(1/1)(1/5)/(1 + 1/5) = 1/3. U = (2/3 − 1/3)/(1/3) = 1.
+    assert graded.frame["value"][0] == pytest.approx(1.0)
+    assert graded.frame["source"][0] == "utility · rouge-l · against zero"
+
+
+def test_utility_that_cannot_be_had() -> None:
+    texts = ragworth.Collection.of(
+        passages=TEXTS.passages,
+        relevance={"q1": {"a": 1}, "q2": {"c": 0}, "q3": {"a": 1}, "q4": {"a": 1}, "q5": {"z": 1}},
+    )
+    given = table(
+        *(("x", query, 0, "Ann") for query in ("q1", "q2", "q3", "q4", "q5")),
+        ("(none)", "q1", 0, "nonsense"), ("(none)", "q2", 0, "Ann"), ("(none)", "q4", 0, None, "timed-out"),
+        ("(none)", "q5", 0, "Ann"),
+    )  # fmt: skip
+    graded = ragworth.grade("utility", given, texts, similarity="f1")
+    assert graded.frame.filter(pl.col("system") == "x").select("query", "value", "status").rows() == [
+        ("q1", None, "zero-shot-worthless"),  # f1 of "nonsense" is 0, and nothing is divided by it
+        ("q2", None, "no-relevant"),
+        ("q3", None, "no-zero-shot"),
+        ("q4", None, "no-zero-shot"),
+        ("q5", None, "no-passage-text"),
+    ]
+
+
+def test_utility_of_a_repeat_without_its_zero_shot_answer() -> None:
+    given = table(
+        ("x", "q1", 0, "Ann Lee built it"), ("x", "q1", 1, "Ann"), ("x", "q1", 2, "Ann"),
+        ("(none)", "q1", 0, "Ann"), ("(none)", "q1", 1, "Ann"),
+    )  # fmt: skip
+    graded = ragworth.grade("utility", given, TEXTS, similarity="rouge-l")
+    # 1 (as above) and 0; the third has none to be held against: 1/2 over two of three.
+    assert graded.frame.select("value", "repeats", "of", "each").row(0) == (
+        pytest.approx(0.5),
+        2,
+        3,
+        [pytest.approx(1.0), 0.0, None],
+    )
+
+
+def test_utility_needs_zero_shot_answers_and_relevance() -> None:
+    with pytest.raises(InputError, match=r"no answers of the system '\(none\)'"):
+        ragworth.grade("utility", table(("x", "q1", 0, "Ann")), TEXTS, similarity="f1")
+    with pytest.raises(InputError, match="which passages are relevant"):
+        bare = ragworth.Collection.of(queries=TEXTS.queries)
+        ragworth.grade("utility", table(("(none)", "q1", 0, "Ann")), bare, similarity="f1")
+
+
+# Coverage and density
+
+SUBS = ragworth.Collection.of(
+    queries=TEXTS.queries,
+    passages=TEXTS.passages,
+    answers=TEXTS.answers,
+    subquestions={
+        "query": ["q1"] * 4 + ["q2"],
+        "subquestion": ["s1", "s2", "s3", "s4", "s1"],
+        "text": ["S1", "S2", "S3", "S4", "T1"],
+    },
+    # a answers s1 and s2, b answers s3; nothing answers s4. The required subset is a, b: 6 + 5 tokens.
+    ratings={
+        "query": ["q1"] * 8,
+        "passage": ["a"] * 4 + ["b"] * 4,
+        "subquestion": ["s1", "s2", "s3", "s4"] * 2,
+        "rating": [5, 3, 0, 2, 0, 0, 4, 1],
+    },
+)
+
+
+def rating(scores: Mapping[str, Reply]) -> Scripted:
+    """A judge that rates by the sub-question, whatever the answer."""
+    return Scripted(
+        lambda request: scores[request.prompt.messages[-1].content.rpartition(" ")[2]], abilities=("generate",)
+    )
+
+
+def test_coverage_and_density_by_hand() -> None:
+    model = rating({"S1": "4", "S2": "3", "S3": "2"})
+    graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann built it.")), SUBS, model)
+    # Answerable are s1, s2, s3; answered at 3 and above: two of three. The answer has 3 words and a full stop, the
+    # required subset 6 + 5: density = ((2/3)/4 / (1/11))^0.5 = (11/6)^0.5.
+    assert values(graded, "aspect", "value") == [
+        ("coverage", pytest.approx(2 / 3)),
+        ("density", pytest.approx((11 / 6) ** 0.5)),
+    ]
+    row = graded.frame.row(0, named=True)
+    assert (row["subquestions"], row["ratings"]) == (["s1", "s2", "s3"], [4.0, 3.0, 2.0])
+    assert (row["tokens"], row["required_tokens"]) == (4, 11)
+    assert model.calls == 3  # nothing is asked about s4, which nothing answers
+    assert graded.notes == ("tokens are counted as words and punctuation marks",)
+    assert "eta 3 · w 0.5 · words and punctuation marks" in row["source"]
+
+
+def test_coverage_with_other_parameters() -> None:
+    given = table(("x", "q1", 0, "Ann built it."))
+    scores = {"S1": "4", "S2": "3", "S3": "2"}
+    graded = ragworth.grade("coverage", given, SUBS, rating(scores), eta=4, w=1)
+    # At 4, s1 and s3 are answerable (a, b; 11 tokens), s1 is answered: 1/2, and (1/2)/4 · 11 = 1.375.
+    assert graded.frame["value"].to_list() == pytest.approx([0.5, 1.375])
+    nothing = ragworth.grade("coverage", given, SUBS, rating(dict.fromkeys(scores, "0")))
+    assert nothing.frame["value"].to_list() == [0.0, 0.0]
+
+
+def test_coverage_equals_the_metrics_on_the_same_ratings() -> None:
+    """An answer that is a passage has the coverage and density of that passage as a context."""
+    scores = {"S1": "5", "S2": "3", "S3": "0"}
+    graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann Lee built the mill.")), SUBS, rating(scores))
+    metrics = ragworth.score(
+        {"q1": {"a": 1.0}}, metrics=["Cov", "Den"], ratings=SUBS.ratings, tokens=ragworth.Tokens.of(SUBS.tokens())
+    )
+    assert graded.frame["value"].to_list() == pytest.approx(metrics.frame["value"].to_list())
+
+
+def test_coverage_without_ratings_takes_all_sub_questions() -> None:
+    graded = ragworth.grade("coverage", table(("x", "q2", 0, "Ducks")), SUBS, rating({"T1": "5"}))
+    assert values(graded, "aspect", "value", "status") == [
+        ("coverage", 1.0, "ok"),
+        ("density", None, "no-required-subset"),
+    ]
+    assert graded.notes[-1] == "1 query without ratings: all sub-questions count as answerable, and there is no density"
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("10", "unparsable"), ("I am sorry", "refused"), (Failure("timed-out"), "timed-out")]
+)
+def test_one_failed_rating_leaves_no_value(said: Reply, status: str) -> None:
+    graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann")), SUBS, rating({"S1": "5", "S2": said, "S3": "5"}))
+    assert graded.frame["status"].to_list() == [status, status]
+    assert graded.frame["value"].to_list() == [None, None]
+
+
+def changed(**more: Any) -> ragworth.Collection:
+    return ragworth.Collection(**{**SUBS.__dict__, **more})
+
+
+def test_coverage_where_passages_failed_to_be_rated() -> None:
+    assert SUBS.ratings is not None
+    frame = SUBS.ratings.frame
+    failed = frame.with_row_index().with_columns(
+        pl.when(pl.col("index") == pl.lit(7)).then(None).otherwise(pl.col("value")).alias("value"),
+        pl.when(pl.col("index") == pl.lit(7)).then(pl.lit("refused")).otherwise(pl.col("status")).alias("status"),
+    )
+    unsure = changed(ratings=ragworth.Ratings(failed))  # b might have answered s4
+    graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann")), unsure, rating({}))
+    assert graded.frame["status"].to_list() == ["unjudged", "unjudged"]
+    # Where the sub-question is answered by another passage, coverage is sure, though the required subset is not.
+    other = frame.with_row_index().with_columns(
+        pl.when(pl.col("index") == 4).then(None).otherwise(pl.col("value")).alias("value"),
+        pl.when(pl.col("index") == 4).then(pl.lit("refused")).otherwise(pl.col("status")).alias("status"),
+    )
+    graded = ragworth.grade(
+        "coverage",
+        table(("x", "q1", 0, "Ann")),
+        changed(ratings=ragworth.Ratings(other)),
+        rating({"S1": "5", "S2": "5", "S3": "0"}),
+    )
+    assert values(graded, "value", "status") == [(pytest.approx(2 / 3), "ok"), (None, "unjudged")]
+
+
+def test_coverage_that_cannot_be_had() -> None:
+    given = table(("x", "q1", 0, "Ann"))
+    assert ragworth.grade("coverage", given, SUBS, rating({}), eta=6).frame["status"].to_list() == ["no-answerable"] * 2
+    assert (
+        ragworth.grade("coverage", table(("x", "q9", 0, "Ann")), SUBS, rating({})).frame["status"][0]
+        == "no-subquestions"
+    )
+    some_text = changed(subquestions=SUBS.subquestions.head(2))
+    assert ragworth.grade("coverage", given, some_text, rating({})).frame["status"][0] == "no-subquestions"
+    no_text = changed(passages=SUBS.passages.head(1))
+    graded = ragworth.grade("coverage", given, no_text, rating({"S1": "5", "S2": "0", "S3": "0"}))
+    assert values(graded, "value", "status") == [(pytest.approx(1 / 3), "ok"), (None, "no-tokens")]
+    with pytest.raises(InputError, match="coverage needs sub-questions"):
+        ragworth.grade("coverage", given, TEXTS, rating({}))
+
+
+def test_an_answer_that_the_judge_could_not_see_whole() -> None:
+    class Cutting(Scripted):
+        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+            cut = Usage(5, 1, 0.0, cut=9)
+            return [Chosen((0, 0, 0, 0, 0, 1), (0,) * 6, (1,) * 6, "first-token", cut) for _ in requests]
+
+    model = Cutting({})
+    model.card = replace(model.card, cuts=True)
+    graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann")), SUBS, model)
+    assert graded.frame["status"].to_list() == ["cut", "cut"]
+    kept = ragworth.grade("coverage", table(("x", "q1", 0, "Ann")), SUBS, model, keep_cut=True)
+    assert kept.frame.select("value", "cut").row(0) == (1.0, 9)
+
+
+# All of them
+
+
+def test_the_same_is_never_paid_twice(tmp_path: Path) -> None:
+    model = choosing({"CORRECT": 1.0})
+    given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("y", "q2", 0, "Ann"))
+    store = tmp_path / "calls.sqlite"
+    first = ragworth.grade("judge", given, TEXTS, model, store=store)
+    assert model.calls == 2  # the same answer of two systems is one call
+    again = ragworth.grade("judge", given, TEXTS, model, store=store)
+    assert model.calls == 2
+    assert again.frame.equals(first.frame)
+
+
+def test_what_it_would_take() -> None:
+    given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("y", "q2", 0, None, "refused"))
+    model = choosing({"CORRECT": 1.0})
+    with Job(model) as job:
+        book = book_of(given)
+        grader = made("judge", job.card, TEXTS, book, None, {})
+        plan = planned(grader, some(book.answers, None, None, 0), job).plan
+        assert (plan.asked, plan.distinct) == (2, 1)
+        grader = made("coverage", job.card, SUBS, book, None, {})
+        assert planned(grader, book.answers, job).plan.asked == 6
+    assert model.calls == 0
+
+
+def test_some_of_the_queries() -> None:
+    given = table(("x", "q1", 0, "Ann"), ("x", "q2", 0, "Ann"), ("y", "q1", 0, "Ann"))
+    assert ragworth.grade("text", given, TEXTS, limit=1).frame["query"].unique().to_list() == ["q1"]
+    drawn = {ragworth.grade("deterministic", given, TEXTS, sample=1, sample_seed=n).frame["query"][0] for n in range(8)}
+    assert drawn == {"q1", "q2"}
+
+
+def test_bad_input() -> None:
+    given = table(("x", "q1", 0, "Ann"))
+    with pytest.raises(InputError, match="unknown grader 'jugde'"):
+        ragworth.grade("jugde", given, TEXTS)
+    with pytest.raises(InputError, match="judge has no setting nonsense"):
+        ragworth.grade("judge", given, TEXTS, choosing({}), nonsense=1)
+    with pytest.raises(InputError, match="how is 'sideways'"):
+        ragworth.grade("judge", given, TEXTS, choosing({}), how="sideways")
+    with pytest.raises(InputError, match="w is -1"):
+        ragworth.grade("coverage", given, SUBS, choosing({}), w=-1)
+    with pytest.raises(InputError, match="no answers to grade"):
+        ragworth.grade("text", ragworth.Answers({"system": [], "query": [], "text": []}), TEXTS)
+    with pytest.raises(ModelError, match="cannot choose"):
+        ragworth.grade("judge", given, TEXTS, Scripted({}, abilities=("generate",)), how="labels")
+    with pytest.raises(ModelError, match="asks a model, and none was given"):
+        made("judge", None, TEXTS, book_of(given), None, {})
+
+
+@pytest.mark.parametrize("kind", GRADERS.names())
+def test_every_grader_declares_itself(kind: str) -> None:
+    grader = GRADERS.get(kind)
+    assert issubclass(grader, Grader)
+    assert grader.kind == kind
+    assert grader.aspects
+    assert grader.title[0].islower()
+    assert not grader.title.endswith(".")
+    assert grader.asks == bool(grader.prompts)
+    for name in grader.prompts:
+        slots = ragworth.prompt(name).slots
+        assert ragworth.prompt(f"{name}-swapped").slots == slots
+
+
+def test_a_grader_of_ones_own() -> None:
+    from dataclasses import dataclass
+    from typing import ClassVar
+
+    from ragworth.answers.book import Answer
+    from ragworth.judging.findings import Finding
+
+    @dataclass(frozen=True)
+    class Length(Grader):
+        kind: ClassVar[str] = "length"
+        title: ClassVar[str] = "how long it is"
+        aspects: ClassVar[tuple[str, ...]] = ("length",)
+
+        def value(self, answer: Answer) -> Finding:
+            return Finding({"length": float(len(self.text(answer)))})
+
+    GRADERS.add("length", Length)
+    try:
+        assert values(ragworth.grade("length", table(("x", "q1", 0, "Ann")), TEXTS)) == [("x", "q1", 3.0, "ok")]
+    finally:
+        del GRADERS._targets["length"], GRADERS._loaded["length"]
+
+
+def test_requests_are_of_the_kind_that_the_model_can_do() -> None:
+    seen: list[type] = []
+
+    def script(request: Request) -> Reply:
+        seen.append(type(request))
+        return "CORRECT" if isinstance(request, Generate) else {"CORRECT": 1.0}
+
+    for how in ("auto", "labels", "parsed"):
+        ragworth.grade("judge", table(("x", "q1", 0, "Ann")), TEXTS, Scripted(script), how=how)
+    assert seen == [Choose, Choose, Generate]

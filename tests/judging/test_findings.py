@@ -1,0 +1,97 @@
+"""Rows: a value, or the reason why there is none; and who can be asked at all."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from ragworth import prompts
+from ragworth.calls.steps import NoValue
+from ragworth.errors import ModelError
+from ragworth.judging.findings import CUT, Finding, frame_of, missing_notes, need, rows_of, source_of, whole
+from ragworth.llm.contract import Card, Usage
+
+KEYS = {"query": "q", "passage": "p"}
+
+
+def test_a_value_for_each_aspect_with_details_in_the_first_row() -> None:
+    found = Finding({"A": 1, "B": NoValue("no-b", "why not", "said")}, {"cut": 3}, "by hand")
+    first, second = rows_of(KEYS, ("A", "B"), found, "m")
+    assert first == KEYS | {"aspect": "A", "value": 1.0, "status": "ok", "source": "m · by hand", "cut": 3}
+    assert second == KEYS | {
+        "aspect": "B",
+        "value": None,
+        "status": "no-b",
+        "source": "m · by hand",
+        "reason": "why not",
+        "raw": "said",
+    }
+
+
+def test_nothing_for_all_aspects() -> None:
+    rows = rows_of(KEYS, ("A", "B"), NoValue("timed-out", "late"), "m")
+    assert [(row["aspect"], row["value"], row["status"], row["reason"]) for row in rows] == [
+        ("A", None, "timed-out", "late"),
+        ("B", None, "timed-out", "late"),
+    ]
+    assert all("raw" not in row for row in rows)
+
+
+def test_empty_output_is_kept_as_well() -> None:
+    (row,) = rows_of(KEYS, ("A",), NoValue("empty-answer", "", ""), "m")
+    assert row["raw"] == ""
+
+
+SCHEMA = {"query": pl.String, "passage": pl.String, "aspect": pl.String, "value": pl.Float64, "status": pl.String}
+FULL = {**SCHEMA, "source": pl.String, "reason": pl.String, "raw": pl.String}
+
+
+def test_rows_of_different_width_make_one_frame() -> None:
+    rows = [*rows_of(KEYS, ("A",), NoValue("x", "y", "z"), "m"), *rows_of(KEYS, ("A",), Finding({"A": 0.5}), "m")]
+    frame = frame_of(rows, FULL)
+    assert frame.columns == list(FULL)
+    assert frame.select("value", "status", "raw").rows() == [(None, "x", "z"), (0.5, "ok", None)]
+    assert frame_of([], FULL).schema == FULL
+
+
+@pytest.mark.parametrize("raw", ["a\x00b", "\x1b[31m", "\u2028", "\ud800", "half \udc00 a sign"], ids=ascii)
+def test_whatever_a_model_wrote_has_room_in_a_frame(raw: str) -> None:
+    """Replies with half characters in them do come, cut in the middle or wrongly escaped by an endpoint."""
+    rows = rows_of(KEYS, ("A",), NoValue("unparsable", "", raw), "m")
+    kept = frame_of(rows, FULL)["raw"][0]
+    assert kept is not None
+    assert kept.startswith(raw[:1] if raw[0] != "\ud800" else "")
+
+
+def test_how_many_have_a_value_and_why_others_have_none() -> None:
+    frame = pl.DataFrame({"status": ["ok", "late", "odd", "late", "ok", "late"]})
+    assert missing_notes(frame, "judgment") == ("2 of 6 judgments have a value; without one: late 3, odd 1",)
+    assert missing_notes(frame.filter(pl.col("status") == "ok"), "judgment") == ()
+    assert missing_notes(frame.clear(), "judgment") == ()
+
+
+def test_a_part_of_a_passage_is_no_passage() -> None:
+    whole(Usage(1, 1, 0.0), False)
+    whole(Usage(1, 1, 0.0, cut=5), True)
+    with pytest.raises(NoValue) as caught:
+        whole(Usage(1, 1, 0.0, cut=5), False, "said")
+    assert (caught.value.status, caught.value.raw) == (CUT, "said")
+    assert "5 characters" in caught.value.detail
+
+
+def test_a_model_that_lacks_something_is_refused_with_what_to_do() -> None:
+    card = Card("x", "small", abilities=frozenset({"generate"}))
+    need(card, ("generate",), "this")
+    with pytest.raises(ModelError, match="'small' cannot score, choose") as caught:
+        need(card, ("generate", "score", "choose"), "this")
+    assert "ragworth models" in str(caught.value)
+    with pytest.raises(ModelError):
+        need(Card("x", "small"), ("generate",), "this")
+    need(Card("x", "far", endpoint="http://localhost"), ("generate",), "this")
+
+
+def test_where_a_value_comes_from_in_one_line() -> None:
+    prompt = prompts.load("rating")
+    card = Card("hf", "owner/name", revision="0123456789abcdef")
+    assert source_of(card, [prompt], "", "by hand") == f"hf:owner/name@0123456789ab · rating@{prompt.version} · by hand"
+    assert source_of(Card("scripted", "scripted"), []) == "scripted"

@@ -1,0 +1,342 @@
+"""Labels out of probabilities and out of what models write: the one that was meant, or none at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ragworth.calls.job import Job
+from ragworth.calls.steps import NoValue, run
+from ragworth.errors import InputError, ModelError
+from ragworth.judging.labels import REFUSED, TRUNCATED, UNPARSABLE, Label, Scale, label, read, way_for
+from ragworth.llm.contract import ABILITIES, Card, Choose, Generate, Generated, Output, Prompt, Request, Usage
+from ragworth.llm.scripted import Reply, Scripted
+
+RATINGS = Scale.numbers(0, 5)
+HOLDS = Scale(("YES", "NO"), (1.0, 0.0))
+WHERE = Prompt.chat("How well?")
+NOTHING = Usage(1, 1, 0.0)
+
+
+def made(text: str, finish: str = "stop") -> Generated:
+    return Generated((Output(text, finish),), NOTHING)
+
+
+def written(scale: Scale, text: str) -> str | None:
+    """The label that is read out of a text; None where there is none."""
+    try:
+        return read(made(text), scale).label
+    except NoValue:
+        return None
+
+
+def status(text: str, finish: str = "stop", scale: Scale = RATINGS) -> str:
+    with pytest.raises(NoValue) as caught:
+        read(made(text, finish), scale)
+    assert caught.value.raw == text, "what the model wrote is kept"
+    assert caught.value.detail
+    return caught.value.status
+
+
+# What people would read as a rating, and as which one.
+CLEAR = {
+    "3": "3",
+    " 4\n": "4",
+    "0": "0",
+    "5.": "5",
+    "**4**": "4",
+    "`2`": "2",
+    "(3)": "3",
+    "[[3]]": "3",
+    '"1"': "1",
+    "Rating: 3": "3",
+    "rating=3": "3",
+    "The rating is 2.": "2",
+    "- 3": "3",
+    "4/5": "4",
+    "4 / 5": "4",
+    "0/5": "0",
+    "5/5": "5",
+    "4 out of 5": "4",
+    "I would give it 4/5.": "4",
+    "3: it answers the first half": "3",
+    "4, because it names 12 towns and the year 1990": "4",
+    "Rating (0-5): 3": "3",
+    '{"label": "3"}': "3",
+    '{"label": 3}': "3",
+    ' {"label": "3"}\n': "3",
+    '{"rating": 2}': "2",
+}
+
+
+@pytest.mark.parametrize("text", CLEAR, ids=repr)
+def test_a_rating_is_read_as_it_was_meant(text: str) -> None:
+    assert written(RATINGS, text) == CLEAR[text]
+
+
+# None of these is a whole number from 0 to 5, or there is more than one. A guess would be a silent error.
+UNCLEAR = [
+    "",
+    "   ",
+    "10",
+    "3.5",
+    "3,5",
+    "-1",
+    "−1",
+    "–1",
+    "6",
+    "50",
+    "05",
+    "4/10",
+    "40%",
+    "4%",
+    "3rd",
+    "x3",
+    "level-3",
+    "1,000",
+    "1e5",
+    "three",
+    "½",
+    "3½",
+    "5²",
+    "３.５",
+    "１０",
+    "3-4",
+    "between 3 and 4",
+    "good",
+    '{"label": "10"}',
+    '{"label": 3.5}',
+    '{"label": true}',
+    '{"label": null}',
+    '{"label": [3, 4]}',
+    "[]",
+    "{}",
+    "NaN",
+]
+
+
+@pytest.mark.parametrize("text", UNCLEAR, ids=repr)
+def test_what_is_no_rating_is_not_read_as_one(text: str) -> None:
+    assert status(text) == UNPARSABLE
+
+
+# The most that the scale allows is named in them, and is not what the model gave.
+MISLEADING = [
+    "3.5 out of 5",
+    "2.5 of 5",
+    "10 out of 5",
+    "7 (the most is 5)",
+    "-1 (out of 5)",
+    "I give it 3.5; the most is 5",
+    "4 out of 10",
+]
+
+
+@pytest.mark.parametrize("text", MISLEADING, ids=repr)
+def test_a_number_beside_another_number_is_no_rating(text: str) -> None:
+    assert written(RATINGS, text) is None
+
+
+@pytest.mark.parametrize("text", ["3 or 4", "3 to 4", "3–4", "3 − 4", "3 and 4", "4 1/2", "4 ½"], ids=repr)
+def test_a_range_is_no_rating(text: str) -> None:
+    assert written(RATINGS, text) is None
+
+
+def test_full_width_digits_are_read_right_or_not_at_all() -> None:
+    assert written(RATINGS, "３") in (None, "3")
+    assert written(RATINGS, "４/5") in (None, "4")
+    assert written(RATINGS, "１５") is None
+
+
+@pytest.mark.parametrize("text", ["NO-RESPONSE", "unknown", "north", "yesterday", "No-one knows", "YES/NO", "n/a"])
+def test_a_label_within_another_word_is_none(text: str) -> None:
+    assert written(HOLDS, text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("YES", "YES"),
+        ("yes.", "YES"),
+        ("No", "NO"),
+        ("NO: it says nothing of it", "NO"),
+        ("Yes, no doubt", "YES"),
+        ("**YES**", "YES"),
+        ("The answer is YES.", "YES"),
+        ('{"label": "NO"}', "NO"),
+    ],
+)
+def test_a_word_is_read_as_it_was_meant(text: str, expected: str) -> None:
+    assert written(HOLDS, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, I have no access to the document.",
+        "I'm sorry, but there is no way for me to judge this.",
+        "I cannot say, as no document was given.",
+        "As an AI, I have no opinion on it.",
+    ],
+)
+def test_no_is_also_an_ordinary_word(text: str) -> None:
+    """A refusal that happens to hold the word is not the judgment that the passage is irrelevant."""
+    assert status(text, scale=HOLDS) == REFUSED
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm sorry, I can't help with that.", "I cannot judge this.", "As an AI, I do not rate texts.", "I apologize."],
+)
+def test_a_refusal_says_so(text: str) -> None:
+    assert status(text) == REFUSED
+
+
+def test_why_there_is_no_label() -> None:
+    assert status("", "content_filter") == REFUSED
+    assert status("The text is long and it", "length") == TRUNCATED
+    assert status("The text is good") == UNPARSABLE
+    assert status("", "length") == TRUNCATED
+    assert status("I'm sorry, but as it is", "length") == REFUSED
+
+
+def test_the_longer_of_two_labels_is_read_where_one_begins_with_the_other() -> None:
+    scale = Scale(("PARTLY", "PARTLY RIGHT", "RIGHT"), (0.0, 1.0, 2.0))
+    assert written(scale, "partly right") == "PARTLY RIGHT"
+    assert written(scale, "Right") == "RIGHT"
+
+
+def test_labels_may_hold_any_sign() -> None:
+    scale = Scale(("a+b", "(c)", "d.*"), (0.0, 1.0, 2.0))
+    assert [written(scale, text) for text in ("a+b", "aab", "dxx")] == ["a+b", None, None]
+
+
+def test_a_schema_allows_the_labels_and_nothing_else() -> None:
+    schema = json.loads(HOLDS.schema)
+    assert schema["properties"]["label"]["enum"] == ["YES", "NO"]
+    assert schema["required"] == ["label"]
+
+
+@given(st.text(st.sampled_from("0123456789 .,/-–%outfYESNOyesno{}\":label'*\n½３"), max_size=30))
+@example("3.5 out of 5")
+@example('{"label": "1"}')
+def test_a_label_that_was_read_is_in_the_text_as_a_word_of_its_own(text: str) -> None:
+    for scale in (RATINGS, HOLDS):
+        found = written(scale, text)
+        if found is not None:
+            assert re.search(rf"(?<![^\W_]){re.escape(found)}(?![^\W_])", text, re.I)
+
+
+@given(st.integers())
+def test_whole_numbers_are_ratings_exactly_from_0_to_5(number: int) -> None:
+    assert written(RATINGS, str(number)) == (str(number) if 0 <= number <= 5 else None)
+    assert written(RATINGS, f"Rating: {number}") == (str(number) if 0 <= number <= 5 else None)
+
+
+@given(st.floats(0, 5, allow_nan=False).filter(lambda x: not x.is_integer()))
+def test_other_numbers_never_are(number: float) -> None:
+    assert written(RATINGS, str(number)) is None
+    assert written(RATINGS, json.dumps({"label": number})) is None
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=200))
+@example("\ud800")
+def test_no_text_is_too_strange(text: str) -> None:
+    for scale in (RATINGS, HOLDS):
+        found = written(scale, text)
+        assert found is None or found in scale.labels
+
+
+@pytest.mark.parametrize("piece", ["[", '{"label":', "1", "3 out of ", "NO"], ids=repr)
+def test_no_text_is_too_long(piece: str) -> None:
+    """A model that has lost its way repeats itself; lists within lists are more than a JSON reader can bear."""
+    assert written(RATINGS, piece * 5_000) in (None, *RATINGS.labels)
+    assert written(HOLDS, piece * 5_000) is None
+
+
+# Probabilities
+
+
+def asked(model: Scripted, scale: Scale = RATINGS, how: str = "auto") -> Label | NoValue:
+    way = way_for(model.card, how, "a test")
+    (found,) = run(Job(model), [label(WHERE, scale, model.card, way)])
+    return found
+
+
+def chosen(**probabilities: float) -> Label | NoValue:
+    return asked(Scripted({"*": {name.strip("_"): value for name, value in probabilities.items()}}))
+
+
+def test_the_likeliest_label_with_what_is_known_of_the_others() -> None:
+    found = chosen(_2=0.1, _3=0.4, _5=0.3)
+    assert isinstance(found, Label)
+    assert (found.label, found.value, found.estimator, found.raw) == ("3", 3.0, "first-token", None)
+    # (2·0.1 + 3·0.4 + 5·0.3) / (0.1 + 0.4 + 0.3) = 2.9 / 0.8
+    assert found.expected == pytest.approx(3.625)
+    assert found.mass == pytest.approx(0.8)
+    assert found.probabilities == (0.0, 0.0, 0.1, 0.4, 0.0, 0.3)
+
+
+def test_ties_go_to_the_label_that_comes_first() -> None:
+    found = chosen(_4=0.25, _1=0.25, _5=0.125)
+    assert isinstance(found, Label)
+    assert found.label == "1"
+    both = asked(Scripted({"*": {"YES": 0.5, "NO": 0.5}}), HOLDS)
+    assert isinstance(both, Label)
+    assert both.label == "YES"
+
+
+def test_labels_without_any_probability_are_no_answer() -> None:
+    found = chosen(else_=0.5)
+    assert isinstance(found, NoValue)
+    assert found.status == "no-label"
+
+
+# How a model is asked
+
+
+def seen(abilities: Sequence[str], how: str = "auto") -> Request:
+    requests: list[Request] = []
+
+    def script(request: Request) -> Reply:
+        requests.append(request)
+        return "3" if isinstance(request, Generate) else {"3": 1.0}
+
+    found = asked(Scripted(script, abilities=abilities), how=how)
+    assert isinstance(found, Label)
+    assert found.label == "3"
+    return requests[0]
+
+
+def test_by_probabilities_where_the_model_tells_them_and_by_words_where_not() -> None:
+    assert isinstance(seen(ABILITIES), Choose)
+    words = seen(["generate"])
+    assert isinstance(words, Generate)
+    assert (words.schema, words.temperature) == ("", 0.0)
+    strict = seen(["generate", "schema"])
+    assert isinstance(strict, Generate)
+    assert strict.schema == RATINGS.schema
+    assert isinstance(seen(ABILITIES, "parsed"), Generate)
+    assert isinstance(seen(["choose"], "labels"), Choose)
+
+
+def test_a_model_that_cannot_be_asked_in_this_way_is_refused() -> None:
+    with pytest.raises(ModelError, match="cannot choose"):
+        way_for(Card("x", "small", abilities=frozenset({"generate"})), "labels", "a test")
+    with pytest.raises(ModelError, match="cannot generate"):
+        way_for(Card("x", "small", abilities=frozenset({"choose"})), "parsed", "a test")
+    with pytest.raises(ModelError, match="cannot generate"):
+        way_for(Card("x", "small", abilities=frozenset({"score"})), "auto", "a test")
+    with pytest.raises(InputError, match="not possible"):
+        way_for(Card("x", "small", abilities=frozenset(ABILITIES)), "by-hand", "a test")
+
+
+def test_an_endpoint_that_nobody_has_asked_yet_is_not_refused() -> None:
+    unknown = Card("openai", "m", endpoint="http://localhost")
+    assert way_for(unknown, "auto", "a test") == "labels"
+    assert way_for(unknown, "parsed", "a test") == "parsed"

@@ -1,0 +1,69 @@
+"""Settings: what may be, what may not, and all that is wrong in one report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ragworth.errors import InputError
+from ragworth.judging.settings import check_settings, given, setting, settings_of
+
+
+@dataclass(frozen=True)
+class Kettle:
+    name: str
+    heat: float = setting(0.5, "how hot", low=0, high=1)
+    litres: int = setting(1, "how much", low=1)
+    tea: str = setting("black", "what for", choices=("black", "green"))
+    lid: bool = setting(True, "whether it is shut")
+    most: int | None = setting(None, "where to stop", low=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self, "kettle")
+
+
+def test_settings_are_the_fields_that_say_what_they_mean() -> None:
+    assert [each.name for each in settings_of(Kettle)] == ["heat", "litres", "tea", "lid", "most"]
+    assert settings_of(Kettle)[0].metadata["help"] == "how hot"
+
+
+@pytest.mark.parametrize(
+    "fine", [{}, {"heat": 0}, {"heat": 1.0}, {"litres": 9}, {"tea": "green"}, {"most": 0}], ids=str
+)
+def test_what_may_be(fine: dict[str, Any]) -> None:
+    Kettle("k", **fine)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"heat": 1.5}, "heat is 1.5; it may be from 0 to 1"),
+        ({"heat": float("nan")}, "from 0 to 1"),
+        ({"heat": "warm"}, "heat is 'warm'"),
+        ({"heat": True}, "heat is True"),
+        ({"litres": 0}, "litres is 0; it may be 1 or more"),
+        ({"tea": "mint"}, "black, green"),
+        ({"most": -1}, "most is -1"),
+    ],
+    ids=str,
+)
+def test_what_may_not(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Kettle("k", **wrong)
+    assert "kettle" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_all_that_is_wrong_comes_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        Kettle("k", heat=2, litres=0, tea="mint")
+    assert all(name in str(caught.value) for name in ("heat", "litres", "tea"))
+
+
+def test_unknown_names_are_refused_with_the_known_ones() -> None:
+    assert given(Kettle, {"heat": 1}, "kettle") == {"heat": 1}
+    with pytest.raises(InputError, match="kettle has no setting colour, name") as caught:
+        given(Kettle, {"colour": 1, "name": "x"}, "kettle")
+    assert "litres" in str(caught.value)
