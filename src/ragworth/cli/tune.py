@@ -60,9 +60,9 @@ def command(
         labels = judged.select("query", "passage").unique().join(given, on=["query", "passage"], how="left")
         labels = labels.with_columns(pl.col("value").fill_null(0.0))
     else:
-        rows = read_table(outcomes or "")[0]
-        rows = rows if "aspect" in rows.columns else rows.with_columns(pl.lit("outcome").alias("aspect"))
-        labels = Outcomes(rows, source=outcomes or "").frame
+        table = read_table(outcomes or "")[0]
+        table = table if "aspect" in table.columns else table.with_columns(pl.lit("outcome").alias("aspect"))
+        labels = Outcomes(table, source=outcomes or "").frame
         aspects = labels["aspect"].unique(maintain_order=True).to_list()
         if aspect is None and len(aspects) > 1:
             raise InputError(
