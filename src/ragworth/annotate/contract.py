@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -112,7 +113,17 @@ class Annotator:
         return source_of(self.card, [self.prompt(name) for name in self.asked])
 
     def prompt(self, name: str) -> Template:
-        """A prompt by its name. The other order of a user's own prompt is the user's own as well."""
+        """A prompt by its name, read once."""
+        if name not in self._templates:
+            self._templates[name] = self._load(name)
+        return self._templates[name]
+
+    @cached_property
+    def _templates(self) -> dict[str, Template]:
+        return {}
+
+    def _load(self, name: str) -> Template:
+        """A prompt from its file. The other order of a user's own prompt is the user's own as well."""
         other = f"{name}-swapped"
         if not self.swap:
             return prompts.load(name, self.folder)

@@ -47,6 +47,8 @@ class Grader:
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
     """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
+    labelled: ClassVar[bool] = False
+    """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
     rounds: ClassVar[int] = 1
     """How often it asks about one answer, each time by what came before."""
     details: ClassVar[Mapping[str, Any]] = {}

@@ -3,7 +3,7 @@
 Abstention comes first: an answer that declines (:mod:`ragworth.answers.abstaining`) is abstained, even if it names
 an accepted answer on the way. Else it is correct when it gives an accepted answer (:mod:`ragworth.answers.matching`:
 the words are contained, numbers and dates in any spelling, or as good as contained), and wrong otherwise.
-A correct answer that was written without any relevant passage in view is only partially correct (paper 000).
+A correct answer that was written without any relevant passage in view is only partially correct (Trappolini et al.).
 
 What words cannot tell: an accepted answer said of something else, or denied ("it was not Paris"), counts as given,
 and a right answer in other words does not.

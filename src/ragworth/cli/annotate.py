@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.checking import check_options, checked
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
 from ragworth.cli.results import result_options, show, summary, write
@@ -53,8 +54,7 @@ def command_for(kind: str) -> click.Command:
     @reading_options
     @setting_options(settings_of(chosen))
     @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
-    @click.option("--check", is_flag=True, help="Say how far these judgments can be trusted.")
-    @click.option("--second", metavar="MODEL", help="With --check: another model, to see how far the two agree.")
+    @check_options
     @model_options
     @result_options
     @calling_options
@@ -80,6 +80,7 @@ def annotated(
     prompts: str | None,
     check: bool,
     second: str | None,
+    second_option: tuple[str, ...],
     output: str | None,
     look: str,
     **given: Any,
@@ -109,6 +110,6 @@ def annotated(
             tell(result.notes, calling.quiet)
             show(result.frame, look, summary(result.frame), output)
             if check:
-                from ragworth.cli.checking import checked
+                from ragworth.annotate.checking import check as look_closer
 
-                checked(annotator, things, result, work, second, calling)
+                checked(lambda more: look_closer(annotator, things, result, work, more), second, second_option, calling)

@@ -1,30 +1,42 @@
-"""``--check``: how far judgments can be trusted, as a table."""
+"""``--check``: how far judgments and grades can be trusted, as a table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from ragworth.cli.calling import Calling, job, opened
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-def checked(annotator: Any, things: Any, result: Any, work: Any, second: str | None, calling: Calling) -> None:
-    """Print the checks; a second model has a job of its own over the same store, which is let go of meanwhile."""
-    from ragworth.annotate.checking import check, table
+
+def check_options(function: F) -> F:
+    """Whether to check, and by whom else."""
+    options = [
+        click.option("--check", is_flag=True, help="Say how far these values can be trusted."),
+        click.option("--second", metavar="MODEL", help="With --check: another model, to see how far the two agree."),
+        click.option("--second-option", multiple=True, metavar="NAME=VALUE", help="Option of that model."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def checked(check: Callable[..., Any], second: str | None, settings: tuple[str, ...], calling: Calling) -> None:
+    """Print what ``check`` finds; it is given the job of a second model, over the same store, where one is named."""
+    from ragworth.judging.checks import table
     from ragworth.report.render import render
 
     if second is None:
-        found = check(annotator, things, result, work)
+        found = check(None)
     else:
-        other = opened(second, ())
+        other = opened(second, settings)
         with closing(other), job(other, calling, None) as more:
-            found = check(annotator, things, result, work, more)
+            found = check(more)
     if not found:
         click.echo("\nnothing to check: no labels of people, no label probabilities, no other order")
         return
-    shown = table(found)
-    if not any(shown[""].to_list()):
-        shown = shown.drop("")
-    click.echo(f"\nHow far these judgments can be trusted\n\n{render(shown, 'text').decode()}", nl=False)
+    click.echo(f"\nHow far these values can be trusted\n\n{render(table(found), 'text').decode()}", nl=False)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.checking import check_options, checked
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
 from ragworth.cli.results import result_options, show, summary, write
@@ -62,7 +63,8 @@ def command_for(kind: str) -> click.Command:
     if chosen.asks:
         folder = click.Path(file_okay=False)
         prompts = click.option("--prompts", type=folder, help="Folder of own prompts that replace ours.")
-        decorators += [prompts, model_options, result_options, calling_options]
+        people = click.option("--labels", help="With --check: outcomes by people: system, query, value.")
+        decorators += [prompts, check_options, people, model_options, result_options, calling_options]
     else:
         decorators += [result_options, click.option("--quiet", is_flag=True, help="No notes on standard error.")]
     for decorate in reversed(decorators):
@@ -84,6 +86,7 @@ def graded(
 ) -> None:
     """Read, check, grade, write."""
     from ragworth.answers import grading
+    from ragworth.errors import InputError
     from ragworth.formats import answers as reading
 
     wanted = taken(given)
@@ -106,6 +109,11 @@ def graded(
     calling = Calling(
         quiet=quiet, **{name: given.pop(name) for name in Calling.__dataclass_fields__ if name != "quiet"}
     )
+    check, second, labels = (given.pop(name) for name in ("check", "second", "labels"))
+    options = given.pop("second_option")
+    if (second or labels) and not check:
+        raise InputError("a second model and labels are for --check", remedy="give --check too")
+    people = _outcomes(labels) if labels else None
     prompts, asked = given.pop("prompts"), opened(given.pop("model"), given.pop("settings"))
     with closing(asked), job(asked, calling, None) as work:
         grader = grading.made(kind, work.card, found.collection, book, prompts, given)
@@ -114,7 +122,25 @@ def graded(
             return
         introduced(work.card, calling)
         with told(work, calling):
-            tell_all(grading.finished(grader, things, work))
+            result = grading.finished(grader, things, work)
+            tell_all(result)
+            if check:
+                from ragworth.answers.checking import check as look_closer
+
+                checked(lambda more: look_closer(grader, things, result, work, more, people), second, options, calling)
+
+
+def _outcomes(path: str) -> Any:
+    """Outcomes by people, whatever their aspect is called."""
+    import polars as pl
+
+    from ragworth.formats.frames import read_table
+    from ragworth.tables import Outcomes
+
+    table, _ = read_table(path)
+    if "aspect" not in table.columns:
+        table = table.with_columns(pl.lit("human").alias("aspect"))
+    return Outcomes(table, source=path)
 
 
 def labelled(result: Any) -> Any:

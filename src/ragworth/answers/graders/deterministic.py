@@ -38,6 +38,7 @@ class Deterministic(Grader):
     kind: ClassVar[str] = "deterministic"
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
+    labelled: ClassVar[bool] = True
     details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String, "relevant_shown": pl.Boolean}
 
     @cached_property

@@ -43,6 +43,7 @@ class Ideal(Grader):
     kind: ClassVar[str] = "ideal"
     title: ClassVar[str] = "how much of an ideal answer it holds, 1 to 5, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("ideal",)
+    labelled: ClassVar[bool] = True
     asks: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("ideal",)
     details: ClassVar[Mapping[str, Any]] = {

@@ -45,6 +45,7 @@ class Judge(Grader):
     kind: ClassVar[str] = "judge"
     title: ClassVar[str] = "correct, abstained or wrong, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
+    labelled: ClassVar[bool] = True
     asks: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {
