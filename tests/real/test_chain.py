@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from ragworth.annotate import KINDS
 from ragworth.llm.contract import Model
 
 pytestmark = pytest.mark.real
-SHORT = {"downstream": {"length": 16}, "confidence": {"length": 16}}
+SHORT: dict[str, dict[str, Any]] = {"downstream": {"length": 16}, "confidence": {"length": 16}}
 
 
 @pytest.fixture(scope="module")
