@@ -75,6 +75,9 @@ SUBQUESTIONS = [
     "When did the ferry stop running?",
 ]
 
+RATED = {("1", "p6a"): 5, ("2", "p6b"): 5, ("3", "p3d"): 4, ("4", "p2a"): 5, ("1", "p6b"): 1, ("4", "p6b"): 0}
+"""How well passages answer sub-questions, by hand; all others 0."""
+
 
 def main() -> None:
     lines = []
@@ -100,6 +103,9 @@ def main() -> None:
     _write("subquestions.jsonl", [{"query_id": "r1", "subquestions": SUBQUESTIONS}])
     qrels = [f"q{n} 0 p{n}{place} {int(place == 'a')}\n" for n in range(1, len(QUESTIONS) + 1) for place in "abcd"]
     (FOLDER / "qrels.txt").write_text("".join(qrels), encoding="utf-8")
+    names = [str(number) for number in range(1, len(SUBQUESTIONS) + 1)]
+    rated = [f"r1 {name} {passage} {RATED.get((name, passage), 0)}\n" for passage in report for name in names]
+    (FOLDER / "ratings.txt").write_text("".join(rated), encoding="utf-8")
 
 
 def _write(name: str, items: Sequence[Mapping[str, object]]) -> None:

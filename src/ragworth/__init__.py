@@ -28,6 +28,7 @@ _PUBLIC = {
     "RagworthError": "ragworth.errors",
     "InputError": "ragworth.errors",
     "parse": "ragworth.metrics.declare",
+    "read_answers": "ragworth.answers.reading",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from ragworth.annotate.annotating import annotate
     from ragworth.answers.generating import answer
     from ragworth.answers.grading import grade
+    from ragworth.answers.reading import read_answers
     from ragworth.calls.job import Job, ask
     from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
@@ -101,6 +103,7 @@ __all__ = [
     "load",
     "parse",
     "prompt",
+    "read_answers",
     "read_contexts",
     "read_judgments",
     "read_ratings",

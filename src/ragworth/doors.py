@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MissingExtraError, TableError, quoted, shown
+from ragworth.errors import MissingExtraError, TableError, one, quoted, shown
 
 Frame = pl.DataFrame
 Data = Any
@@ -134,7 +134,7 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
     column = find_id(frame, name)
     if column is None:
         raise TableError(
-            f"a {table} table needs a {name!r} column; this one has {shown(frame.columns)}",
+            f"{one(table)} table needs {one(repr(name))} column; this one has {shown(frame.columns)}",
             expected=" or ".join(ID_ALIASES[name]),
             remedy="rename the column (a TREC file is read as trec:PATH)",
             file=source,

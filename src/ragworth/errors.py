@@ -142,6 +142,11 @@ def shown(names: list[str], most: int = 12) -> str:
     return listed([name if name.isprintable() and len(name) <= 24 else quoted(name, 24) for name in names], most)
 
 
+def one(noun: str) -> str:
+    """``a table``, ``an answer``: a noun, quoted or not, with its article."""
+    return f"{'an' if noun.lstrip(chr(39))[:1] in tuple('aeiou') else 'a'} {noun}"
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """``1 query``, ``3 queries``: a number with its noun."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
-from ragworth.errors import TableError, counted, quoted, shown
+from ragworth.errors import TableError, counted, one, quoted, shown
 
 OK = "ok"
 """The status of what has a value."""
@@ -98,7 +98,7 @@ def _value_column(
             return pl.Series(name, [None] * frame.height, dtype=kind)
         if name not in DEFAULTS:
             raise TableError(
-                f"a {table.name} table needs a {name!r} column; this one has {shown(frame.columns)}",
+                f"{one(table.name)} table needs {one(repr(name))} column; this one has {shown(frame.columns)}",
                 expected=", ".join(table.schema),
                 file=source,
             )

@@ -79,7 +79,7 @@ def test_samples_in_which_nothing_stands_are_not_counted_and_the_source_says_how
 
 
 def test_all_samples_decline_or_none_does() -> None:
-    every = annotate("abstention", RUN, WORLD, Sampler(["NO-RESPONSE"]), k=1, estimator="sampled", samples=4)
+    every = annotate("abstention", RUN, WORLD, Sampler(["NO-RESPONSE"]), k=1, estimator="sampled", samples=4, floor=0)
     # Wilson, 4 of 4: low = 1/(1 + z²/n) = 1/(1 + 0.96036) = 0.51011
     assert every.frame[["value", "low", "high"]].row(0) == (1.0, pytest.approx(0.51011, abs=1e-4), 1.0)
     none = annotate("abstention", RUN, WORLD, Sampler(["Ann"]), k=1, estimator="sampled", samples=4, floor=0)

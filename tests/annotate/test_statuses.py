@@ -52,8 +52,8 @@ def without(found: Annotated, status: str) -> None:
     assert frame["reason"].null_count() == 0
     assert set(found.table.frame["status"]) == {status}
     what = "rating" if "subquestion" in frame.columns else "judgment"
-    noun = what if frame.height == 1 else f"{what}s"
-    assert f"0 of {frame.height} {noun} have a value; without one: {status} {frame.height}" in found.notes
+    noun = f"{what} has" if frame.height == 1 else f"{what}s have"
+    assert f"0 of {frame.height} {noun} a value; without one: {status} {frame.height}" in found.notes
 
 
 def test_every_kind_is_tried_here() -> None:
@@ -87,7 +87,7 @@ def test_texts_that_are_missing(kind: str, part: dict[str, Any], status: str) ->
         assert statuses(found) == [OK, OK]  # a rating asks the sub-questions, not the query
         return
     without(found, status)
-    assert model.calls == (len(CONTROLS) if kind == "abstention" else 0)
+    assert model.calls == (2 * len(CONTROLS) if kind == "abstention" else 0)
 
 
 @pytest.mark.parametrize("kind", ["downstream", "likelihood"])
@@ -408,13 +408,18 @@ def test_a_model_that_declines_where_it_should_keeps_its_values() -> None:
     found = annotate("abstention", RUN, WORLD, declining(0.001, 0.9))
     assert found.frame["value"].to_list() == [0.001] * 4
     assert statuses(found) == [OK] * 4
-    assert any(note.startswith("on 6 control passages without the answer") and "0.900" in note for note in found.notes)
+    assert any(note.startswith("control questions: the model declines with p = 0.900") for note in found.notes)
 
 
 def test_a_model_that_was_never_tried_on_controls_is_not_called_unfit() -> None:
     found = annotate("abstention", RUN, WORLD, declining(0.001, Failure("timed-out", "late", retry=False)))
     assert statuses(found) == [OK] * 4
     assert not any("also on passages without the answer" in note for note in found.notes)
+
+
+def test_a_model_that_always_declines_is_unfit_as_well() -> None:
+    without(annotate("abstention", RUN, WORLD, declining(0.99, 0.99)), UNFIT)
+    assert statuses(annotate("abstention", RUN, WORLD, declining(0.99, 0.5))) == [OK] * 4
 
 
 def test_one_passage_on_which_it_declines_is_enough() -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import ragworth
 from ragworth.answers import bertscore, encoders
 from ragworth.answers.bertscore import BERTScore, Best, Pair
+from ragworth.answers.grading import Graded
 from ragworth.errors import FormatError, InputError, MissingExtraError, ModelError
 from tests.answers import tiny_encoders
 
@@ -351,3 +353,33 @@ def test_equal_to_the_package_of_the_authors(
     found = numbers(BERTScore(str(folder), layer=2, idf=idf).score(left, right))
     for place in range(3):
         assert [row[place] for row in found] == pytest.approx(wanted[place].tolist(), abs=CLOSE)
+
+
+def test_graders_rescale(tiny: Path, tmp_path: Path) -> None:
+    texts = ragworth.Collection.of(
+        passages={"passage": ["p"], "text": ["the old cat sat"]},
+        answers={"query": ["q"], "text": ["the cat"]},
+        relevance={"q": {"p": 1}},
+    )
+    rows = [{"system": "x", "query": "q", "text": "a dog ran"}, {"system": "(none)", "query": "q", "text": "the moon"}]
+
+    def grade(kind: str, **more: Any) -> Graded:
+        return ragworth.grade(kind, rows, texts, encoder=str(tiny), layer=2, **more)
+
+    plain = grade("bertscore").frame["value"][0]
+    file = tmp_path / "baseline.tsv"
+    file.write_text("LAYER,P,R,F\n1,0,0,0\n2,0.1,0.1,0.25\n")
+    for given, low in (("-0.5", -0.5), (str(file), 0.25)):
+        found = grade("bertscore", baseline=given)
+        assert found.frame["value"][0] == pytest.approx((plain - low) / (1 - low), abs=CLOSE)
+        assert f"/{low:g}" in found.frame["source"][0]
+    assert "baseline=none" in grade("bertscore").frame["source"][0]
+    with_, without = (grade("utility").frame[name][0] for name in ("p", "p_without"))
+    rescaled = grade("utility", baseline="-0.5").frame.row(0, named=True)
+    assert (rescaled["p"], rescaled["p_without"]) == pytest.approx(
+        ((with_ + 0.5) / 1.5, (without + 0.5) / 1.5), abs=CLOSE
+    )
+    with pytest.raises(InputError, match="the baseline is"):
+        grade("bertscore", baseline="1")
+    with pytest.raises(FormatError, match="cannot be read"):
+        grade("bertscore", baseline=str(tmp_path / "absent.tsv"))

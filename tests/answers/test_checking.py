@@ -7,6 +7,7 @@ import pytest
 import ragworth
 from ragworth.answers import grading
 from ragworth.answers.checking import check
+from ragworth.answers.people import labels_of
 from ragworth.calls.job import Job
 from ragworth.judging.checks import Check
 from ragworth.llm.contract import Request
@@ -23,13 +24,11 @@ def checks(model: Scripted, second: Scripted | None = None, people: dict[str, fl
     )
     answers = {"system": ["s"] * 4, "query": queries, "text": list(TEXTS.values())}
     book = grading.book_of(answers)
-    labels = None
-    if people is not None:
-        rows = {"system": ["s"] * len(people), "query": list(people), "value": list(people.values())}
-        labels = ragworth.Outcomes({**rows, "aspect": ["human"] * len(people)})
+    rows = {"system": ["s"] * len(people or {}), "query": list(people or {}), "value": list((people or {}).values())}
     with Job(model) as job:
         grader = grading.made("judge", job.card, texts, book, None, {})
         graded = grading.finished(grader, book.answers, job)
+        labels = labels_of(rows, grader) if people is not None else None
         found = check(grader, book.answers, graded, job, Job(second) if second else None, labels)
     return {one.check: one for one in found if one.measure.startswith("Cohen")}
 
@@ -61,12 +60,36 @@ def test_a_judge_who_agrees_with_everybody() -> None:
 
 
 def test_a_judge_who_goes_by_the_order() -> None:
-    # In the other order everything is wrong: values 1, 0, −1, 1 against −1, −1, −1, −1. Quadratic weights: mean squared
-    # difference (4 + 1 + 0 + 4) / 4 = 2.25, and the same by chance, since one side is constant: κ = 0.
+    # In the other order everything is wrong: one grade in four is the same, and as many by chance, since one side is
+    # constant: κ = 0.
     found = checks(judge(RIGHT, dict.fromkeys(TEXTS, "WRONG")))
     assert found["other order"].value == pytest.approx(0)
 
 
 def test_people_may_have_judged_some_only() -> None:
     found = checks(judge(RIGHT), people={"q1": 1.0, "q3": -1.0})
-    assert (found["given labels"].value, found["given labels"].n) == (1, 2)
+    assert (found["given labels"].value, found["given labels"].n, found["given labels"].total) == (1, 2, 4)
+
+
+def test_words_are_compared_under_the_same_settings() -> None:
+    """Where the judge makes no difference by what was shown, neither does the grader by words."""
+    texts = ragworth.Collection.of(
+        queries={"query": ["q1", "q3"], "text": ["Where, q1?", "Where, q3?"]},
+        answers={"query": ["q1", "q3"], "text": ["Paris", "Paris"]},
+        relevance={"q1": {"a": 1}, "q3": {"a": 1}},
+    )
+    answers = [{"system": "s", "query": query, "text": TEXTS[query], "shown": ["b"]} for query in ("q1", "q3")]
+    book = grading.book_of(answers)
+    with Job(judge(RIGHT)) as job:
+        grader = grading.made("judge", job.card, texts, book, None, {"partial": False})
+        graded = grading.finished(grader, book.answers, job)
+        found = check(grader, book.answers, graded, None)
+    assert [one.value for one in found if one.check == "by words"] == [1.0]
+
+
+def test_grades_have_no_distances() -> None:
+    # Judge 1, 0, −1, 1; people 1, −1, −1, −1. Equal: 2 of 4. By chance: correct 2/4 · 1/4, wrong 1/4 · 3/4, abstained
+    # 0: 5/16. κ = (1/2 − 5/16) / (1 − 5/16) = 3/11, whatever lies between the numbers.
+    found = checks(judge(RIGHT), people={"q1": 1.0, "q2": -1.0, "q3": -1.0, "q4": -1.0})["given labels"]
+    assert found.measure == "Cohen κ"
+    assert found.value == pytest.approx(3 / 11)

@@ -235,7 +235,7 @@ def test_texts_that_are_not_there(run: Any, status: str) -> None:
     made = answered(run, model=heard.model)
     assert made.table.frame.select("text", "status").rows() == [(None, status)]
     assert heard.asked == []
-    assert made.notes == (f"0 of 1 answer have a text; without one: {status} 1",)
+    assert made.notes == (f"0 of 1 answer has a text; without one: {status} 1",)
 
 
 def test_a_rank_that_nobody_listed() -> None:
@@ -369,6 +369,16 @@ def test_some_of_the_queries() -> None:
         ({"length": 0}, "length is 0"),
         ({"temperature": -1}, "temperature is -1"),
         ({"k": 0}, "k is 0"),
+        ({"k": "foo"}, "k is 'foo'"),
+        ({"k": True}, "k is True"),
+        ({"k": 2.0}, "k is 2.0"),
+        ({"limit": -1}, "limit is -1"),
+        ({"limit": "2"}, "limit is '2'"),
+        ({"sample": 0}, "sample is 0"),
+        ({"length": "foo"}, "length is 'foo'; it may be a whole number 1 or more"),
+        ({"length": 1.5}, "length is 1.5"),
+        ({"tie_k": "yes"}, "tie_k is 'yes'; it may be true or false"),
+        ({"prompt": 3}, "prompt is 3; it may be a text"),
         ({"nonsense": 1}, "answer has no setting nonsense"),
         ({"oracle_by": "ratings", "oracle": True}, "goes by ratings, and there is none"),
         ({"k": "oracle", "oracle_by": "ratings"}, "goes by ratings, and there is none"),
@@ -384,6 +394,8 @@ def test_bad_input() -> None:
         answered(None)
     with pytest.raises(InputError, match=r"called '\(none\)' already"):
         answered(ragworth.Contexts(RUN, system="(none)"), without=True)
+    with pytest.raises(ModelError, match="the model is '3'"):
+        answered(model=3)
     with pytest.raises(ModelError, match="cannot generate"):
         answered(model=Scripted({}, abilities=("choose",)))
 

@@ -14,7 +14,7 @@ import ragworth
 from ragworth.answers import similarity
 from ragworth.answers.bertscore import Pair
 from ragworth.answers.contract import Grader
-from ragworth.answers.grading import GRADERS, Graded, book_of, made, planned, some
+from ragworth.answers.grading import GRADERS, Graded, book_of, made, planned
 from ragworth.calls.job import Job
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
@@ -48,7 +48,7 @@ def test_deterministic_grades() -> None:
         ("y", "q1", 0, "Bob"),
         ("y", "q2", 0, "Ducks!"),
     )
-    graded = ragworth.grade("deterministic", given, TEXTS)
+    graded = ragworth.grade("deterministic", given, replace(TEXTS, relevance=None))
     assert graded.frame.select("system", "query", "aspect", "value", "status", "label").rows() == [
         ("x", "q1", "grade", 1.0, "ok", "correct"),
         ("x", "q2", "grade", 0.0, "ok", "abstained"),
@@ -72,15 +72,17 @@ def test_a_correct_answer_without_a_relevant_passage_is_partially_correct() -> N
         }
     )
     graded = ragworth.grade("deterministic", given, TEXTS, contexts=shown)
-    # x shows a (relevance 2); y shows only b (0); of z nothing is known; an abstention stays one.
+    # x shows a (relevance 2); y shows only b (0); of z nothing is known, and a note says so; an abstention stays one.
     assert graded.frame["label"].to_list() == ["correct", "partially-correct", "correct", "abstained"]
     assert graded.frame["value"].to_list() == [1.0, 0.5, 1.0, 0.0]
     assert graded.frame["relevant_shown"].to_list() == [True, False, None, None]
+    assert graded.notes == ("what was shown is not known for 1 of 4 answers; partial correctness not applied to it",)
     assert (
         ragworth.grade("deterministic", given, TEXTS, contexts=shown, level=3).frame["label"][0] == "partially-correct"
     )
     strict = ragworth.grade("deterministic", given, TEXTS, contexts=shown, partial=False)
     assert strict.frame["label"][1] == "correct"
+    assert strict.notes == ()
     bare = ragworth.Collection.of(queries=TEXTS.queries, answers=TEXTS.answers)
     assert ragworth.grade("deterministic", given, bare, contexts=shown).frame["label"][1] == "correct"
 
@@ -177,7 +179,7 @@ def test_judge_by_what_it_writes(said: Reply, value: float | None, label: str | 
         assert graded.frame["raw"][0] == said
     elif isinstance(said, str):
         assert graded.frame["raw"][0] == said
-        assert graded.notes == (f"0 of 1 outcome have a value; without one: {status} 1",)
+        assert graded.notes == (f"0 of 1 outcome has a value; without one: {status} 1",)
 
 
 def test_judge_whose_words_end_too_soon() -> None:
@@ -243,8 +245,8 @@ def test_no_ideal_answer() -> None:
     assert graded.frame.select("status", "reason").rows() == [
         ("no-ideal", "(oracle) has no answer to the query 'q1'"),
         ("no-ideal", "the answer of (oracle) has no text: timed-out"),
-        ("timed-out", "there is no answer to grade"),
     ]
+    assert graded.notes == ("0 of 2 outcomes have a value; without one: no-ideal 2",)
 
 
 # Comparing texts
@@ -279,7 +281,7 @@ def test_repeats_are_averaged_over_those_that_have_a_value() -> None:
         ("x", "q1", 0, "Ann"), ("x", "q1", 1, None, "timed-out"), ("x", "q1", 2, "Bob"),
         ("x", "q2", 0, " "), ("x", "q2", 1, None, "refused"),
     )  # fmt: skip
-    graded = ragworth.grade("deterministic", given, TEXTS)
+    graded = ragworth.grade("deterministic", given, replace(TEXTS, relevance=None))
     # (1 − 1) / 2 over two of three; nothing at all for q2, with the status of the first.
     assert graded.frame.select("query", "value", "status", "repeats", "of", "each").rows() == [
         ("q1", 0.0, "ok", 2, 3, [1.0, None, -1.0]),
@@ -302,7 +304,8 @@ def test_answers_without_a_text(kind: str, text: str | None, status: str) -> Non
     def script(request: Request) -> Reply:
         raise AssertionError("nothing is asked about it")
 
-    graded = ragworth.grade(kind, table(("x", "q1", 0, text, status)), SUBS, Scripted(script))
+    ideal = [("(oracle)", "q2", 0, None, "refused")] if kind == "ideal" else []
+    graded = ragworth.grade(kind, table(("x", "q1", 0, text, status), *ideal), SUBS, Scripted(script))
     assert set(graded.frame["status"]) == {"empty-answer" if text is not None else status}
     assert graded.frame["value"].to_list() == [None] * graded.frame.height
 
@@ -312,12 +315,20 @@ def test_answers_without_a_text(kind: str, text: str | None, status: str) -> Non
 )
 def test_no_accepted_answers(kind: str, more: dict[str, Any]) -> None:
     texts = ragworth.Collection.of(queries=TEXTS.queries, answers={"query": ["q2", "q1"], "text": ["ducks", " "]})
-    graded = ragworth.grade(kind, table(("x", "q1", 0, "Ann")), texts, Scripted({"*": "?"}), **more)
-    assert set(graded.frame["status"]) == {"no-accepted-answers"}
+    graded = ragworth.grade(
+        kind, table(("x", "q1", 0, "Ann"), ("x", "q2", 0, "Ann")), texts, Scripted({"*": {"3": 1.0}}), **more
+    )
+    assert set(graded.frame.filter(pl.col("query") == "q1")["status"]) == {"no-accepted-answers"}
+    model = Scripted({"*": "?"})
+    with pytest.raises(InputError, match=f"{kind} needs accepted answers, and no query") as caught:
+        ragworth.grade(kind, table(("x", "q1", 0, "Ann"), ("x", "q2", 0, "Ann")), texts, model, limit=1, **more)
+    assert "--answers FILE" in str(caught.value)
+    assert model.calls == 0
 
 
 def test_truncated_answers_are_graded_and_counted() -> None:
-    graded = ragworth.grade("deterministic", table(("x", "q1", 0, "Ann and", "truncated")), TEXTS)
+    texts = replace(TEXTS, relevance=None)
+    graded = ragworth.grade("deterministic", table(("x", "q1", 0, "Ann and", "truncated")), texts)
     assert values(graded) == [("x", "q1", 1.0, "ok")]
     assert graded.notes == ("1 answer that ended at the greatest length, graded all the same",)
 
@@ -338,8 +349,8 @@ class Pretend:
         self.calls.append(len(candidates))
         pairs = list(zip(candidates, references, strict=True))
         return [
-            Pair(None, None, None, "empty-candidate")
-            if pair[0] == "☃"
+            Pair(None, None, None, "empty-candidate" if pair[0] == "☃" else "empty-reference")
+            if "☃" in pair
             else Pair(0.5, 0.5, self.f1.get(pair, 0.0), "ok", int(pair[0].endswith("…")), int(pair[1].endswith("…")))
             for pair in pairs
         ]
@@ -373,6 +384,46 @@ def test_bertscore_of_the_best_reference(monkeypatch: pytest.MonkeyPatch) -> Non
     assert values(passages) == [("x", "q1", 0.5, "ok")]
 
 
+def test_references_that_cannot_be_compared_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, {("Ann", "Ann Lee"): 0.75, ("Eve", "Ann Lee"): 0.25})
+    texts = ragworth.Collection.of(
+        passages={"passage": ["a", "s"], "text": ["Ann Lee", "☃"]},
+        answers={"query": ["q1", "q1", "q2"], "text": ["Ann Lee", "☃", "☃"]},
+        relevance={"q1": {"a": 1, "s": 1}},
+    )
+    given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Eve"), ("x", "q2", 0, "Ann"), ("(none)", "q1", 0, "Eve"))
+    graded = ragworth.grade("bertscore", given, texts)
+    assert graded.frame.select("value", "status", "skipped").rows() == [
+        (0.75, "ok", 1),
+        (0.25, "ok", 1),
+        (None, "empty-reference", None),
+        (0.25, "ok", 1),
+    ]
+    lost = "1 reference text could not be compared by BERTScore (empty-reference 1); the best of the others counts"
+    assert graded.notes[-1] == lost
+    utility = ragworth.grade("utility", given, texts)
+    assert utility.frame.select("value", "skipped").row(0) == (pytest.approx(2.0), 1)
+    assert utility.notes[-1] == lost
+
+
+@pytest.mark.parametrize("references", ["answers", "relevant"])
+def test_bertscore_needs_references(monkeypatch: pytest.MonkeyPatch, references: str) -> None:
+    scorer = pretend(monkeypatch, {})
+    bare = ragworth.Collection.of(queries=TEXTS.queries)
+    with pytest.raises(InputError, match=r"needs accepted answers|needs to know which passages are relevant"):
+        ragworth.grade("bertscore", table(("x", "q1", 0, "Ann")), bare, references=references)
+    assert scorer.calls == []
+
+
+def test_utility_over_less_than_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a baseline a similarity may be below 0; a gain over that would have the wrong sign."""
+    pretend(monkeypatch, {("w", A): 0.5, ("z", A): -0.25})
+    graded = ragworth.grade("utility", table(("x", "q1", 0, "w"), ("(none)", "q1", 0, "z")), TEXTS, baseline="0.8")
+    assert values(graded) == [("x", "q1", None, "zero-shot-worthless")]
+    with pytest.raises(InputError, match="a baseline is for bertscore"):
+        ragworth.grade("utility", table(("(none)", "q1", 0, "z")), TEXTS, similarity="f1", baseline="0.8")
+
+
 def test_utility_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(
         monkeypatch, {("w0", A): 0.6, ("w1", A): 0.5, ("z0", A): 0.4, ("z1", A): 0.5, ("w0", C): 0.3, ("z", C): 0.6}
@@ -389,8 +440,8 @@ def test_utility_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mine["each"].to_list() == [pytest.approx([0.5, 0.0]), pytest.approx([-0.5, -0.5])]
     assert mine.select("repeats", "of").rows() == [(2, 2), (2, 2)]
     assert graded.answers.select("p", "p_without").row(0) == (0.6, 0.4)
-    # The zero-shot answers gain nothing over themselves.
-    assert set(graded.frame.filter(pl.col("system") == "(none)")["value"]) == {0.0}
+    # The zero-shot answers are what others are held against; they have no outcome.
+    assert set(graded.frame["system"]) == {"x"}
 
 
 def test_utility_is_of_the_most_similar_relevant_passage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,6 +499,8 @@ def test_utility_of_a_repeat_without_its_zero_shot_answer() -> None:
 def test_utility_needs_zero_shot_answers_and_relevance() -> None:
     with pytest.raises(InputError, match=r"no answers of the system '\(none\)'"):
         ragworth.grade("utility", table(("x", "q1", 0, "Ann")), TEXTS, similarity="f1")
+    with pytest.raises(InputError, match="there are no answers to grade"):
+        ragworth.grade("utility", table(("(none)", "q1", 0, "Ann")), TEXTS, similarity="f1")
     with pytest.raises(InputError, match="which passages are relevant"):
         bare = ragworth.Collection.of(queries=TEXTS.queries)
         ragworth.grade("utility", table(("(none)", "q1", 0, "Ann")), bare, similarity="f1")
@@ -614,7 +667,7 @@ def test_what_it_would_take() -> None:
     with Job(model) as job:
         book = book_of(given)
         grader = made("judge", job.card, TEXTS, book, None, {})
-        plan = planned(grader, some(book.answers, None, None, 0), job).plan
+        plan = planned(grader, book.answers, job).plan
         assert (plan.asked, plan.distinct) == (2, 1)
         grader = made("coverage", job.card, SUBS, book, None, {})
         assert planned(grader, book.answers, job).plan.asked == 6

@@ -264,7 +264,7 @@ def test_what_has_no_value_is_counted_in_the_summary_and_in_a_note(desk: Desk) -
 def test_nothing_is_asked_twice(desk: Desk) -> None:
     first = fine(desk.annotate("abstention", "-f", "jsonl"))
     asked = desk.count()
-    assert asked == 6 + 6  # the pairs, and the controls
+    assert asked == 6 + 12  # the pairs, and the controls
     again = fine(desk.annotate("abstention", "-f", "jsonl", quiet=False))
     assert again.stdout == first.stdout
     assert desk.count() == asked
@@ -275,7 +275,7 @@ def test_nothing_is_asked_twice(desk: Desk) -> None:
 def test_a_dry_run_asks_nothing_and_leaves_nothing(desk: Desk, kind: str) -> None:
     result = fine(desk.annotate(kind, "--dry-run", "-o", desk.path("out.csv")))
     # Abstention asks its controls too. A rating does not hang on the query: three passages, two questions.
-    calls = {"abstention": 12, "confidence": 3}.get(kind, 6)
+    calls = {"abstention": 18, "confidence": 3}.get(kind, 6)
     assert f"{calls} calls to make" in result.stdout
     assert ("lead to more calls" in result.stdout) == (kind == "confidence")
     assert not desk.store.exists()
@@ -575,3 +575,38 @@ def test_judgments_are_what_the_tables_say(desk: Desk) -> None:
         output = desk.path(f"{kind}.parquet")
         fine(desk.annotate(kind, "-o", output))
         assert len(table(pl.read_parquet(output))) == ROWS.get(kind, 6)
+
+
+# Checking
+
+
+def test_a_check_is_part_of_the_dry_run_and_of_the_budget(desk: Desk) -> None:
+    """Six pairs: asked once, once more in the other order, and once of the second model."""
+    other = desk.save("other.json", json.dumps({"*": {"YES": 0.3, "NO": 0.6}}))
+    more = ("--check", "--second", f"scripted:{other}")
+    plan = fine(desk.annotate("relevance", *more, "--dry-run")).stdout.splitlines()
+    assert [line.partition(":")[0] for line in plan] == ["judgments", "other order", "judge other.json"]
+    assert all("6 calls to make" in line for line in plan)
+    stopped = desk.annotate("relevance", *more, "--max-calls", "14")
+    assert stopped.exit_code == 4
+    assert desk.count() == 14
+    assert "budget" in stopped.stderr
+    fine(desk.annotate("relevance", *more))
+    assert desk.count() == 18
+
+
+def test_a_second_model_is_opened_before_the_first_is_asked(desk: Desk) -> None:
+    refused(desk.annotate("relevance", "--check", "--second", "scripted:nowhere.json"), "nowhere.json")
+    assert not desk.store.exists() or desk.count() == 0
+
+
+def test_checks_stand_beside_rows_on_standard_error(desk: Desk) -> None:
+    result = fine(desk.annotate("relevance", "--check", "-f", "jsonl"))
+    assert len(lines(result.stdout)) == 6
+    assert "How far these values can be trusted" in result.stderr
+
+
+def test_a_judge_who_says_the_same_of_everything_is_noticed(desk: Desk) -> None:
+    result = fine(desk.annotate("relevance", script={"*": {"YES": 0.02, "NO": 0.01}}, quiet=False))
+    assert "the labels hold little probability (median 0.03" in result.stderr
+    assert "all 6 judgments are the same: 1" in result.stderr

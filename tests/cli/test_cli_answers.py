@@ -174,11 +174,37 @@ def test_answers_of_others(folder: Path) -> None:
         (("grade", "coverage", "theirs.csv", "-M", "scripted:says.json"), "coverage needs sub-questions"),
         (("grade", "utility", "theirs.csv", "-q", "qrels.txt"), "no answers of the system '(none)'"),
         (("grade", "text", "broken.csv"), "'shown' holds"),
+        (("grade", "text", "theirs.csv"), "text needs accepted answers"),
+        (("grade", "judge", "theirs.csv", "-M", "scripted:grades.json"), "judge needs texts of queries"),
+        (
+            ("grade", "judge", "theirs.csv", "--queries", "queries.csv", "-M", "scripted:grades.json"),
+            "judge needs accepted answers",
+        ),
+        (("grade", "judge", "theirs.csv", "run.jsonl", "-M", "scripted:grades.json", "--each", "x.doc"), "no format"),
+        (("grade", "text", "theirs.csv", "run.jsonl", "--each", "nowhere/x.csv"), "no folder 'nowhere'"),
+        (("answer", "run.jsonl", "-M", "scripted:says.json", "--contexts", "nowhere/x.parquet"), "no folder 'nowhere'"),
+        (("grade", "ideal", "theirs.csv", "run.jsonl", "-M", "scripted:says.json"), "of the system '(oracle)'"),
+        (
+            (
+                "grade",
+                "judge",
+                "theirs.csv",
+                "run.jsonl",
+                "-M",
+                "scripted:grades.json",
+                "--check",
+                "--labels",
+                "bad.csv",
+            ),
+            "the label is 'perfect'",
+        ),
     ],
 )
 def test_what_is_refused(folder: Path, arguments: tuple[str, ...], found: str) -> None:
     Path("theirs.csv").write_text("system,query,text\nx,q1,Ann\n")
     Path("broken.csv").write_text("system,query,text,shown\nx,q1,Ann,[1\n")
+    Path("queries.csv").write_text("query,text\nq1,Who?\n")
+    Path("bad.csv").write_text("system,query,label\nx,q1,perfect\n")
     assert found in ragworth(*arguments, code=2).output
 
 
@@ -198,6 +224,78 @@ def test_outcomes_read_back_with_their_labels(folder: Path) -> None:
     frame, _ = read_table("out.csv")
     assert frame["label"].to_list() == ["correct", "wrong", "wrong"]
     assert Outcomes(frame).frame["value"].to_list() == [1.0, -1.0, -1.0]
+
+
+def test_not_one_outcome(folder: Path) -> None:
+    """All is written and said, and the command still does not end well."""
+    Path("theirs.csv").write_text("system,query,text,status\nx,q1,,refused\nx,q2,,timed-out\n")
+    result = ragworth("grade", "deterministic", "theirs.csv", "run.jsonl", "-o", "out.csv", code=4)
+    assert "not one outcome has a value: refused 1, timed-out 1" in result.output
+    assert "0 of 2 outcomes have a value" in result.output
+    assert Path("out.csv").read_text().count("refused") == 1
+    # No share of nothing.
+    assert "nan" not in result.output.casefold()
+    row = next(line for line in result.output.splitlines() if line.startswith("x "))
+    assert row.split() == ["x", "0", "of", "2", "–", "–", "–", "–", "–"]
+    Path("silent.json").write_text('{"*": "Hm."}')
+    answered()
+    result = ragworth(
+        "grade", "judge", "answers.parquet", "run.jsonl", "--how", "parsed", "-M", "scripted:silent.json",
+        "-o", "judged.parquet", code=4,
+    )  # fmt: skip
+    assert "not one outcome has a value: unparsable 3" in result.output
+    assert pl.read_parquet("judged.parquet")["raw"].to_list() == ["Hm."] * 3
+
+
+def test_not_one_answer(folder: Path) -> None:
+    Path("blank.json").write_text('{"*": " "}')
+    result = ragworth("answer", "run.jsonl", "-M", "scripted:blank.json", "-o", "blank.parquet", code=4)
+    assert "not one answer has a text: empty-answer 3" in result.output
+    assert pl.read_parquet("blank.parquet").height == 3
+
+
+def test_large_numbers_can_be_read(folder: Path) -> None:
+    lines = "".join(f"x,q{n},Ann\n" for n in range(1, 1201))
+    Path("theirs.csv").write_text("system,query,text\n" + lines)
+    assert "3 of 1,200" in ragworth("grade", "deterministic", "theirs.csv", "run.jsonl").output
+    assert "3 of 1,200" in ragworth("grade", "text", "theirs.csv", "run.jsonl").output
+
+
+def test_quiet_says_nothing_beside_the_result(folder: Path) -> None:
+    answered()
+    for command in (
+        ("grade", "deterministic", "answers.parquet", "run.jsonl", "-q", "qrels.txt"),
+        ("grade", "judge", "answers.parquet", "run.jsonl", "-M", "scripted:grades.json"),
+        ("answer", "run.jsonl", "-M", "scripted:says.json"),
+    ):
+        assert "written to out.parquet" in ragworth(*command, "-o", "out.parquet").stderr
+        assert ragworth(*command, "-o", "out.parquet", "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize("kind", ["deterministic", "text", "utility"])
+def test_dry_run_of_graders_that_ask_nobody(folder: Path, kind: str) -> None:
+    answered("-q", "qrels.txt", "--without")
+    more = ("--similarity", "f1") if kind == "utility" else ()
+    result = ragworth(
+        "grade", kind, "answers.parquet", "run.jsonl", "-q", "qrels.txt", "--dry-run", "-o", "out.csv", *more
+    )
+    # Without a context, answers are only what others are held against, as to utility.
+    assert result.output == f"{3 if kind == 'utility' else 6} answers would be graded; no model is asked\n"
+    assert not Path("out.csv").exists()
+
+
+def test_what_is_not_known_is_not_held_against_an_answer(folder: Path) -> None:
+    Path("theirs.jsonl").write_text(
+        '{"system": "run", "query": "q1", "text": "Ann", "shown": ["b"]}\n'
+        '{"system": "run", "query": "q2", "text": "ducks"}\n'
+    )
+    command = ("grade", "deterministic", "theirs.jsonl", "-a", "accepted.jsonl", "-q", "qrels.txt", "-f", "csv")
+    Path("accepted.jsonl").write_text(
+        '{"query_id": "q1", "answers": ["Ann"]}\n{"query_id": "q2", "answers": ["ducks"]}\n'
+    )
+    result = ragworth(*command)
+    assert result.stdout.count("partially-correct") == 1
+    assert "what was shown is not known for 1 of 2 answers" in result.stderr
 
 
 def test_help_of_every_grader(folder: Path) -> None:

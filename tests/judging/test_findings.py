@@ -66,6 +66,7 @@ def test_whatever_a_model_wrote_has_room_in_a_frame(raw: str) -> None:
 def test_how_many_have_a_value_and_why_others_have_none() -> None:
     frame = pl.DataFrame({"status": ["ok", "late", "odd", "late", "ok", "late"]})
     assert missing_notes(frame, "judgment") == ("2 of 6 judgments have a value; without one: late 3, odd 1",)
+    assert missing_notes(frame[1:2], "judgment") == ("0 of 1 judgment has a value; without one: late 1",)
     assert missing_notes(frame.filter(pl.col("status") == "ok"), "judgment") == ()
     assert missing_notes(frame.clear(), "judgment") == ()
 

@@ -340,3 +340,30 @@ def test_an_endpoint_that_nobody_has_asked_yet_is_not_refused() -> None:
     unknown = Card("openai", "m", endpoint="http://localhost")
     assert way_for(unknown, "auto", "a test") == "labels"
     assert way_for(unknown, "parsed", "a test") == "parsed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is NOT CORRECT.",
+        "PARTIALLY CORRECT",
+        "CORRECT? No, WRONG",
+        "not entirely CORRECT",
+        "CORRECT or WRONG or ABSTAINED",
+        "It isn't CORRECT",
+        "neither CORRECT nor WRONG",
+    ],
+)
+def test_a_word_that_is_taken_back_is_no_label(text: str) -> None:
+    """Small judges hedge and echo their instructions; a label read out of that would turn the grade around."""
+    assert Scale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["I cannot say YES", "YES or NO", "Answer with YES or NO."])
+def test_an_echo_is_no_answer(text: str) -> None:
+    assert Scale(("YES", "NO"), (1.0, 0.0)).parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["WRONG. It is not what was asked.", "The answer is WRONG", "wrong", "**WRONG**"])
+def test_words_after_a_label_do_not_take_it_back(text: str) -> None:
+    assert Scale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) == 1

@@ -19,18 +19,22 @@ class Kettle:
     tea: str = setting("black", "what for", choices=("black", "green"))
     lid: bool = setting(True, "whether it is shut")
     most: int | None = setting(None, "where to stop", low=0)
+    colour: str = setting("", "what it looks like")
+    weight: float = setting(1.0, "what it weighs")
 
     def __post_init__(self) -> None:
         check_settings(self, "kettle")
 
 
 def test_settings_are_the_fields_that_say_what_they_mean() -> None:
-    assert [each.name for each in settings_of(Kettle)] == ["heat", "litres", "tea", "lid", "most"]
+    assert [each.name for each in settings_of(Kettle)] == ["heat", "litres", "tea", "lid", "most", "colour", "weight"]
     assert settings_of(Kettle)[0].metadata["help"] == "how hot"
 
 
 @pytest.mark.parametrize(
-    "fine", [{}, {"heat": 0}, {"heat": 1.0}, {"litres": 9}, {"tea": "green"}, {"most": 0}], ids=str
+    "fine",
+    [{}, {"heat": 0}, {"heat": 1.0}, {"litres": 9}, {"tea": "green"}, {"most": 0}, {"most": None}, {"weight": -2}],
+    ids=str,
 )
 def test_what_may_be(fine: dict[str, Any]) -> None:
     Kettle("k", **fine)
@@ -46,6 +50,17 @@ def test_what_may_be(fine: dict[str, Any]) -> None:
         ({"litres": 0}, "litres is 0; it may be 1 or more"),
         ({"tea": "mint"}, "black, green"),
         ({"most": -1}, "most is -1"),
+        ({"most": "3"}, "most is '3'; it may be a number 0 or more"),
+        ({"litres": "3"}, "litres is '3'; it may be a whole number 1 or more"),
+        ({"litres": 1.5}, "litres is 1.5; it may be a whole number"),
+        ({"litres": True}, "litres is True"),
+        ({"litres": None}, "litres is None"),
+        ({"lid": "yes"}, "lid is 'yes'; it may be true or false"),
+        ({"lid": 1}, "lid is 1; it may be true or false"),
+        ({"colour": 3}, "colour is 3; it may be a text"),
+        ({"colour": None}, "colour is None"),
+        ({"weight": "heavy"}, "weight is 'heavy'; it may be a number"),
+        ({"weight": float("inf")}, "weight is inf; it may be a number"),
     ],
     ids=str,
 )
@@ -64,6 +79,6 @@ def test_all_that_is_wrong_comes_at_once() -> None:
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     assert given(Kettle, {"heat": 1}, "kettle") == {"heat": 1}
-    with pytest.raises(InputError, match="kettle has no setting colour, name") as caught:
-        given(Kettle, {"colour": 1, "name": "x"}, "kettle")
+    with pytest.raises(InputError, match="kettle has no setting form, name") as caught:
+        given(Kettle, {"form": 1, "name": "x"}, "kettle")
     assert "litres" in str(caught.value)

@@ -261,7 +261,7 @@ def test_empty_cells_of_wide_judgments_are_counted() -> None:
 
 
 def test_an_outcome_must_say_what_it_is() -> None:
-    with pytest.raises(TableError, match="outcomes table needs a 'aspect' column"):
+    with pytest.raises(TableError, match=r"^an outcomes table needs an 'aspect' column"):
         Outcomes({"system": ["s"], "query": ["q"], "value": [1.0]})
 
 

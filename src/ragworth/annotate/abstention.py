@@ -16,8 +16,7 @@ from ragworth.annotate.contract import Annotator, Item
 from ragworth.annotate.controls import CONTROLS
 from ragworth.answers.abstaining import abstains
 from ragworth.calls.steps import NoValue, Steps, wanted
-from ragworth.errors import counted
-from ragworth.judging.findings import Finding, need, whole
+from ragworth.judging.findings import Finding, held, need
 from ragworth.judging.settings import setting
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson
@@ -30,7 +29,7 @@ OTHERWISE = ("I", "Sorry", "Unknown")
 """How models begin that decline in other words. Where these cost nothing, their probability is looked at too."""
 
 UNFIT = "unfit-model"
-"""Status of all values of a model that practically never declines, whatever it is shown."""
+"""Status of all values of a model that practically never declines, or always, whatever it is shown."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Abstention(Annotator):
     samples: int = setting(16, "samples, where p is sampled", low=1)
     temperature: float = setting(1.0, "temperature of these samples", low=0.01)
     seed: int = setting(0, "seed of these samples", low=0)
-    floor: float = setting(0.05, "a model whose every p is below this is unfit for this judgment", low=0, high=1)
+    floor: float = setting(0.05, "a model whose every p is below this, or above 1 less this, is unfit", low=0, high=1)
     keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "abstention"
@@ -75,11 +74,12 @@ class Abstention(Annotator):
         return (yield from self._asked(query, passage))
 
     def controls(self) -> Sequence[Steps[Finding]]:
-        """Passages without the answer: a fit model declines on some of them."""
-        return [self._asked(control.unanswered, control.passage) for control in CONTROLS]
+        """Passages without the answer, then the same with a question that they answer."""
+        questions = [control.unanswered for control in CONTROLS] + [control.answered for control in CONTROLS]
+        return [self._asked(question, CONTROLS[n % len(CONTROLS)].passage) for n, question in enumerate(questions)]
 
     def _asked(self, query: str, passage: str) -> Steps[Finding]:
-        prompt = self.prompt("abstention").render({"query": query, "passage": passage})
+        prompt = self.ask("abstention", query=query, passage=passage)
         return (yield from (self._sampled(prompt) if self.estimator == "sampled" else self._read(prompt)))
 
     def _read(self, prompt: Prompt) -> Steps[Finding]:
@@ -88,20 +88,18 @@ class Abstention(Annotator):
         estimator = cast(Literal["first-token", "sequence"], self.estimator)
         (outcome,) = yield [Choose(prompt, labels, estimator)]
         chosen = wanted(outcome, Chosen)
-        whole(chosen.usage, self.keep_cut)
         p, *others = chosen.probabilities
         detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
         if others:
             detail |= {"declines": sum(others), "answers": max(0.0, 1 - p - sum(others))}
-        return Finding({"abstention": min(1.0, p)}, detail, chosen.estimator)
+        return Finding({"abstention": held(min(1.0, p), chosen.usage, self.keep_cut)}, detail, chosen.estimator)
 
     def _sampled(self, prompt: Prompt) -> Steps[Finding]:
         request = Generate(prompt, 48, temperature=self.temperature, seed=self.seed, n=self.samples)
         (outcome,) = yield [request]
         made = wanted(outcome, Generated)
         texts = [output.text.strip() for output in made.outputs]
-        raw = "\n".join(texts)
-        whole(made.usage, self.keep_cut, raw)
+        raw = "\n".join(filter(None, texts))
         said = [text for text in texts if text]
         if not said:
             raise NoValue("empty-answer", "the model wrote nothing in any sample", raw)
@@ -110,30 +108,40 @@ class Abstention(Annotator):
         share = (exact + others) / len(said)
         low, high = wilson(exact + others, len(said))
         parts = {"p": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
-        return Finding({"abstention": share}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
+        value = held(share, made.usage, self.keep_cut)
+        return Finding({"abstention": value}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
 
     def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
-        """Withdraw all values of a model that never declines, not even where the answer is plainly not there."""
-        known = [found.values["abstention"] for found in controls if isinstance(found, Finding)]
-        values = [value for value in known if isinstance(value, float)]
-        every = [*frame["value"].drop_nulls().to_list(), *values]
-        notes = []
-        if values:
-            notes.append(
-                f"on {counted(len(values), 'control passage')} without the answer the model declines with "
-                f"p = {mean(values):.3f} in the mean (from {min(values):.3f} to {max(values):.3f})"
+        """Withdraw all values of a model that never declines, or always, whatever the controls ask it."""
+        half = len(controls) // 2
+        without, with_answer = (_values(part) for part in (controls[:half], controls[half:]))
+        if not without or not with_answer:
+            note = "whether the model declines where it should could not be checked: the control questions failed"
+            return frame, [note]
+        notes = [
+            f"control questions: the model declines with p = {mean(without):.3f} in the mean where the passage lacks "
+            f"the answer (from {min(without):.3f} to {max(without):.3f}), with {mean(with_answer):.3f} where it has it"
+        ]
+        every = [*frame["value"].drop_nulls().to_list(), *without, *with_answer]
+        least, most = min(every), max(every)
+        if most < self.floor:
+            reason = f"the model practically never declines: every p is below {self.floor:g} (the greatest {most:.2g})"
+        elif least > 1 - self.floor:
+            reason = (
+                f"the model practically always declines: every p is above {1 - self.floor:g} (the least {least:.2g})"
             )
         else:
-            notes.append("whether the model declines at all could not be checked: no control question was answered")
-        if not values or max(every) >= self.floor:
             return frame, notes
-        reason = (
-            f"the model practically never declines: every p is below {self.floor:g} (the greatest {max(every):.2g})"
-        )
         withdrawn = pl.col("status") == OK
         frame = frame.with_columns(
             pl.when(withdrawn).then(None).otherwise(pl.col("value")).alias("value"),
             pl.when(withdrawn).then(pl.lit(reason)).otherwise(pl.col("reason")).alias("reason"),
             pl.when(withdrawn).then(pl.lit(UNFIT)).otherwise(pl.col("status")).alias("status"),
         )
-        return frame, [*notes, f"{reason}, also on passages without the answer; it is unfit for this judgment"]
+        return frame, [*notes, f"{reason}, also on the control questions; it is unfit for this judgment"]
+
+
+def _values(controls: Sequence[Finding | NoValue]) -> list[float]:
+    """The probabilities that came of control questions."""
+    found = [one.values["abstention"] for one in controls if isinstance(one, Finding)]
+    return [value for value in found if isinstance(value, float)]

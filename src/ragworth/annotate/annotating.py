@@ -17,8 +17,10 @@ from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.doors import Data
 from ragworth.errors import InputError
-from ragworth.judging.drawing import drawn
+from ragworth.judging.checks import doubts
+from ragworth.judging.drawing import of_queries, whole
 from ragworth.judging.findings import frame_of, missing_notes, rows_of
+from ragworth.judging.models import opened
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
 from ragworth.llm.contract import Card, Model
@@ -42,10 +44,13 @@ def annotate(
     kind: str,
     contexts: Contexts | Data | None,
     collection: Collection,
-    model: Model | None = None,
+    model: Model | str | None = None,
     *,
     store: Store | str | Path | None = None,
     k: int | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    sample_seed: int = 0,
     prompts: str | Path | None = None,
     **settings: Any,
 ) -> Annotated:
@@ -56,21 +61,19 @@ def annotate(
     kind: ``abstention``, ``relevance``, ``downstream``, ``likelihood``, ``confidence`` or ``ratings``.
     contexts: what systems show; None judges the passages that the collection has relevance labels for.
     collection: texts of queries and passages; accepted answers and sub-questions where the kind needs them.
-    model: from `ragworth.llm`; the embedded one by default.
+    model: from `ragworth.llm`, or its written form; the embedded one by default.
     store: file in which every answer of the model is kept, so that it is never asked twice.
     k: judge the first k passages of each context only.
+    limit, sample: only the first queries, or some drawn at random.
     prompts: folder of own prompts.
     settings: those of the kind; ``ragworth annotate KIND --help`` lists them.
     """
-    if model is None:
-        from ragworth.llm import llm
-
-        model = llm()
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with Job(model, store) as job:
+    with Job(opened(model), store) as job:
         annotator = made(kind, job.card, collection, prompts, settings)
-        return finished(annotator, items(annotator, contexts, collection, k), job)
+        things = items(annotator, contexts, collection, k)
+        return finished(annotator, of_queries(things, limit, sample, sample_seed), job)
 
 
 def made(
@@ -82,14 +85,15 @@ def made(
 
 
 def items(annotator: Annotator, contexts: Contexts | None, collection: Collection, k: int | None = None) -> list[Item]:
-    """What is to be judged, each thing once."""
+    """What is to be judged, each thing once; what the kind cannot do without is refused here."""
+    whole("k", k)
     if annotator.judged == "context":
         if contexts is None:
             raise InputError(f"{annotator.kind} judges whole contexts, and none were given", remedy="name a run")
-        _readable(collection)
+        _readable(annotator, collection)
         return context_items(contexts.cut(k) if k else contexts)
     pairs = _pairs(contexts.cut(k) if k and contexts is not None else contexts, collection)
-    _readable(collection)
+    _readable(annotator, collection)
     if annotator.judged == "passage":
         return [Item(query, passage) for query, passage in pairs]
     questions: dict[str, list[str]] = {}
@@ -99,14 +103,23 @@ def items(annotator: Annotator, contexts: Contexts | None, collection: Collectio
     return [Item(query, passage, name) for query, passage in pairs for name in questions.get(query, ["-"])]
 
 
-def _readable(collection: Collection) -> None:
-    """Refuse a collection without texts before anything is asked."""
+def _readable(annotator: Annotator, collection: Collection) -> None:
+    """Refuse a collection that lacks what cannot be done without, before anything is asked."""
     for kind, frame in (("queries", collection.queries), ("passages", collection.passages)):
         if not frame.height:
             raise InputError(
                 f"there are no texts of {kind}",
                 expected="a JSONL run with texts, or a collection",
                 remedy=f"name them: --{kind} FILE, or --collection",
+            )
+    for kind, frame, option in (
+        ("accepted answers", collection.answers, "answers"),
+        ("sub-questions", collection.subquestions, "subquestions"),
+    ):
+        if option in annotator.compares and not frame.height:
+            raise InputError(
+                f"{annotator.kind} needs {kind}, and there are none",
+                remedy=f"name a file: --{option} FILE (Python: Collection.of({option}=…))",
             )
 
 
@@ -128,12 +141,6 @@ def _pairs(contexts: Contexts | None, collection: Collection) -> Iterable[tuple[
     else:
         raise InputError("there is nothing to judge", expected="a run, or relevance labels whose passages are judged")
     return frame.select("query", "passage").unique(maintain_order=True).iter_rows()
-
-
-def chosen_queries(things: Sequence[Item], limit: int | None, sample: int | None, seed: int) -> list[Item]:
-    """The things of the first ``limit`` queries, or of ``sample`` queries drawn at random."""
-    kept = set(drawn((item.query for item in things), limit, sample, seed))
-    return [item for item in things if item.query in kept]
 
 
 def planned(annotator: Annotator, things: Sequence[Item], job: Job) -> Forecast:
@@ -167,5 +174,6 @@ def finished(annotator: Annotator, things: Sequence[Item], job: Job) -> Annotate
     frame, notes = annotator.conclude(frame_of(rows, schema), known)
     if table is Ratings:
         frame = frame.drop("aspect")
-    missing = missing_notes(frame, "rating" if table is Ratings else "judgment")
-    return Annotated(table.trusted(frame), frame, (*missing, *notes))  # type: ignore[arg-type]
+    what = "rating" if table is Ratings else "judgment"
+    doubtful = doubts(frame, what) if annotator.labelled else []
+    return Annotated(table.trusted(frame), frame, (*missing_notes(frame, what), *notes, *doubtful))  # type: ignore[arg-type]

@@ -7,14 +7,18 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.annotate.annotating import KEYS, Annotated, finished, made
+from ragworth.annotate.annotating import KEYS, Annotated, finished, made, planned
 from ragworth.annotate.contract import Annotator, Item
 from ragworth.calls.job import Job
+from ragworth.calls.steps import Forecast
 from ragworth.errors import PromptError
-from ragworth.judging.checks import Check, agreement, kappa, mass_checks
+from ragworth.judging.checks import Check, agreement, kappa, mass_checks, share_budget
 from ragworth.judging.settings import settings_of
 from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
 from ragworth.tables import OK
+
+FEW = 5
+"""Queries below which an interval would promise too much."""
 
 LEVEL = 1.0
 """Least relevance by which a human calls a passage relevant."""
@@ -28,20 +32,44 @@ def check(
     if annotator.swapped:
         found += _other_order(annotator, things, judged, job)
     if second is not None:
+        share_budget(job, second)
         own = {each.name: getattr(annotator, each.name) for each in settings_of(type(annotator))}
         other = made(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
         found += _compared(f"judge {second.card.name}", annotator, judged, finished(other, things, second))
     return found + _humans(annotator, judged)
 
 
+def planned_all(
+    annotator: Annotator,
+    things: Sequence[Item],
+    job: Job,
+    other: Annotator | None,
+    second: Job | None,
+    checked: bool,
+) -> list[tuple[str, Forecast]]:
+    """What judging would take, and what checking would take on top of it."""
+    parts = [("judgments", planned(annotator, things, job))]
+    swapped = _swapped(annotator) if checked and annotator.swapped else None
+    if swapped is not None:
+        parts.append(("other order", planned(swapped, things, job)))
+    if other is not None and second is not None:
+        parts.append((f"judge {second.card.name}", planned(other, things, second)))
+    return parts
+
+
+def _swapped(annotator: Annotator) -> Annotator | None:
+    """The same annotator with everything in the other order; None where a user's own prompt has no other order."""
+    try:
+        return replace(annotator, swap=True)
+    except PromptError:
+        return None
+
+
 def _other_order(annotator: Annotator, things: Sequence[Item], judged: Annotated, job: Job) -> list[Check]:
     """Ask again with everything in the other order."""
     title = "other order"
-    try:
-        swapped = replace(annotator, swap=True)
-        for name in swapped.asked:
-            swapped.prompt(name)
-    except PromptError:
+    swapped = _swapped(annotator)
+    if swapped is None:
         missing = ", ".join(f"{name}-swapped.txt" for name in annotator.asked)
         return [Check(title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt")]
     return _compared(title, annotator, judged, finished(swapped, things, job))
@@ -57,7 +85,7 @@ def _compared(title: str, annotator: Annotator, first: Annotated, second: Annota
     for aspect in annotator.valued:
         mine = both.filter(pl.col("aspect") == aspect) if "aspect" in both.columns else both
         of = f" of {aspect}" if len(annotator.valued) > 1 else ""
-        found += agreement(title, mine, labelled=annotator.labelled, of=of)
+        found += agreement(title, mine, labelled=annotator.labelled, ordinal=annotator.ordinal, of=of)
     return found
 
 
@@ -100,9 +128,13 @@ def _against(annotator: Annotator, both: pl.DataFrame, total: int, aspect: str) 
     values = annotator.worth * known[column].to_numpy()
     of = of or (f" of {column}" if column != "value" else "")
     area = auc_interval(values, relevant, groups)
-    checks.append(Check(title, f"AUC{of}", area.value, area.interval, len(values), total, area.reason))
+    few = "" if area.groups >= FEW or area.value is None else f"too few queries ({area.groups}) for an interval"
+    checks.append(
+        Check(title, f"AUC{of}", area.value, None if few else area.interval, len(values), total, area.reason or few)
+    )
     pairs, whose = pairs_within(values, relevant, groups)
     won = win_rate(pairs, whose)
-    reason = "" if won.value is not None else "no query has both kinds"
-    checks.append(Check(title, f"wins within queries{of}", won.value, won.interval, len(values), total, reason))
+    reason = few if won.value is not None else "no query has both kinds"
+    span = None if few else won.interval
+    checks.append(Check(title, f"wins within queries{of}", won.value, span, len(values), total, reason))
     return checks

@@ -16,9 +16,9 @@ from ragworth.annotate.contract import Annotator, Item, Unit
 from ragworth.annotate.sureness import MEASURES, Tokens
 from ragworth.calls.steps import NoValue, Steps, wanted
 from ragworth.errors import InputError
-from ragworth.judging.findings import Finding, need, whole
+from ragworth.judging.findings import Finding, held, need
 from ragworth.judging.settings import setting
-from ragworth.llm.contract import Generate, Generated, Output, Prompt, Score, Scored, Trace
+from ragworth.llm.contract import Failure, Generate, Generated, Output, Prompt, Response, Score, Scored, Trace
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Confidence(Annotator):
     unit: ClassVar[Unit] = "context"
     aspects: ClassVar[tuple[str, ...]] = MEASURES
     prompts: ClassVar[tuple[str, ...]] = ("reply", "reply-alone")
+    slots: ClassVar[tuple[str, ...]] = ("query", "passages")
     rounds: ClassVar[int] = 2
     details: ClassVar[Mapping[str, Any]] = {
         "answer_tokens": pl.List(pl.String),
@@ -101,33 +102,41 @@ class Confidence(Annotator):
     def judge(self, item: Item) -> Steps[Finding]:
         query = self.texts.query(item.query)
         shown = [self.texts.passage(passage) for passage in item.passages or (item.passage,) if passage]
-        grounded = self.prompt("reply").render({"query": query, "passages": [{"text": text} for text in shown]})
-        alone = self.prompt("reply-alone").render({"query": query})
+        grounded = self.ask("reply", query=query, passages=[{"text": text} for text in shown])
+        alone = self.ask("reply-alone", query=query)
         outcomes = yield [self._greedy(grounded), *([self._greedy(alone)] if self.relative else [])]
         made = wanted(outcomes[0], Generated)
         output, trace = _said(made)
-        whole(made.usage, self.keep_cut, output.text)
-        other = None
-        problem = None
-        if self._key:
+        base = self._base(outcomes[1]) if self.relative else None
+        other: Trace | NoValue | None = None
+        if self._key and not isinstance(base, NoValue):
             # Exactly the tokens that were written, where the model tells their numbers.
             (outcome,) = yield [Score(alone, output.text, trace.ids or ())]
-            try:
-                other = self._same(wanted(outcome, Scored).trace, trace)
-            except NoValue as reason:
-                problem = reason
-        tokens = self._tokens(trace, other)
-        detail = self._detail(tokens, trace, output)
+            other = _same(outcome, trace)
+        tokens = self._tokens(trace, other if isinstance(other, Trace) else None)
         values = dict(sureness.confidences(tokens, self.a, self.top, self.valued))
-        if problem is not None:
-            values |= {name: problem for name in values if name.startswith("Key")}
-        if self.relative:
-            without, without_trace = _said(wanted(outcomes[1], Generated))
-            base = sureness.confidences(self._tokens(without_trace, None), self.a, self.top, self.valued)
-            values = {name: _less(values[name], base[name]) for name in values}
-            detail["answer_alone"] = without.text
-        estimator = "least possible entropy" if trace.entropies is None and self._entropy else ""
-        return Finding(values, detail | {"cut": made.usage.cut}, estimator)
+        if isinstance(other, NoValue):
+            values |= {name: other for name in values if name.startswith("Key")}
+        if isinstance(base, NoValue):
+            values = dict.fromkeys(values, base)
+        elif base is not None:
+            values = {name: _less(value, base[1][name]) for name, value in values.items()}
+        values = {
+            name: value if isinstance(value, NoValue) else held(value, made.usage, self.keep_cut)
+            for name, value in values.items()
+        }
+        detail = self._detail(tokens, trace, output) | {"cut": made.usage.cut}
+        if isinstance(base, tuple):
+            detail["answer_alone"] = base[0]
+        return Finding(values, detail, "least possible entropy" if trace.entropies is None and self._entropy else "")
+
+    def _base(self, outcome: Response | Failure) -> tuple[str, dict[str, float | NoValue]] | NoValue:
+        """What the model answers without a context, and its confidence in that; or why there is none."""
+        try:
+            output, trace = _said(wanted(outcome, Generated))
+        except NoValue as reason:
+            return reason
+        return output.text, sureness.confidences(self._tokens(trace, None), self.a, self.top, self.valued)
 
     def _greedy(self, prompt: Prompt) -> Generate:
         known = "entropies" in self.card.abilities or not self.card.abilities
@@ -142,12 +151,6 @@ class Confidence(Annotator):
         if alone is None:
             return Tokens(surprisals, entropies)
         return Tokens(surprisals, entropies, [-value for value in alone.logprobs], alone.entropies)
-
-    def _same(self, alone: Trace, trace: Trace) -> Trace:
-        """The reading without the context, of the same tokens."""
-        if len(alone.tokens) != len(trace.tokens) or (not trace.ids and alone.tokens != trace.tokens):
-            raise NoValue("tokens-differ", "the answer falls into other tokens when it is read without the context")
-        return alone
 
     def _detail(self, tokens: Tokens, trace: Trace, output: Output) -> dict[str, Any]:
         detail: dict[str, Any] = {"raw": output.text, "finish": output.finish, "answer_tokens": list(trace.tokens)}
@@ -178,6 +181,16 @@ def _said(made: Generated) -> tuple[Output, Trace]:
     if output.trace is None or not output.trace.tokens:
         raise NoValue("empty-answer", "the model wrote nothing", output.text)
     return output, output.trace
+
+
+def _same(outcome: Response | Failure, trace: Trace) -> Trace | NoValue:
+    """The reading without the context, if it is of the same tokens; or why there is none."""
+    if isinstance(outcome, Failure):
+        return NoValue(outcome.reason, outcome.detail)
+    alone = wanted(outcome, Scored).trace
+    if len(alone.tokens) != len(trace.tokens) or (not trace.ids and alone.tokens != trace.tokens):
+        return NoValue("tokens-differ", "the answer falls into other tokens when it is read without the context")
+    return alone
 
 
 def _less(value: float | NoValue, base: float | NoValue) -> float | NoValue:

@@ -17,11 +17,24 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.steps import NoValue, Steps
+from ragworth.errors import PromptError, listed
 from ragworth.judging.findings import Finding, source_of
 from ragworth.judging.settings import check_settings
 from ragworth.judging.texts import Texts
-from ragworth.llm.contract import Card
+from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
+
+SLOTS = {
+    "abstention": ("query", "passage"),
+    "relevance": ("query", "passage", "answers"),
+    "relevance-graded": ("query", "passage"),
+    "rating": ("subquestion", "passage"),
+    "answer": ("query", "passages"),
+    "reply": ("query", "passages"),
+    "reply-alone": ("query",),
+    "grade": ("query", "answers", "answer"),
+}
+"""What prompts are filled with."""
 
 Unit = Literal["passage", "rating", "context"]
 """What is judged: a passage for a query, a passage for a sub-question, or a whole context."""
@@ -61,6 +74,12 @@ class Annotator:
     """How often it asks about one thing, each time by what came before."""
     details: ClassVar[Mapping[str, Any]] = {}
     """Columns it keeps beside the values."""
+    slots: ClassVar[tuple[str, ...]] = ("query", "passage")
+    """What each of its prompts must have a slot for; what else a prompt has no slot for is left out."""
+    compares: ClassVar[tuple[str, ...]] = ()
+    """What of a collection it cannot do without: ``answers``, ``subquestions``."""
+    ordinal: ClassVar[bool] = False
+    """Whether labels have an order, so that near ones disagree less."""
     labelled: ClassVar[bool] = False
     """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
     worth: ClassVar[float] = 1.0
@@ -71,6 +90,27 @@ class Annotator:
     def __post_init__(self) -> None:
         check_settings(self, self.kind)
         self.check()
+        for name in self.asked:
+            self._fits(self.prompt(name))
+
+    def _fits(self, template: Template) -> None:
+        """Refuse a prompt that lacks a slot, or has one that nothing is known for, before anything is asked."""
+        known = self._known(template)
+        lacking = [slot for slot in self.slots if slot in known and slot not in template.names]
+        strange = [slot for slot, what in template.slots.items() if slot not in known and what != "optional list"]
+        if lacking or strange:
+            words = [f"it has no slot for {listed(lacking)}"] if lacking else []
+            words += [f"nothing is known to fill {listed(strange)} with"] if strange else []
+            raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
+
+    def _known(self, template: Template) -> tuple[str, ...]:
+        """What there is to fill a prompt with."""
+        return SLOTS.get(template.name.removesuffix("-swapped"), self.slots)
+
+    def ask(self, name: str, **values: object) -> Prompt:
+        """A prompt of this name with its slots filled."""
+        template = self.prompt(name)
+        return template.render({slot: value for slot, value in values.items() if slot in template.names})
 
     def check(self) -> None:
         """Refuse a model that cannot be asked in this way."""

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item
+from ragworth.answers.abstaining import abstains
 from ragworth.answers.compare import COMPARISONS
 from ragworth.answers.graders.judge import GRADES
 from ragworth.calls.steps import NoValue, Steps, wanted
-from ragworth.judging.findings import Finding, need, whole
+from ragworth.judging.findings import Finding, held, need
 from ragworth.judging.labels import REFUSED, label, way_for
 from ragworth.judging.settings import setting
 from ragworth.llm.contract import Generate, Generated
@@ -41,11 +42,14 @@ class Downstream(Annotator):
     kind: ClassVar[str] = "downstream"
     title: ClassVar[str] = "how well the answer from the passage alone matches the accepted answers (eRAG)"
     aspects: ClassVar[tuple[str, ...]] = ("downstream",)
+    compares: ClassVar[tuple[str, ...]] = ("answers",)
     prompts: ClassVar[tuple[str, ...]] = ("answer", "grade")
+    slots: ClassVar[tuple[str, ...]] = ("query", "passages", "answer")
     rounds: ClassVar[int] = 2
     details: ClassVar[Mapping[str, Any]] = {
         "finish": pl.String,
         "tokens": pl.Int64,
+        "declined": pl.Boolean,
         "mass": pl.Float64,
         "cut": pl.Int64,
     }
@@ -66,18 +70,23 @@ class Downstream(Annotator):
         return f"{super().source} · {self.compare}"
 
     def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
-        """Say how many answers were ended by their length."""
-        number = frame.filter(pl.col("finish") == "length").height
-        return frame, [f"{number:,} of {frame.height:,} answers were ended by their greatest length"] if number else []
+        """Say how many answers declined, and how many were ended by their length."""
+        notes = []
+        for what, words in (
+            (pl.col("declined"), "decline, and match nothing"),
+            (pl.col("finish") == "length", "were ended by their greatest length"),
+        ):
+            if number := frame.filter(what).height:
+                notes.append(f"{number:,} of {frame.height:,} answers {words}")
+        return frame, notes
 
     def judge(self, item: Item) -> Steps[Finding]:
         answers = self.texts.answers(item.query)
-        values = {"query": self.texts.query(item.query), "passages": [{"text": self.texts.passage(item.passage)}]}
-        prompt = self.prompt("answer").render(values)
+        query, shown = self.texts.query(item.query), [{"text": self.texts.passage(item.passage)}]
+        prompt = self.ask("answer", query=query, passages=shown)
         (outcome,) = yield [Generate(prompt, max_tokens=self.length)]
         made = wanted(outcome, Generated)
         output = made.outputs[0]
-        whole(made.usage, self.keep_cut, output.text)
         if output.finish == "content_filter":
             raise NoValue(REFUSED, "the endpoint withheld the answer", output.text)
         if not output.text.strip():
@@ -87,10 +96,12 @@ class Downstream(Annotator):
             "finish": output.finish,
             "tokens": made.usage.new_tokens,
             "cut": made.usage.cut,
+            "declined": abstains(output.text) is not None,
         }
         if self.compare != JUDGE:
-            return Finding({"downstream": COMPARISONS[self.compare](output.text, answers)}, detail)
-        asked = {"query": values["query"], "answers": answers, "answer": output.text}
-        way = way_for(self.card, "auto", "downstream")
-        found = yield from label(self.prompt("grade").render(asked), GRADES, self.card, way)
-        return Finding({"downstream": float(found.value > 0)}, detail | {"mass": found.mass}, found.estimator)
+            value = COMPARISONS[self.compare](output.text, answers)
+            return Finding({"downstream": held(value, made.usage, self.keep_cut)}, detail)
+        asked = self.ask("grade", query=query, answers=answers, answer=output.text)
+        found = yield from label(asked, GRADES, self.card, way_for(self.card, "auto", "downstream"))
+        right = held(float(found.value > 0), made.usage, self.keep_cut)
+        return Finding({"downstream": right}, detail | {"mass": found.mass}, found.estimator)

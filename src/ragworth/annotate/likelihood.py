@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item
 from ragworth.calls.steps import NoValue, Steps, wanted
-from ragworth.judging.findings import Finding, need, whole
+from ragworth.judging.findings import Finding, held, need
 from ragworth.judging.settings import setting
 from ragworth.llm.contract import Score, Scored
 
@@ -27,7 +27,9 @@ class Likelihood(Annotator):
     kind: ClassVar[str] = "likelihood"
     title: ClassVar[str] = "log-probability of the accepted answer, given the passage alone"
     aspects: ClassVar[tuple[str, ...]] = ("likelihood",)
+    compares: ClassVar[tuple[str, ...]] = ("answers",)
     prompts: ClassVar[tuple[str, ...]] = ("reply",)
+    slots: ClassVar[tuple[str, ...]] = ("query", "passages")
     details: ClassVar[Mapping[str, Any]] = {
         "answer": pl.String,
         "logprob": pl.Float64,
@@ -40,12 +42,11 @@ class Likelihood(Annotator):
 
     def judge(self, item: Item) -> Steps[Finding]:
         answers = self.texts.answers(item.query)
-        values = {"query": self.texts.query(item.query), "passages": [{"text": self.texts.passage(item.passage)}]}
-        prompt = self.prompt("reply").render(values)
+        shown = [{"text": self.texts.passage(item.passage)}]
+        prompt = self.ask("reply", query=self.texts.query(item.query), passages=shown)
         outcomes = yield [Score(prompt, answer.strip()) for answer in answers]
         scored = [(answer, wanted(outcome, Scored)) for answer, outcome in zip(answers, outcomes, strict=True)]
         for _, one in scored:
-            whole(one.usage, self.keep_cut)
             if not one.trace.logprobs:
                 raise NoValue("empty-continuation", "an accepted answer has no tokens")
         means = [(sum(one.trace.logprobs) / len(one.trace.logprobs), n) for n, (_, one) in enumerate(scored)]
@@ -55,4 +56,6 @@ class Likelihood(Annotator):
             raise NoValue("malformed", "a log-probability is above 0")
         logs = one.trace.logprobs
         detail = {"answer": answer, "logprob": sum(logs), "tokens": len(logs), "cut": one.usage.cut}
-        return Finding({"likelihood": best}, detail)
+        # Cut for any of the answers, the best of them is not known.
+        worst = max((one.usage for _, one in scored), key=lambda usage: usage.cut)
+        return Finding({"likelihood": held(best, worst, self.keep_cut)}, detail)

@@ -13,11 +13,10 @@ import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item, Unit
 from ragworth.calls.steps import Steps
-from ragworth.judging.findings import Finding, whole
-from ragworth.judging.labels import Scale, label, way_for, way_setting
+from ragworth.judging.findings import Finding, held
+from ragworth.judging.labels import label, way_for, way_setting
+from ragworth.judging.scales import RATINGS
 from ragworth.judging.settings import setting
-
-RATINGS = Scale.numbers(0, 5)
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,12 @@ class Rated(Annotator):
     title: ClassVar[str] = "how well the passage answers each sub-question, 0 to 5"
     unit: ClassVar[Unit] = "rating"
     aspects: ClassVar[tuple[str, ...]] = ("rating",)
+    compares: ClassVar[tuple[str, ...]] = ("subquestions",)
+    ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("rating",)
     labelled: ClassVar[bool] = True
     swapped: ClassVar[bool] = True
+    slots: ClassVar[tuple[str, ...]] = ("subquestion", "passage")
     details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
 
     def check(self) -> None:
@@ -46,9 +48,8 @@ class Rated(Annotator):
 
     def judge(self, item: Item) -> Steps[Finding]:
         question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
-        prompt = self.prompt("rating").render({"subquestion": question, "passage": passage})
+        prompt = self.ask("rating", subquestion=question, passage=passage)
         way = way_for(self.card, self.how, "ratings")
         found = yield from label(prompt, RATINGS, self.card, way, length=self.length)
-        whole(found.usage, self.keep_cut, found.raw)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
-        return Finding({"rating": found.value}, detail, found.estimator)
+        return Finding({"rating": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

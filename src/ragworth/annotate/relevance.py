@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item
 from ragworth.calls.steps import Steps
-from ragworth.judging.findings import Finding, whole
+from ragworth.judging.findings import Finding, held
 from ragworth.judging.labels import Scale, label, way_for, way_setting
 from ragworth.judging.settings import setting
 
@@ -34,6 +34,7 @@ class Relevance(Annotator):
     kind: ClassVar[str] = "relevance"
     title: ClassVar[str] = "whether the passage holds the answer, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("relevance",)
+    ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "relevance-graded")
     labelled: ClassVar[bool] = True
     swapped: ClassVar[bool] = True
@@ -52,18 +53,13 @@ class Relevance(Annotator):
         return ("relevance-graded",) if self.graded else ("relevance",)
 
     def judge(self, item: Item) -> Steps[Finding]:
-        values: dict[str, object] = {
-            "query": self.texts.query(item.query),
-            "passage": self.texts.passage(item.passage),
-        }
-        if not self.graded:
-            values["answers"] = self.texts.known_answers(item.query)
-        scale = GRADES if self.graded else HOLDS
-        prompt = self.prompt(self.asked[0]).render(values)
+        query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
+        answers = () if self.graded else self.texts.known_answers(item.query)
+        prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)
         way = way_for(self.card, self.how, "relevance")
+        scale = GRADES if self.graded else HOLDS
         found = yield from label(prompt, scale, self.card, way, length=self.length)
-        whole(found.usage, self.keep_cut, found.raw)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         if found.probabilities is not None and found.mass and not self.graded:
             detail |= {"p": found.probabilities[0] / found.mass, "expected": None}
-        return Finding({"relevance": found.value}, detail, found.estimator)
+        return Finding({"relevance": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

@@ -47,9 +47,14 @@ def key_tokens(values: Sequence[float], alone: Sequence[float] | None, a: float,
     chosen = [number for number, change in enumerate(changes) if change > a]
     if chosen:
         return chosen
+    highest = sorted(range(len(values)), key=lambda number: (-values[number], number))
+    return sorted(highest[: fallback(top, len(values))])
+
+
+def fallback(top: float, tokens: int) -> int:
+    """How many tokens are taken where none is a key token: a share of all, rounded up, at least one."""
     # The product of a share and a whole number may fall short of a whole number by rounding.
-    many = max(1, math.ceil(round(top * len(values), 9)))
-    return sorted(sorted(range(len(values)), key=lambda number: (-values[number], number))[:many])
+    return max(1, math.ceil(round(top * tokens, 9)))
 
 
 def confidences(tokens: Tokens, a: float, top: float, measures: Sequence[str]) -> dict[str, float | NoValue]:

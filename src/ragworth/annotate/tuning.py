@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.annotate.sureness import Tokens, confidences
+from ragworth.annotate.sureness import fallback
 from ragworth.errors import InputError
 
 GRID_A = tuple(round(0.05 * n, 2) for n in range(11))
@@ -83,7 +83,8 @@ def tune(
     grid: list[tuple[str, float, float, float]] = []
     best: list[Best] = []
     for measure in measures:
-        wins = np.array([_wins(rows, pairs, measure, x, y) for x, y in settings])
+        sure = _confidences(rows, measure, a, top)
+        wins = np.array([_wins(column, pairs) for column in sure])
         grid += [(measure, x, y, float(w.mean())) for (x, y), w in zip(settings, wins, strict=True)]
         chosen = _best(wins, settings)
         held = [
@@ -106,15 +107,32 @@ def _pairs(rows: pl.DataFrame) -> list[tuple[str, int, int]]:
     return [(query, i, j) for query, each in places.items() for i in each for j in each if label[i] > label[j]]
 
 
-def _wins(rows: pl.DataFrame, pairs: list[tuple[str, int, int]], measure: str, a: float, top: float) -> Wins:
-    columns = ("surprisals", "entropies", "surprisals_alone", "entropies_alone")
-    sure = []
-    for values in rows.select(columns).iter_rows():
-        found = confidences(Tokens(*values), a, top, (measure,))[measure]
-        sure.append(found if isinstance(found, float) else float("nan"))
-    better = np.array([sure[i] for _, i, _ in pairs])
-    worse = np.array([sure[j] for _, _, j in pairs])
-    return np.where(better > worse, 1.0, np.where(better == worse, 0.5, 0.0))
+def _confidences(rows: pl.DataFrame, measure: str, a: Sequence[float], top: Sequence[float]) -> Wins:
+    """The measure of every row for every pair of settings: (settings × rows).
+
+    The key tokens depend on ``a`` alone and those taken in their place on ``top`` alone, so each is computed once.
+    """
+    name = "surprisals" if measure == "KeyPPL" else "entropies"
+    by_a, by_top = np.full((len(a), rows.height), np.nan), np.empty((len(top), rows.height))
+    for number, (with_context, alone) in enumerate(rows.select(name, f"{name}_alone").iter_rows()):
+        values = np.asarray(with_context)
+        change = np.abs(values - np.asarray(alone))
+        for place, least in enumerate(a):
+            if (key := change > least).any():
+                by_a[place, number] = values[key].mean()
+        highest = np.cumsum(-np.sort(-values))
+        for place, share in enumerate(top):
+            many = fallback(share, len(values))
+            by_top[place, number] = highest[many - 1] / many
+    means = np.array([np.where(np.isnan(x), y, x) for x in by_a for y in by_top])
+    return -np.exp(means) if measure == "KeyPPL" else -means
+
+
+def _wins(sure: Wins, pairs: list[tuple[str, int, int]]) -> Wins:
+    """1 for a pair that is won, ½ for a tie."""
+    better, worse = sure[[i for _, i, _ in pairs]], sure[[j for _, _, j in pairs]]
+    close = np.isclose(better, worse, rtol=1e-12, atol=0)
+    return np.where(close, 0.5, np.where(better > worse, 1.0, 0.0))
 
 
 def _best(wins: Wins, settings: Sequence[tuple[float, float]]) -> int:

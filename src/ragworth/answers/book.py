@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from ragworth.answers.writing import NONE, ORACLE
 from ragworth.calls.steps import NoValue
+from ragworth.errors import counted
 from ragworth.judging.texts import Texts
 from ragworth.tables import OK, WRITTEN, Answers, Contexts
 
@@ -49,17 +50,17 @@ class Book:
         return next(iter(found.values())) if len(found) == 1 else found.get(repeat)
 
     def shown(self, system: str, query: str) -> tuple[str, ...] | None:
-        """The passages that a system showed for a query; None where nothing is known about that."""
-        return self._shown.get((system, query), () if self._systems and system in self._systems else None)
+        """The passages that a system showed for a query: none where it is known to have shown nothing.
 
-    @cached_property
-    def _systems(self) -> frozenset[str]:
-        return frozenset(self.contexts.systems) if self.contexts is not None else frozenset()
+        None where nothing is known, also of a system that is known to have shown something for other queries.
+        """
+        return self._shown.get((system, query))
 
     @cached_property
     def _shown(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         found: dict[tuple[str, str], list[str]] = {}
         if self.contexts is not None:
+            found |= {pair: [] for pair in self.contexts.empty}
             for system, query, passage in self.contexts.frame.select("system", "query", "passage").iter_rows():
                 found.setdefault((system, query), []).append(passage)
         return {key: tuple(each) for key, each in found.items()}
@@ -70,12 +71,24 @@ class Support:
 
     def __init__(self, texts: Texts, book: Book, level: float) -> None:
         self.book, self.level = book, level
+        self.known = texts.collection.relevance is not None
         relevance = texts.collection.relevance
         self._judged: dict[str, dict[str, float | None]] = {}
         if relevance is not None:
             frame = relevance.of("relevance").select("query", "passage", "value", "status")
             for query, passage, value, status in frame.iter_rows():
                 self._judged.setdefault(query, {})[passage] = value if status == OK else None
+
+    def notes(self, answers: Sequence[Answer]) -> list[str]:
+        """Of how many answers nobody knows from what they were written, where that would matter."""
+        written = [each for each in answers if each.status in WRITTEN]
+        lost = sum(
+            each.system not in (NONE, ORACLE) and self.book.shown(each.system, each.query) is None for each in written
+        )
+        if not lost or not self.known:
+            return []
+        number, them = f"{lost:,} of {counted(len(written), 'answer')}", "it" if lost == 1 else "them"
+        return [f"what was shown is not known for {number}; partial correctness not applied to {them}"]
 
     def relevant(self, answer: Answer) -> bool | None:
         """None where it is not known, or makes no sense: an answer without any context is not measured by one.

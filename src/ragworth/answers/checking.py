@@ -10,12 +10,13 @@ import polars as pl
 
 from ragworth.answers.book import Answer
 from ragworth.answers.contract import Grader
-from ragworth.answers.grading import Graded, finished, made
+from ragworth.answers.grading import Graded, finished, made, planned
+from ragworth.answers.people import People
 from ragworth.calls.job import Job
+from ragworth.calls.steps import Forecast
 from ragworth.errors import PromptError
-from ragworth.judging.checks import Check, agreement, mass_checks
+from ragworth.judging.checks import Check, agreement, mass_checks, share_budget
 from ragworth.judging.settings import settings_of
-from ragworth.tables import Outcomes
 
 KEYS = ["system", "query", "repeat", "aspect"]
 
@@ -26,38 +27,62 @@ def check(
     graded: Graded,
     job: Job | None,
     second: Job | None = None,
-    labels: Outcomes | None = None,
+    labels: People | None = None,
 ) -> list[Check]:
     """All that can be said of these grades. The other order, and another judge, are asked for it.
 
-    ``labels`` are outcomes of people for the same (system, query), under the same aspects or one called ``human``.
+    ``labels`` are grades by people (`ragworth.answers.people`).
     """
     found = mass_checks(graded.answers)
     if job is not None and hasattr(grader, "swapped"):
         found += _other_order(grader, answers, graded, job)
     if second is not None:
+        share_budget(job, second)
         own = {each.name: getattr(grader, each.name) for each in settings_of(type(grader))}
         other = made(grader.kind, second.card, grader.texts.collection, grader.book, grader.folder, own)
-        found += _compared(f"judge {second.card.name}", grader, graded, finished(other, answers, second))
+        found += _compared(
+            f"judge {second.card.name}", grader, graded, finished(other, answers, second, controlled=False)
+        )
     if grader.kind == "judge":
-        by_words = made("deterministic", None, grader.texts.collection, grader.book, None, {})
+        alike = {name: getattr(grader, name) for name in ("citations", "level", "partial")}
+        by_words = made("deterministic", None, grader.texts.collection, grader.book, None, alike)
         found += _compared("by words", grader, graded, finished(by_words, answers, None))
     return found + (_people(grader, graded, labels) if labels is not None else [])
+
+
+def planned_all(
+    grader: Grader, answers: Sequence[Answer], job: Job, other: Grader | None, second: Job | None, checked: bool
+) -> list[tuple[str, Forecast]]:
+    """What grading would take, and what checking would take on top of it."""
+    parts = [("grades", planned(grader, answers, job))]
+    swapped = _swapped(grader) if checked else None
+    if swapped is not None:
+        parts.append(("other order", planned(swapped, answers, job, controlled=False)))
+    if other is not None and second is not None:
+        parts.append((f"judge {second.card.name}", planned(other, answers, second, controlled=False)))
+    return parts
+
+
+def _swapped(grader: Grader) -> Grader | None:
+    """The same grader with everything in the other order; None where a user's own prompt has no other order."""
+    if not hasattr(grader, "swapped"):
+        return None
+    other = replace(grader, swapped=not grader.swapped)  # type: ignore[call-arg]
+    own = grader.folder is not None and (Path(grader.folder) / f"{grader.prompts[0]}.txt").is_file()
+    try:
+        return None if own and not Path(other.prompt.file).is_relative_to(str(grader.folder)) else other
+    except PromptError:
+        return None
 
 
 def _other_order(grader: Grader, answers: Sequence[Answer], graded: Graded, job: Job) -> list[Check]:
     """Ask again with everything in the other order."""
     title = "other order"
-    name = f"{grader.prompts[0]}.txt"
-    try:
-        other = replace(grader, swapped=not getattr(grader, "swapped"))  # type: ignore[call-arg]  # noqa: B009
-        own = grader.folder is not None and (Path(grader.folder) / name).is_file()
-        if own and not Path(other.prompt.file).is_relative_to(str(grader.folder)):
-            raise PromptError("the other order is not the user's own")
-    except PromptError:
+    other = _swapped(grader)
+    if other is None:
         reason = f"there is no {grader.prompts[0]}-swapped.txt beside your own prompt"
         return [Check(title, "–", None, None, 0, graded.answers.height, reason)]
-    return _compared(title, grader, graded, finished(other, answers, job))
+    return _compared(title, grader, graded, finished(other, answers, job, controlled=False))
 
 
 def _compared(title: str, grader: Grader, first: Graded, second: Graded) -> list[Check]:
@@ -72,20 +97,31 @@ def _compared(title: str, grader: Grader, first: Graded, second: Graded) -> list
             title,
             both.filter(pl.col("aspect") == aspect),
             labelled=grader.labelled,
-            of=f" of {aspect}" if len(grader.aspects) > 1 else "",
+            ordinal=grader.ordinal,
+            of=_of(grader, aspect),
         )
     ]
 
 
-def _people(grader: Grader, graded: Graded, labels: Outcomes) -> list[Check]:
-    """How far outcomes agree with those of people."""
+def _of(grader: Grader, aspect: str) -> str:
+    return f" of {aspect}" if len(grader.aspects) > 1 else ""
+
+
+def _people(grader: Grader, graded: Graded, labels: People) -> list[Check]:
+    """How far outcomes agree with grades by people; with those of single answers, where they tell repeats apart."""
     found: list[Check] = []
-    for aspect in grader.aspects:
-        known = labels.frame.filter(pl.col("aspect").is_in([aspect, "human"]))
-        both = graded.frame.filter(pl.col("aspect") == aspect).join(
-            known.select("system", "query", pl.col("value").alias("other")),
-            on=["system", "query"],
-            maintain_order="left",
-        )
-        found += agreement("given labels", both, labelled=grader.labelled, of=f" of {aspect}")
+    for aspect, theirs in labels.frames.items():
+        keys = theirs.columns[:-1]
+        single = "repeat" in keys
+        mine = (graded.answers if single else graded.frame).filter(pl.col("aspect") == aspect)
+        both = mine.join(theirs.rename({"value": "other"}), on=keys, how="left", maintain_order="left")
+        of = _of(grader, aspect)
+        if labels.binary:
+            # A partially correct answer is a correct one: only what was shown for it is at fault.
+            right = (pl.col("value") > 0).cast(pl.Float64)
+            share = right if single else pl.col("each").list.eval((pl.element() > 0).cast(pl.Float64)).list.mean()
+            both, of = both.with_columns(value=share), f"{of}, correct or not"
+        # The mean of several labels is no label.
+        labelled = grader.labelled and (single or mine["of"].max() == 1)
+        found += agreement("given labels", both, labelled=labelled, ordinal=grader.ordinal, of=of)
     return found

@@ -8,17 +8,20 @@ anywhere in them, becomes the status of the answer's outcome.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from ragworth import prompts
 from ragworth.answers.book import Answer, Book
 from ragworth.answers.citing import bare
-from ragworth.calls.steps import Steps
-from ragworth.errors import ModelError
+from ragworth.calls.steps import NoValue, Steps
+from ragworth.errors import InputError, ModelError
+from ragworth.judging.checks import doubts
 from ragworth.judging.findings import Finding, source_of
 from ragworth.judging.settings import check_settings, setting
 from ragworth.judging.texts import Texts
@@ -49,6 +52,10 @@ class Grader:
     """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
     labelled: ClassVar[bool] = False
     """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
+    ordinal: ClassVar[bool] = False
+    """Whether labels are steps of a scale, so that near ones nearly agree."""
+    possible: ClassVar[Mapping[str, float]] = {}
+    """The labels that there are, in words, with their values; empty where a value may be any number."""
     rounds: ClassVar[int] = 1
     """How often it asks about one answer, each time by what came before."""
     details: ClassVar[Mapping[str, Any]] = {}
@@ -60,6 +67,17 @@ class Grader:
 
     def check(self) -> None:
         """Refuse a model that cannot be asked in this way, and a collection that lacks what is needed."""
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers none of which has what it could be graded by."""
+
+    def graded(self, answer: Answer) -> bool:
+        """Whether an answer is to have an outcome. One that others are held against has none."""
+        return True
+
+    def control(self, answer: Answer) -> bool:
+        """Whether an answer without an outcome is judged all the same, to see what the judge makes of it."""
+        return False
 
     def prepare(self, answers: Sequence[Answer]) -> None:
         """Compute together what is slow one by one."""
@@ -73,9 +91,13 @@ class Grader:
         """Grade one answer, asking nobody."""
         raise NotImplementedError
 
-    def notes(self) -> Sequence[str]:
-        """What was seen on the way."""
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> Sequence[str]:
+        """What was seen on the way of these answers, and what came of the controls."""
         return ()
+
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        """Why what a model said may mean nothing, out of the rows of single answers."""
+        return doubts(frame, "grade") if self.asks else []
 
     @property
     def source(self) -> str:
@@ -97,6 +119,26 @@ class Grader:
         if self.card is None:
             raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
         return self.card
+
+    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, remedy: str) -> None:
+        """Refuse answers to queries for none of which ``lookup`` finds anything."""
+        for query in dict.fromkeys(each.query for each in answers):
+            try:
+                lookup(query)
+            except NoValue:
+                continue
+            return
+        raise InputError(f"{self.kind} needs {what}, and no query of these answers has any", remedy=remedy)
+
+    def need_accepted(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers to queries for none of which any answer is accepted."""
+        remedy = "give --answers FILE, or a JSONL run or a collection that has them (Python: answers of the collection)"
+        self.need(answers, self.texts.answers, "accepted answers", remedy)
+
+    def need_queries(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers to queries none of which has a text."""
+        remedy = "give --queries FILE, or a JSONL run or a collection that has them (Python: queries of the collection)"
+        self.need(answers, self.texts.query, "texts of queries", remedy)
 
     def text(self, answer: Answer) -> str:
         """What the answer says; `NoValue` where it says nothing."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworth.errors import MissingExtraError, ModelError, listed
 from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.hub import first_line, own_folder, snapshot
 from ragworth.llm.local.batches import Budget
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Encoder:
         try:
             return AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError) as error:
-            raise ModelError(f"it cannot be read: {_first_line(error)}", file=str(self.folder)) from error
+            raise ModelError(f"it cannot be read: {first_line(error)}", file=str(self.folder)) from error
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -109,7 +110,7 @@ class Encoder:
         try:
             return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError) as error:
-            raise ModelError(f"its tokenizer cannot be read: {_first_line(error)}", file=str(self.folder)) from error
+            raise ModelError(f"its tokenizer cannot be read: {first_line(error)}", file=str(self.folder)) from error
 
     @cached_property
     def _model(self) -> Any:
@@ -129,7 +130,7 @@ class Encoder:
             )
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"its weights cannot be read: {_first_line(error)}",
+                f"its weights cannot be read: {first_line(error)}",
                 file=str(self.folder),
                 expected="safetensors files of a model of the transformers library",
             ) from error
@@ -250,34 +251,17 @@ def _layer(layer: int | None, name: str, config: Any) -> int:
 
 def _folder(name: str, revision: str, download: bool) -> Path:
     """Where the encoder lies."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
     path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
-        return path
+    if own := own_folder(path):
+        return own
     if path.exists() or path.is_absolute() or name.startswith((".", "~")):
         raise ModelError("there is no such folder", file=name, expected="a folder, or a name of the hub")
     owner = OWNERS.get(name.partition("-")[0]) if "/" not in name else None
-    patterns = ["*.json", "*.safetensors", "*.model", "*.txt"]
     for known_as in [f"{owner}/{name}", name] if owner else [name]:
-        try:
-            found = snapshot_download(
-                known_as, revision=revision, local_files_only=not download, allow_patterns=patterns
-            )
-        except LocalEntryNotFoundError:
-            continue
-        except (HFValidationError, HfHubHTTPError) as error:
-            raise ModelError(f"the encoder {name!r} cannot be had: {_first_line(error)}") from error
-        return Path(found)
+        if found := snapshot("encoder", known_as, revision, download):
+            return found
     full = f"{owner}/{name}" if owner else name
     raise ModelError(
         f"the encoder {name!r} is not in the local cache",
         remedy=f"hf download {full}, or the option download=True, which asks the Hugging Face hub, or a folder's path",
     )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__

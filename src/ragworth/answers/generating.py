@@ -21,8 +21,9 @@ from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.doors import Data
 from ragworth.errors import InputError, counted
-from ragworth.judging.drawing import drawn
+from ragworth.judging.drawing import of_queries, whole
 from ragworth.judging.findings import frame_of
+from ragworth.judging.models import opened
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
 from ragworth.llm.contract import Model
@@ -49,7 +50,7 @@ class Answered:
 
     table: Answers
     frame: pl.DataFrame
-    """The table's columns, then those of `DETAILS`."""
+    """The table's columns, then those of `DETAILS`; ``shown`` alone of answers that were read from a file."""
     contexts: Contexts
     """What was shown, in the order shown; the oracle's contexts too."""
     notes: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class Answered:
 def answer(
     contexts: Contexts | Data | None,
     collection: Collection,
-    model: Model | None = None,
+    model: Model | str | None = None,
     *,
     store: Store | str | Path | None = None,
     k: int | Literal["oracle"] | None = None,
@@ -77,7 +78,7 @@ def answer(
     ----------
     contexts: what systems show; None where only ``without`` or ``oracle`` is wanted, for all queries.
     collection: texts of queries and passages.
-    model: from `ragworth.llm`; the embedded one by default.
+    model: from `ragworth.llm`, or in its written form; the embedded one by default.
     store: file in which every answer of the model is kept, so that it is never asked twice.
     k: passages shown; ``oracle`` for as many as the oracle's context of the query has.
     length: most tokens of an answer; ``oracle`` for as many as the oracle's context of the query has.
@@ -88,19 +89,17 @@ def answer(
     limit, sample: only the first queries, or some drawn at random.
     settings: the others of `Writer`; ``ragworth answer --help`` lists them.
     """
-    if model is None:
-        from ragworth.llm import llm
-
-        model = llm()
+    for name, number in (("k", None if k == "oracle" else k), ("limit", limit), ("sample", sample)):
+        whole(name, number)
     settings |= {"tie_k": True} if k == "oracle" else {}
     settings |= {"tie_length": True} if length == "oracle" else {"length": length}
-    depth = k if isinstance(k, int) else None
+    depth = None if k == "oracle" else k
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with Job(model, store) as job:
+    with Job(opened(model), store) as job:
         writer = made(job, collection, prompts, depth, settings)
         things = items(writer, contexts, collection, without=without, oracle=oracle)
-        return finished(writer, some(things, limit, sample, sample_seed), job)
+        return finished(writer, of_queries(things, limit, sample, sample_seed), job)
 
 
 def made(
@@ -113,8 +112,7 @@ def made(
     plan: bool = False,
 ) -> Writer:
     """A writer with these settings. To plan, an endpoint is not even asked to count tokens."""
-    if k is not None and k < 1:
-        raise InputError(f"k is {k}", expected="1 or more")
+    whole("k", k)
     writer = Writer(job.card, Texts(collection), prompts, k, **given(Writer, settings, "answer"))
     if writer.tie_length and not (plan and job.card.endpoint):
         writer = replace(writer, counter=counter_of(job.model))
@@ -150,12 +148,6 @@ def items(
     extra = [name for name, wanted in ((NONE, without), (ORACLE, oracle)) if wanted]
     made += [Item(name, query) for name in extra for query in queries]
     return [item._replace(repeat=repeat) for item in made for repeat in range(writer.repeats)]
-
-
-def some(things: Sequence[Item], limit: int | None, sample: int | None, seed: int) -> list[Item]:
-    """The things of the first ``limit`` queries, or of ``sample`` queries drawn at random."""
-    kept = set(drawn((item.query for item in things), limit, sample, seed))
-    return [item for item in things if item.query in kept]
 
 
 def planned(writer: Writer, things: Sequence[Item], job: Job) -> Forecast:
@@ -217,7 +209,8 @@ def _notes(frame: pl.DataFrame) -> list[str]:
     if good.height < frame.height:
         lost = frame.filter(~pl.col("status").is_in(WRITTEN))["status"].value_counts(sort=True)
         words = ", ".join(f"{status} {number:,}" for status, number in lost.iter_rows())
-        notes.append(f"{good.height:,} of {counted(frame.height, 'answer')} have a text; without one: {words}")
+        verb = "has" if frame.height == 1 else "have"
+        notes.append(f"{good.height:,} of {counted(frame.height, 'answer')} {verb} a text; without one: {words}")
     bare = frame.filter((pl.col("system") != NONE) & (pl.col("shown").list.len() == 0))
     ended = good.filter(pl.col("status") == TRUNCATED).height
     cut = good.filter(pl.col("cut") > 0)

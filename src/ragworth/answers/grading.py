@@ -23,8 +23,10 @@ from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.doors import Data, to_frame
 from ragworth.errors import InputError, counted
-from ragworth.judging.drawing import drawn
+from ragworth.formats.answers import shown_column
+from ragworth.judging.drawing import of_queries
 from ragworth.judging.findings import Finding, frame_of, missing_notes, rows_of
+from ragworth.judging.models import opened
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
 from ragworth.llm.contract import Card, Model
@@ -63,7 +65,7 @@ def grade(
     kind: str,
     answers: Answers | Answered | Data,
     collection: Collection,
-    model: Model | None = None,
+    model: Model | str | None = None,
     *,
     contexts: Contexts | Data | None = None,
     store: Store | str | Path | None = None,
@@ -78,24 +80,21 @@ def grade(
     Parameters
     ----------
     kind: ``deterministic``, ``judge``, ``ideal``, ``text``, ``bertscore``, ``utility`` or ``coverage``.
-    answers: from `ragworth.answer`, or a table with system, query, text and optionally repeat and status.
+    answers: from `ragworth.answer` or `ragworth.read_answers`, or a table with system, query, text and optionally
+        repeat, status and shown (the ids of the passages shown).
     collection: texts of queries, accepted answers, relevance, sub-questions: what the grader needs.
-    model: for those that ask one; the embedded one by default.
-    contexts: what the systems showed; it is known already of answers that have a column ``shown``.
+    model: for those that ask one, from `ragworth.llm` or in its written form; the embedded one by default.
+    contexts: what the systems showed, for answers of which it is not known yet (by a column ``shown``).
     store: file in which every answer of the model is kept, so that it is never asked twice.
     prompts: folder of own prompts.
     limit, sample: only the first queries, or some drawn at random.
     settings: those of the grader; ``ragworth grade KIND --help`` lists them.
     """
     book = book_of(answers, contexts)
-    things = some(book.answers, limit, sample, sample_seed)
+    things = of_queries(book.answers, limit, sample, sample_seed)
     if not GRADERS.get(kind).asks:
         return finished(made(kind, None, collection, book, prompts, settings), things, None)
-    if model is None:
-        from ragworth.llm import llm
-
-        model = llm()
-    with Job(model, store) as job:
+    with Job(opened(model), store) as job:
         return finished(made(kind, job.card, collection, book, prompts, settings), things, job)
 
 
@@ -109,15 +108,19 @@ def book_of(answers: Answers | Answered | Data, contexts: Contexts | Data | None
         return Book(answers.table, _known(answers.contexts, contexts))
     frame = to_frame(answers)
     table = Answers(frame)
-    if frame.schema.get("shown") != pl.List(pl.String):
-        return Book(table, contexts)
-    return Book(table, _known(shown_contexts(table.frame.with_columns(frame["shown"])), contexts))
+    return Book(table, _known(shown_contexts(table.frame.with_columns(shown_column(frame))), contexts))
 
 
 def _known(recorded: Contexts, given: Contexts | None) -> Contexts:
-    """What was recorded goes before what is given, which may be deeper than what was shown."""
-    rest = [] if given is None else [given.only(name) for name in given.systems if name not in recorded.systems]
-    return Contexts.concat([recorded, *rest])
+    """What was recorded of a system and query goes before what is given, which may be deeper than what was shown."""
+    if given is None:
+        return recorded
+    pair = ["system", "query"]
+    bare = pl.DataFrame(sorted(recorded.empty), schema=dict.fromkeys(pair, pl.String), orient="row")
+    known = pl.concat([recorded.frame.select(pair), bare]).unique()
+    merged = Contexts.trusted(pl.concat([recorded.frame, given.frame.join(known, on=pair, how="anti")]))
+    merged.empty = recorded.empty | (given.empty - set(known.rows()))
+    return merged
 
 
 def made(
@@ -135,24 +138,35 @@ def made(
     return chosen(card, Texts(collection), book, prompts, **given(chosen, settings, kind))
 
 
-def some(answers: Sequence[Answer], limit: int | None, sample: int | None, seed: int) -> list[Answer]:
-    """The answers to the first ``limit`` queries, or to ``sample`` queries drawn at random."""
-    kept = set(drawn((each.query for each in answers), limit, sample, seed))
-    return [each for each in answers if each.query in kept]
+def parted(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+    """The answers that are to have an outcome, and those that are judged as controls; refused where none are."""
+    graded = [each for each in answers if grader.graded(each)]
+    if not graded:
+        raise InputError(
+            "there are no answers to grade",
+            expected="answers of a system that is not only there for others to be held against",
+        )
+    grader.check_for(graded)
+    return graded, [each for each in answers if not grader.graded(each) and grader.control(each)]
 
 
-def planned(grader: Grader, answers: Sequence[Answer], job: Job) -> Forecast:
+def planned(grader: Grader, answers: Sequence[Answer], job: Job, *, controlled: bool = True) -> Forecast:
     """What grading these answers would take."""
-    return forecast(job, map(grader.judge, answers), more=lambda round_: round_ + 1 < grader.rounds)
+    graded, controls = parted(grader, answers)
+    work = map(grader.judge, [*graded, *(controls if controlled else [])])
+    return forecast(job, work, more=lambda round_: round_ + 1 < grader.rounds)
 
 
-def finished(grader: Grader, answers: Sequence[Answer], job: Job | None) -> Graded:
-    """Grade them all, and put the repeats together."""
-    grader.prepare(answers)
-    work = map(grader.judge, answers)
-    found = run(job, work) if job is not None else map(_alone, work)
+def finished(grader: Grader, answers: Sequence[Answer], job: Job | None, *, controlled: bool = True) -> Graded:
+    """Grade them all, and put the repeats together. Without ``controlled``, controls are left out."""
+    graded, controls = parted(grader, answers)
+    controls = controls if controlled else []
+    grader.prepare([*controls, *graded])
+    work = map(grader.judge, [*controls, *graded])
+    found = iter(run(job, work) if job is not None else map(_alone, work))
+    known = [next(found) for _ in controls]
     source, rows = grader.source, []
-    for each, one in zip(answers, found, strict=True):
+    for each, one in zip(graded, found, strict=True):
         keys = {"system": each.system, "query": each.query, "repeat": each.repeat}
         given_by = f" ← {each.source}" if each.source != "given" else ""
         rows += [{**row, "source": row["source"] + given_by} for row in rows_of(keys, grader.aspects, one, source)]
@@ -160,7 +174,12 @@ def finished(grader: Grader, answers: Sequence[Answer], job: Job | None) -> Grad
     facts = {"value": pl.Float64, "status": pl.String, "source": pl.String, "reason": pl.String, "raw": pl.String}
     single = frame_of(rows, {**keys_schema, **facts, **grader.details})
     frame = _outcomes(rows, grader)
-    notes = [*missing_notes(frame, "outcome"), *_notes(frame, answers), *grader.notes()]
+    notes = [
+        *missing_notes(frame, "outcome"),
+        *_notes(frame, graded),
+        *grader.doubts(single),
+        *grader.notes(graded, known),
+    ]
     return Graded(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
 
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragworth.answers.compare import COMPARISONS
 from ragworth.calls.steps import NoValue
 from ragworth.errors import counted
+from ragworth.judging.settings import setting
 
 if TYPE_CHECKING:
     from ragworth.answers.bertscore import BERTScore, Pair
 
 ENCODER = "bert-large-uncased"
+
+
+def baseline_setting() -> str:
+    """The setting of graders that rescale BERTScore."""
+    return setting(
+        "",
+        "what unrelated texts score, which becomes 0 while 1 stays 1: a number, or a file as bert-score has them "
+        "(LAYER,P,R,F); by default scores stay as they are",
+    )
 
 
 class Best(NamedTuple):
@@ -21,6 +32,8 @@ class Best(NamedTuple):
     value: float
     place: int
     cut: bool
+    skipped: int = 0
+    """How many of the texts could not be compared."""
 
 
 class Compared:
@@ -48,6 +61,8 @@ class Encoded:
         self.name = scorer.identity
         self._scorer = scorer
         self._known: dict[tuple[str, str], Pair] = {}
+        self._skipped: dict[str, str] = {}
+        """Texts that could not be compared while others of the same answer could, with the reason."""
 
     def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
         new = dict.fromkeys((text, other) for text, others in pairs for other in others)
@@ -64,28 +79,49 @@ class Encoded:
         if not values:
             raise NoValue(pairs[0].status, "BERTScore has nothing to compare")
         value, place = max(values)
-        return Best(value, -place, bool(pairs[-place].candidate_cut or pairs[-place].reference_cut))
+        lost = {other: pair.status for other, pair in zip(others, pairs, strict=True) if pair.f1 is None}
+        self._skipped |= lost
+        return Best(value, -place, bool(pairs[-place].candidate_cut or pairs[-place].reference_cut), len(lost))
 
     def notes(self) -> list[str]:
-        """How many texts the encoder did not read to their end."""
+        """How many texts the encoder did not read to their end, and how many not at all."""
+        notes = []
+        if self._skipped:
+            words = ", ".join(
+                f"{status} {number:,}" for status, number in Counter(self._skipped.values()).most_common()
+            )
+            number = counted(len(self._skipped), "reference text")
+            notes.append(f"{number} could not be compared by BERTScore ({words}); the best of the others counts")
         answers = len({text for (text, _), pair in self._known.items() if pair.candidate_cut})
         others = len({other for (_, other), pair in self._known.items() if pair.reference_cut})
-        if not answers and not others:
-            return []
-        texts = f"{counted(answers, 'answer')} and {counted(others, 'reference text')}"
-        return [f"{texts} longer than the encoder reads were cut for BERTScore"]
+        if answers or others:
+            texts = f"{counted(answers, 'answer')} and {counted(others, 'reference text')}"
+            notes.append(f"{texts} longer than the encoder reads were cut for BERTScore")
+        return notes
 
 
 Similarity = Compared | Encoded
 
 
-def encoded(encoder: str, *, layer: int, corpus: Sequence[str] | None, device: str, download: bool) -> Encoded:
+def encoded(
+    encoder: str, *, layer: int, corpus: Sequence[str] | None, baseline: str, device: str, download: bool
+) -> Encoded:
     """BERTScore with an encoder; ``layer`` −1 takes the one known to be best.
 
     ``corpus``: texts in which tokens are counted for idf, so that a score does not depend on what else is scored.
+    ``baseline``: a number in words, a file, or nothing.
     """
     from ragworth.answers.bertscore import BERTScore
 
     idf: Sequence[str] | bool = corpus if corpus is not None else False
     known = layer if layer >= 0 else None
-    return Encoded(BERTScore(encoder, layer=known, idf=idf, device=device or None, download=download))
+    low = _number(baseline) if baseline else None
+    return Encoded(BERTScore(encoder, layer=known, idf=idf, baseline=low, device=device or None, download=download))
+
+
+def _number(text: str) -> float | str:
+    """The number that a text is, or else the text, which then names a file."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

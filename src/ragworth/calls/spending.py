@@ -44,6 +44,14 @@ class Limits:
     tokens: int | None = None
     cost: float | None = None
 
+    def less(self, tally: Tally) -> Limits:
+        """What is left of the limits after a job has spent some of them."""
+        return Limits(
+            None if self.calls is None else max(0, self.calls - tally.calls),
+            None if self.tokens is None else max(0, self.tokens - tally.prompt_tokens - tally.new_tokens),
+            None if self.cost is None else max(0.0, self.cost - (tally.cost or 0.0)),
+        )
+
     def check(self, price: Price | None) -> None:
         """Refuse limits that cannot be kept."""
         if self.cost is not None and price is None:

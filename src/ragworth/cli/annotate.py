@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.checking import check_options, checked
+from ragworth.cli.checking import check_options, checked, forecasts, second_job
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import result_options, show, summary, write
+from ragworth.cli.results import none_at_all, result_options, show, summary, write
 from ragworth.cli.settings import setting_options
 
 
@@ -87,20 +87,26 @@ def annotated(
 ) -> None:
     """Read, check, judge, write."""
     from ragworth.annotate import annotating
+    from ragworth.annotate.checking import check as look_closer
+    from ragworth.annotate.checking import planned_all
     from ragworth.errors import InputError
+    from ragworth.judging.drawing import of_queries
 
     if second and not check:
         raise InputError("a second model is for --check", remedy="give --check too")
     calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
     wanted = taken(given)
     found = material(wanted)
-    asked = opened(model, settings)
-    with closing(asked), job(asked, calling, None) as work:
+    with ExitStack() as stack:
+        asked = stack.enter_context(closing(opened(model, settings)))
+        work = stack.enter_context(job(asked, calling, None))
+        more = second_job(stack, second, second_option, calling)
         annotator = annotating.made(kind, work.card, found.collection, prompts, given)
+        other = annotating.made(kind, more.card, found.collection, prompts, given) if more is not None else None
         things = annotating.items(annotator, found.contexts, found.collection, wanted.k)
-        things = annotating.chosen_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
-            click.echo(str(annotating.planned(annotator, things, work)))
+            forecasts(planned_all(annotator, things, work, other, more, check))
             return
         introduced(work.card, calling)
         tell(found.notes, calling.quiet)
@@ -108,8 +114,7 @@ def annotated(
             result = annotating.finished(annotator, things, work)
             write(result.frame, output)
             tell(result.notes, calling.quiet)
-            show(result.frame, look, summary(result.frame), output)
+            show(result.frame, look, summary(result.frame), None if calling.quiet else output)
             if check:
-                from ragworth.annotate.checking import check as look_closer
-
-                checked(lambda more: look_closer(annotator, things, result, work, more), second, second_option, calling)
+                checked(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
+        none_at_all(result.frame, "judgment")

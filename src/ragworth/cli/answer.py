@@ -10,7 +10,7 @@ import click
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import result_options, show, write
+from ragworth.cli.results import n_of_n, none_at_all, placed, result_options, show, write
 from ragworth.cli.settings import setting_options
 
 
@@ -39,7 +39,12 @@ class Late(click.Command):
 @click.option("--without", is_flag=True, help="Also answer without any context, as the system (none).")
 @click.option("--oracle", is_flag=True, help="Also answer from the oracle's context, as the system (oracle).")
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
-@click.option("--contexts", type=click.Path(dir_okay=False), help="Write what was shown to this file, as a run.")
+@click.option(
+    "--contexts",
+    type=click.Path(dir_okay=False),
+    callback=placed,
+    help="Write what was shown to this file, as a run.",
+)
 @model_options
 @result_options
 @calling_options
@@ -68,6 +73,8 @@ def command(
     """
     from ragworth import formats
     from ragworth.answers import generating
+    from ragworth.judging.drawing import of_queries
+    from ragworth.tables import WRITTEN
 
     if contexts is not None:
         formats.resolve(contexts, "write_contexts")
@@ -78,7 +85,7 @@ def command(
     with closing(asked), job(asked, calling, None) as work:
         writer = generating.made(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
         things = generating.items(writer, found.contexts, found.collection, without=without, oracle=oracle)
-        things = generating.some(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
             click.echo(str(generating.planned(writer, things, work)))
             return
@@ -90,7 +97,8 @@ def command(
             if contexts is not None:
                 formats.write(result.contexts, contexts, found.collection)
             tell(result.notes, calling.quiet)
-            show(result.frame, look, overview(result.frame), output)
+            show(result.frame, look, overview(result.frame), None if calling.quiet else output)
+        none_at_all(result.frame, "answer", WRITTEN, "a text")
 
 
 def overview(frame: Any) -> Any:
@@ -102,11 +110,11 @@ def overview(frame: Any) -> Any:
 
     good = pl.col("status").is_in(WRITTEN)
     declines = pl.Series("declines", [text is not None and abstains(text) is not None for text in frame["text"]])
-    return (
-        frame.with_columns(declines)
-        .group_by("system", maintain_order=True)
-        .agg(
-            (good.sum().cast(pl.String) + " of " + pl.len().cast(pl.String)).alias("n of N"),
+    systems = frame.with_columns(declines).group_by("system", maintain_order=True)
+    return n_of_n(
+        systems.agg(
+            good.sum().alias("n"),
+            pl.len().alias("N"),
             (good & pl.col("declines")).sum().alias("declining"),
             (pl.col("status") == TRUNCATED).sum().alias("truncated"),
             pl.col("tokens").filter(good).mean().alias("mean tokens"),

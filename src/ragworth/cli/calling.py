@@ -149,4 +149,7 @@ def told(work: Any, given: Calling) -> Iterator[None]:
     if tally.failed and not tally.done and not tally.cached:
         raise Stopped(f"all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row")
     if tally.failed and not given.quiet:
-        click.echo(f"note: {counted(tally.failed, 'call')} failed ({reasons}); tried again next time", err=True)
+        click.echo(
+            f"note: {counted(tally.failed, 'call')} failed ({reasons}); what may pass is tried again next time",
+            err=True,
+        )

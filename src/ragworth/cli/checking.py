@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from typing import Any, TypeVar
 
 import click
 
-from ragworth.cli.calling import Calling, job, opened
+from ragworth.cli.calling import Calling, job, opened, told
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,18 +25,31 @@ def check_options(function: F) -> F:
     return function
 
 
-def checked(check: Callable[..., Any], second: str | None, settings: tuple[str, ...], calling: Calling) -> None:
-    """Print what ``check`` finds; it is given the job of a second model, over the same store, where one is named."""
+def second_job(stack: ExitStack, second: str | None, settings: tuple[str, ...], calling: Calling) -> Any:
+    """The job of a second model over the same store, opened before anything is asked; None where none is named."""
+    if second is None:
+        return None
+    other = stack.enter_context(closing(opened(second, settings)))
+    return stack.enter_context(job(other, calling, None))
+
+
+def forecasts(parts: Sequence[tuple[str, Any]]) -> None:
+    """What each part of the work would take; one line where there is only one."""
+    for title, forecast in parts:
+        click.echo(f"{title}: {forecast}" if len(parts) > 1 else str(forecast))
+
+
+def checked(check: Callable[[], Any], more: Any, look: str, calling: Calling) -> None:
+    """Print what ``check`` finds; beside rows, on standard error. ``more`` is the job of a second model."""
     from ragworth.judging.checks import table
     from ragworth.report.render import render
 
-    if second is None:
-        found = check(None)
+    if more is None:
+        found = check()
     else:
-        other = opened(second, settings)
-        with closing(other), job(other, calling, None) as more:
-            found = check(more)
-    if not found:
-        click.echo("\nnothing to check: no labels of people, no label probabilities, no other order")
-        return
-    click.echo(f"\nHow far these values can be trusted\n\n{render(table(found), 'text').decode()}", nl=False)
+        with told(more, calling):
+            found = check()
+    text = "nothing to check: no labels of people, no label probabilities, no other order\n"
+    if found:
+        text = f"How far these values can be trusted\n\n{render(table(found), 'text').decode()}"
+    click.echo(f"\n{text}", nl=False, err=look != "summary")

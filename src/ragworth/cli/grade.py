@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any
 
 import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.checking import check_options, checked
+from ragworth.cli.checking import check_options, checked, forecasts, second_job
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import result_options, show, summary, write
+from ragworth.cli.results import n_of_n, none_at_all, result_options, show, summary, writable, write
 from ragworth.cli.settings import setting_options
 
 
@@ -58,15 +58,22 @@ def command_for(kind: str) -> click.Command:
         click.argument("graded_answers", metavar="ANSWERS"),
         reading_options,
         setting_options(settings_of(chosen)),
-        click.option("--each", type=click.Path(dir_okay=False), help="Write the grade of each single answer here."),
+        click.option(
+            "--each",
+            type=click.Path(dir_okay=False),
+            callback=writable,
+            help="Write the grade of each single answer to this file.",
+        ),
     ]
     if chosen.asks:
         folder = click.Path(file_okay=False)
         prompts = click.option("--prompts", type=folder, help="Folder of own prompts that replace ours.")
-        people = click.option("--labels", help="With --check: outcomes by people: system, query, value.")
+        people = click.option("--labels", help="With --check: grades by people: system, query, value or label.")
         decorators += [prompts, check_options, people, model_options, result_options, calling_options]
     else:
-        decorators += [result_options, click.option("--quiet", is_flag=True, help="No notes on standard error.")]
+        plan = click.option("--dry-run", is_flag=True, help="Say what would be graded, and grade nothing.")
+        quiet = click.option("--quiet", is_flag=True, help="No notes on standard error.")
+        decorators += [result_options, plan, quiet]
     for decorate in reversed(decorators):
         run = decorate(run)
     title = f"{chosen.title[0].upper()}{chosen.title[1:]}."
@@ -86,25 +93,37 @@ def graded(
 ) -> None:
     """Read, check, grade, write."""
     from ragworth.answers import grading
-    from ragworth.errors import InputError
-    from ragworth.formats import answers as reading
+    from ragworth.answers.checking import check as look_closer
+    from ragworth.answers.checking import planned_all
+    from ragworth.answers.people import read_labels
+    from ragworth.answers.reading import read_answers
+    from ragworth.errors import InputError, counted
+    from ragworth.judging.drawing import of_queries
 
     wanted = taken(given)
-    table, frame = reading.read(graded_answers, skip_bad_lines=wanted.skip_bad_lines)
+    answers = read_answers(graded_answers, skip_bad_lines=wanted.skip_bad_lines)
     found = material(wanted)
     contexts = found.contexts.cut(wanted.k) if found.contexts is not None and wanted.k else found.contexts
-    book = grading.book_of(frame, contexts)
-    things = grading.some(book.answers, wanted.limit, wanted.sample, wanted.sample_seed)
+    book = grading.book_of(answers, contexts)
+    things = of_queries(book.answers, wanted.limit, wanted.sample, wanted.sample_seed)
 
     def tell_all(result: Any) -> None:
         write(result.frame, output)
         write(result.answers, each)
-        tell((*table.notes, *found.notes, *result.notes), quiet)
-        show(result.frame, look, labelled(result) if "label" in result.frame.columns else summary(result.frame), output)
+        tell((*answers.notes, *found.notes, *result.notes), quiet)
+        short = labelled(result) if "label" in result.frame.columns else summary(result.frame)
+        show(result.frame, look, short, None if quiet else output)
 
     if not grading.GRADERS.get(kind).asks:
+        plan = given.pop("dry_run")
         grader = grading.made(kind, None, found.collection, book, None, given)
-        tell_all(grading.finished(grader, things, None))
+        if plan:
+            number = len(grading.parted(grader, things)[0])
+            click.echo(f"{counted(number, 'answer')} would be graded; no model is asked")
+            return
+        result = grading.finished(grader, things, None)
+        tell_all(result)
+        none_at_all(result.frame, "outcome")
         return
     calling = Calling(
         quiet=quiet, **{name: given.pop(name) for name in Calling.__dataclass_fields__ if name != "quiet"}
@@ -113,34 +132,24 @@ def graded(
     options = given.pop("second_option")
     if (second or labels) and not check:
         raise InputError("a second model and labels are for --check", remedy="give --check too")
-    people = _outcomes(labels) if labels else None
-    prompts, asked = given.pop("prompts"), opened(given.pop("model"), given.pop("settings"))
-    with closing(asked), job(asked, calling, None) as work:
+    prompts = given.pop("prompts")
+    with ExitStack() as stack:
+        asked = stack.enter_context(closing(opened(given.pop("model"), given.pop("settings"))))
+        work = stack.enter_context(job(asked, calling, None))
+        more = second_job(stack, second, options, calling)
         grader = grading.made(kind, work.card, found.collection, book, prompts, given)
+        other = grading.made(kind, more.card, found.collection, book, prompts, given) if more is not None else None
+        people = read_labels(labels, grader) if labels else None
         if calling.dry_run:
-            click.echo(str(grading.planned(grader, things, work)))
+            forecasts(planned_all(grader, things, work, other, more, check))
             return
         introduced(work.card, calling)
         with told(work, calling):
             result = grading.finished(grader, things, work)
             tell_all(result)
             if check:
-                from ragworth.answers.checking import check as look_closer
-
-                checked(lambda more: look_closer(grader, things, result, work, more, people), second, options, calling)
-
-
-def _outcomes(path: str) -> Any:
-    """Outcomes by people, whatever their aspect is called."""
-    import polars as pl
-
-    from ragworth.formats.frames import read_table
-    from ragworth.tables import Outcomes
-
-    table, _ = read_table(path)
-    if "aspect" not in table.columns:
-        table = table.with_columns(pl.lit("human").alias("aspect"))
-    return Outcomes(table, source=path)
+                checked(lambda: look_closer(grader, things, result, work, more, people), more, look, calling)
+        none_at_all(result.frame, "outcome")
 
 
 def labelled(result: Any) -> Any:
@@ -149,11 +158,7 @@ def labelled(result: Any) -> Any:
 
     from ragworth.answers.graders.deterministic import VALUES
 
-    single = result.answers
-    known = pl.col("label").is_not_null()
-    shares = [((pl.col("label") == label).sum() / known.sum()).alias(label) for label in VALUES]
-    return single.group_by("system", maintain_order=True).agg(
-        (known.sum().cast(pl.String) + " of " + pl.len().cast(pl.String)).alias("n of N"),
-        *shares,
-        pl.col("value").mean().alias("mean"),
-    )
+    number = pl.col("label").is_not_null().sum()
+    shares = [pl.when(number > 0).then((pl.col("label") == label).sum() / number).alias(label) for label in VALUES]
+    facts = [number.alias("n"), pl.len().alias("N"), *shares, pl.col("value").mean().alias("mean")]
+    return n_of_n(result.answers.group_by("system", maintain_order=True).agg(facts))

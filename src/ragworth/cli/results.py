@@ -22,7 +22,7 @@ def result_options(function: F) -> F:
             "-o",
             "--output",
             type=click.Path(dir_okay=False),
-            callback=_known,
+            callback=writable,
             help="Write all rows to this file: .parquet, .csv, .tsv or .jsonl.",
         ),
         click.option(
@@ -40,10 +40,15 @@ def result_options(function: F) -> F:
     return function
 
 
-def _known(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Refuse a file whose ending tells no format, before anything is asked."""
+def writable(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Refuse a file of rows whose ending tells no format, or whose folder is not there, before anything is asked."""
     if path is not None and not path.endswith(ENDINGS):
         raise click.BadParameter(f"the ending of {path!r} tells no format; expected one of {', '.join(ENDINGS)}")
+    return placed(ctx, option, path)
+
+
+def placed(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Refuse a file whose folder is not there."""
     if path is not None and not Path(path).resolve().parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(path).parent)!r} to write to")
     return path
@@ -95,13 +100,34 @@ def summary(frame: Any) -> Any:
     groups = [name for name in ("system", "aspect") if name in frame.columns]
     ok = pl.col("value").filter(pl.col("status") == OK)
     facts = [
-        (ok.len().cast(pl.String) + " of " + pl.len().cast(pl.String)).alias("n of N"),
+        ok.len().alias("n"),
+        pl.len().alias("N"),
         ok.mean().alias("mean"),
         ok.min().alias("least"),
         ok.median().alias("median"),
         ok.max().alias("greatest"),
     ]
-    return frame.group_by(groups, maintain_order=True).agg(facts) if groups else frame.select(facts)
+    return n_of_n(frame.group_by(groups, maintain_order=True).agg(facts) if groups else frame.select(facts))
+
+
+def n_of_n(frame: Any) -> Any:
+    """The columns n and N as one, in words."""
+    import polars as pl
+
+    words = pl.Series("n", [f"{n:,} of {total:,}" for n, total in frame.select("n", "N").iter_rows()], pl.String)
+    return frame.with_columns(words).drop("N").rename({"n": "n of N"})
+
+
+def none_at_all(frame: Any, what: str, good: tuple[str, ...] = ("ok",), had: str = "a value") -> None:
+    """End early, after all was written and said, where not one row has what was wanted."""
+    from collections import Counter
+
+    from ragworth.errors import Stopped
+
+    reasons = Counter(frame["status"].to_list())
+    if frame.height and not any(reasons[status] for status in good):
+        words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
+        raise Stopped(f"not one {what} has {had}: {words}\n  to do: see the reason of each row (-o FILE, or -f jsonl)")
 
 
 def show(frame: Any, look: str, short: Any, output: str | None) -> None:

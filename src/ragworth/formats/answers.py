@@ -40,11 +40,11 @@ def read(path: Path_, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.Data
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a table of answers")
     table = Answers(frame, source=str(path), notes=notes)
-    return table, table.frame.with_columns(_shown(frame, path))
+    return table, table.frame.with_columns(shown_column(frame, path))
 
 
-def _shown(frame: pl.DataFrame, path: Path_) -> pl.Series:
-    """Lists of ids, out of JSON where cells are texts."""
+def shown_column(frame: pl.DataFrame, path: Path_ = "") -> pl.Series:
+    """The column ``shown`` of answers as lists of ids, out of JSON where cells are texts; nulls where there is none."""
     kind = pl.List(pl.String)
     if "shown" not in frame.columns:
         return pl.Series("shown", [None] * frame.height, dtype=kind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -34,15 +35,18 @@ class Rows(NamedTuple):
     bad: list[BadLine]
 
 
-def read_csv(path: Path_, *, required: set[str], skip_bad_lines: bool = False) -> tuple[pl.DataFrame, list[BadLine]]:
+def read_csv(
+    path: Path_, *, required: set[str], words: Collection[str] = (), skip_bad_lines: bool = False
+) -> tuple[pl.DataFrame, list[BadLine]]:
     """A file as a frame, and the rows left out. The separator is the one its header has.
 
-    ``required`` names columns, beside ids, that must not be empty where they are there.
+    ``required`` names columns, beside ids, that must not be empty where they are there; ``words`` those that stay text
+    although they usually hold numbers.
     """
     data = b"".join(chunks(path))
     names, separator = _header(path, data)
     rows = _fast(data, names, separator) or _carefully(path, data, names, separator)
-    frame, bad = _checked(rows, required)
+    frame, bad = _checked(rows, required, words)
     if bad and not skip_bad_lines:
         raise bad_lines_error(path, bad, f"{shown(names)}, as in the header")
     if not frame.height:
@@ -125,12 +129,12 @@ def _is_text(row: list[str]) -> bool:
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
-def _checked(rows: Rows, required: set[str]) -> tuple[pl.DataFrame, list[BadLine]]:
+def _checked(rows: Rows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
     """Numbers as numbers, and rows left out that lack an id or have no number where one belongs."""
     problems: dict[int, str] = {}
     columns: list[pl.Series] = []
     needed = required | {alias for name in ID_ALIASES if (alias := find_id(rows.frame, name))}
-    numbers = NUMBERS if "value" in rows.frame.columns else NUMBERS | WIDE
+    numbers = (NUMBERS if "value" in rows.frame.columns else NUMBERS | WIDE) - set(words)
     for column in rows.frame:
         name = column.name
         if name in numbers:

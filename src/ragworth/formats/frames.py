@@ -35,12 +35,15 @@ def read_parquet(path: Path_) -> pl.DataFrame:
 
 
 def read_table(
-    path: Path_, *, required: tuple[str, ...] = (), skip_bad_lines: bool = False
+    path: Path_, *, required: tuple[str, ...] = (), words: tuple[str, ...] = (), skip_bad_lines: bool = False
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A table as it is, by its ending, and what was skipped; ``required`` columns may not be empty in CSV."""
+    """A table as it is, by its ending, and what was skipped.
+
+    In CSV, ``required`` columns may not be empty, and those of ``words`` stay text whatever is in them.
+    """
     if ".parquet" in Path(path).suffixes:
         return read_parquet(path), ()
-    frame, bad = read_csv(path, required=set(required), skip_bad_lines=skip_bad_lines)
+    frame, bad = read_csv(path, required=set(required), words=words, skip_bad_lines=skip_bad_lines)
     return frame, skipped_note(path, bad)
 
 

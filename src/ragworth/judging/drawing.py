@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from ragworth.errors import InputError
+
+
+class Asked(Protocol):
+    """Something that belongs to a query."""
+
+    @property
+    def query(self) -> str: ...
+
+
+T = TypeVar("T", bound=Asked)
+
+
+def whole(name: str, value: Any) -> None:
+    """Refuse what is no number of things: a whole number from 1 on, or None for all of them."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InputError(f"{name} is {value!r}", expected="a whole number, 1 or more, or None for all")
 
 
 def drawn(queries: Iterable[str], limit: int | None = None, sample: int | None = None, seed: int = 0) -> list[str]:
     """The first ``limit`` of the distinct queries, or of ``sample`` of them drawn at random, in their order."""
+    whole("limit", limit)
+    whole("sample", sample)
     every = list(dict.fromkeys(queries))
     if sample is not None and sample < len(every):
         lucky = set(random.Random(seed).sample(every, sample))
         every = [query for query in every if query in lucky]
     return every[:limit] if limit is not None else every
+
+
+def of_queries(things: Sequence[T], limit: int | None, sample: int | None, seed: int) -> list[T]:
+    """The things of the first ``limit`` queries, or of ``sample`` queries drawn at random."""
+    kept = set(drawn((each.query for each in things), limit, sample, seed))
+    return [each for each in things if each.query in kept]

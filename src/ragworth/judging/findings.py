@@ -41,12 +41,18 @@ def need(card: Card, abilities: Sequence[str], purpose: str) -> None:
         )
 
 
-def whole(usage: Usage, keep: bool, raw: str | None = None) -> None:
-    """Refuse what the model made of a passage of which it saw only a part, unless that is to be kept."""
+def held(value: float, usage: Usage, keep: bool) -> float | NoValue:
+    """The value, or why it does not count: the model saw only a part of the passage, and such values are not wanted."""
     if usage.cut and not keep:
-        raise NoValue(
-            CUT, f"{counted(usage.cut, 'character')} of the passage did not fit into the model's context", raw
-        )
+        what = f"{counted(usage.cut, 'character')} of the passage did not fit into the model's context"
+        return NoValue(CUT, what)
+    return value
+
+
+def whole(usage: Usage, keep: bool, raw: str | None = None) -> None:
+    """Give up what the model made of a passage of which it saw only a part, unless that is to be kept."""
+    if isinstance(cut := held(0.0, usage, keep), NoValue):
+        raise NoValue(cut.status, cut.detail, raw)
 
 
 def source_of(card: Card, prompts: Sequence[Template], *how: str) -> str:
@@ -95,4 +101,5 @@ def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
         return ()
     words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
     good = frame.height - reasons.total()
-    return (f"{good:,} of {counted(frame.height, what)} have a value; without one: {words}",)
+    verb = "has" if frame.height == 1 else "have"
+    return (f"{good:,} of {counted(frame.height, what)} {verb} a value; without one: {words}",)

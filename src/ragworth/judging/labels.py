@@ -23,6 +23,13 @@ _REFUSAL = re.compile(r"\b(sorry|apologi[sz]e|i can(?:no|')t|i am unable|i'm una
 
 
 _NUMBER = re.compile(r"[-−–]?\d+(?:[.,]\d+)*")
+_TAKEN_BACK = re.compile(
+    r"(?:\b(?:not|cannot|neither|nor|never|hardly|barely|partially|partly|mostly|almost|half)|n['’]t)"
+    r"\W+(?:\w+\W+){0,2}$",
+    re.I,
+)
+"""What stands before a label that is not meant."""
+
 _GOES_ON = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
 
 
@@ -57,15 +64,26 @@ class Scale:
     def parse(self, text: str) -> int | None:
         """Which label a text gives: the one it begins with, or the only one in it, spelt as asked for.
 
-        Numbers beside it (``3 or 4``, ``4 out of 10``, ``3.5, where 5 is best``) leave none.
+        Numbers beside it (``3 or 4``, ``4 out of 10``, ``3.5, where 5 is best``), another label (``YES or NO``), and a
+        word before it that takes it back (``not CORRECT``, ``partially CORRECT``) leave none.
         """
         bare = self._bare(text).lstrip(" \t\r\n\"'*`([{#")
+        exact = [match for match in self._pattern.finditer(bare) if match[0] in self.labels]
         if begins := self._pattern.match(bare):
-            return None if self._counts and _GOES_ON.match(bare, begins.end()) else self._names[begins[0].casefold()]
-        found = [match[0] for match in self._pattern.finditer(bare) if match[0] in self.labels]
-        if len(set(found)) != 1 or (self._counts and set(_NUMBER.findall(bare)) != set(found)):
+            label = begins[0]
+            if self._counts and _GOES_ON.match(bare, begins.end()):
+                return None
+        elif exact and not (self._counts and set(_NUMBER.findall(bare)) != {match[0] for match in exact}):
+            label = exact[0][0]
+        else:
             return None
-        return self._names[found[0].casefold()]
+        number = self._names[label.casefold()]
+        if not self._counts and (
+            any(self._names[match[0].casefold()] != number for match in exact)
+            or any(_TAKEN_BACK.search(bare[: match.start()]) for match in exact)
+        ):
+            return None
+        return number if {self._names[match[0].casefold()] for match in exact} <= {number} or begins else None
 
     @property
     def _counts(self) -> bool:
@@ -150,4 +168,6 @@ def _inside(text: str) -> str:
     except (ValueError, RecursionError):
         return text
     inside = found.get("label") if isinstance(found, dict) else None
+    if isinstance(inside, float) and inside.is_integer():
+        inside = int(inside)
     return str(inside) if isinstance(inside, str | int) and not isinstance(inside, bool) else text

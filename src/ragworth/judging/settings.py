@@ -5,6 +5,7 @@ The command line makes its options from them, so that a kind of judgment is one 
 
 from __future__ import annotations
 
+import math
 from dataclasses import Field, field, fields
 from typing import Any, TypeVar
 
@@ -31,18 +32,39 @@ def check_settings(thing: Any, kind: str) -> None:
     """Refuse values that cannot be, all at once."""
     wrong = []
     for each in settings_of(type(thing)):
-        value, about = getattr(thing, each.name), each.metadata
-        if about["choices"] and value not in about["choices"]:
-            wrong.append(f"{each.name} is {value!r}; it may be {listed(list(about['choices']), 12)}")
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        if (about["low"] is not None or about["high"] is not None) and value is not None:
-            low, high = about["low"], about["high"]
-            inside = numeric and (low is None or value >= low) and (high is None or value <= high)
-            if not inside:
-                bounds = f"from {low:g} to {high:g}" if None not in (low, high) else f"{low:g} or more"
-                wrong.append(f"{each.name} is {value!r}; it may be {bounds}")
+        value = getattr(thing, each.name)
+        expected = _expected(each, value)
+        if expected:
+            wrong.append(f"{each.name} is {value!r}; it may be {expected}")
     if wrong:
         raise InputError(f"{kind}: {wrong[0]}", more=tuple(wrong[1:]))
+
+
+def _expected(each: Field[Any], value: Any) -> str:
+    """What the value of a setting may be, in words; nothing where this one may."""
+    low, high, choices = (each.metadata[name] for name in ("low", "high", "choices"))
+    if value is None and each.default is None:
+        return ""
+    if choices:
+        return "" if value in choices else listed(list(choices), 12)
+    if isinstance(each.default, bool | str):
+        words = "true or false" if isinstance(each.default, bool) else "a text"
+        return "" if isinstance(value, type(each.default)) else words
+    if each.default is None and low is None and high is None:
+        return ""  # nothing says of what kind it is
+    bounds = _bounds(low, high)
+    exact = isinstance(each.default, int)
+    kinds = (int,) if exact else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
+        return f"{'a whole number' if exact else 'a number'} {bounds}".strip()
+    inside = (low is None or value >= low) and (high is None or value <= high)
+    return "" if inside else bounds
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"from {low:g} to {high:g}"
+    return f"{low:g} or more" if low is not None else f"{high:g} or less" if high is not None else ""
 
 
 def given(kind: type, settings: dict[str, Any], name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
+from ragworth.llm.hub import own_folder, snapshot
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
@@ -202,28 +203,20 @@ def _needs(*more: str) -> None:
 
 def _folder(name: str, revision: str, download: bool) -> Path:
     """Where the model lies."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
     path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
-        return path
+    if own := own_folder(path):
+        return own
     if path.exists():
         raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
     if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
         raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
-    patterns = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
-    try:
-        return Path(snapshot_download(name, revision=revision, local_files_only=not download, allow_patterns=patterns))
-    except LocalEntryNotFoundError as error:
+    found = snapshot("model", name, revision, download, ("*.jinja",))
+    if found is None:
         raise ModelError(
             f"the model {name!r} is not in the local cache",
             remedy=f"hf download {name}, or the option download=true, which asks the Hugging Face hub",
-        ) from error
-    except (HFValidationError, HfHubHTTPError) as error:
-        raise ModelError(f"the model {name!r} cannot be had: {error}") from error
+        )
+    return found
 
 
 def _json(path: Path) -> Mapping[str, Any]:

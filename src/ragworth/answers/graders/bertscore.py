@@ -13,8 +13,9 @@ import polars as pl
 from ragworth.answers import similarity
 from ragworth.answers.book import Answer
 from ragworth.answers.contract import Grader
-from ragworth.answers.similarity import ENCODER, Encoded
+from ragworth.answers.similarity import ENCODER, Encoded, baseline_setting
 from ragworth.calls.steps import NoValue
+from ragworth.errors import InputError
 from ragworth.judging.findings import Finding
 from ragworth.judging.settings import setting
 
@@ -23,12 +24,14 @@ from ragworth.judging.settings import setting
 class Bertscore(Grader):
     """BERTScore-F1 of the answer and the most similar of its references: accepted answers, or relevant passages.
 
-    No baseline is taken off. ``cut`` says that the answer or that reference is longer than the encoder reads.
+    ``cut`` says that the answer or that reference is longer than the encoder reads; ``skipped`` counts references that
+    could not be compared with the answer, because there is nothing in them that the encoder knows.
     """
 
     encoder: str = setting(ENCODER, "encoder: a name or a folder")
     layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
     idf: bool = setting(False, "weigh tokens by how rare they are among the references")
+    baseline: str = baseline_setting()
     device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     references: str = setting("answers", "what answers are compared with", choices=("answers", "relevant"))
@@ -37,12 +40,17 @@ class Bertscore(Grader):
     kind: ClassVar[str] = "bertscore"
     title: ClassVar[str] = "similarity to accepted answers or relevant passages, by an encoder"
     aspects: ClassVar[tuple[str, ...]] = ("bertscore",)
-    details: ClassVar[Mapping[str, Any]] = {"cut": pl.Boolean, "against": pl.String}
+    details: ClassVar[Mapping[str, Any]] = {"cut": pl.Boolean, "skipped": pl.Int64, "against": pl.String}
 
     @cached_property
     def scorer(self) -> Encoded:
         return similarity.encoded(
-            self.encoder, layer=self.layer, corpus=self._corpus(), device=self.device, download=self.download
+            self.encoder,
+            layer=self.layer,
+            corpus=self._corpus(),
+            baseline=self.baseline,
+            device=self.device,
+            download=self.download,
         )
 
     def _corpus(self) -> list[str] | None:
@@ -57,7 +65,13 @@ class Bertscore(Grader):
         return list(found)
 
     def check(self) -> None:
+        if self.references == "relevant" and self.texts.collection.relevance is None:
+            raise InputError("bertscore needs to know which passages are relevant", remedy="give --qrels")
         _ = self.scorer  # an encoder that cannot be had is an error before anything runs
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        if self.references == "answers":
+            self.need_accepted(answers)
 
     @property
     def source(self) -> str:
@@ -78,7 +92,8 @@ class Bertscore(Grader):
     def value(self, answer: Answer) -> Finding:
         text, references = self.text(answer), self._references(answer.query)
         best = self.scorer.best(text, references)
-        return Finding({"bertscore": best.value}, {"cut": best.cut, "against": references[best.place]})
+        detail = {"cut": best.cut, "skipped": best.skipped, "against": references[best.place]}
+        return Finding({"bertscore": best.value}, detail)
 
-    def notes(self) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
         return self.scorer.notes()

@@ -5,7 +5,7 @@ Paper: Ju, Verberne, de Rijke and Yates, Controlled Retrieval-augmented Context 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,13 +19,14 @@ from ragworth.answers.oracle import NO_ANSWERABLE, UNJUDGED, Oracle
 from ragworth.calls.steps import NoValue, Steps, together
 from ragworth.collection import COUNTER
 from ragworth.errors import InputError, counted
+from ragworth.judging.checks import doubts
 from ragworth.judging.findings import Finding, source_of, whole
-from ragworth.judging.labels import Label, Scale, label, way_for
+from ragworth.judging.labels import Label, label, way_for, way_setting
+from ragworth.judging.scales import RATINGS
 from ragworth.judging.settings import setting
 from ragworth.judging.texts import NO_SUBQUESTIONS, Subquestion
 from ragworth.tables import OK
 
-RATINGS = Scale.numbers(0, 5)
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"
 
@@ -38,14 +39,13 @@ class Coverage(Grader):
     answerable sub-questions are those that some rated passage answers; where a query has no ratings, all of them are
     taken, and the notes say so. density = ((coverage / tokens) / (1 / tokens of the required subset))^w, which may
     exceed 1; it needs the ratings. Tokens are words and punctuation marks. One rating that failed leaves no value: it
-    may have been the one that matters. ``ratings`` has them in the order of ``subquestions``.
+    may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is the least
+    probability that the six hold together in any of them.
     """
 
     eta: float = setting(3.0, "lowest rating that counts as answered")
     w: float = setting(0.5, "weight of density; 1 is plain density", low=0)
-    how: str = setting(
-        "auto", "by label probabilities or by what the model writes", choices=("auto", "labels", "parsed")
-    )
+    how: str = way_setting()
     length: int = setting(32, "most tokens of what the model writes", low=1)
     swapped: bool = setting(False, "ask with everything in the other order, to see whether that matters")
     keep_cut: bool = setting(False, "keep values of answers that the judge could not see whole")
@@ -60,6 +60,7 @@ class Coverage(Grader):
     details: ClassVar[Mapping[str, Any]] = {
         "subquestions": pl.List(pl.String),
         "ratings": pl.List(pl.Float64),
+        "mass": pl.Float64,
         "tokens": pl.Int64,
         "required_tokens": pl.Int64,
         "cut": pl.Int64,
@@ -88,6 +89,7 @@ class Coverage(Grader):
         detail = {
             "subquestions": [question.id for question in questions],
             "ratings": [one.value for one in found],
+            "mass": min((one.mass for one in found if one.mass is not None), default=None),
             "raw": "\n".join(one.raw for one in found if one.raw is not None) or None,
             "tokens": tokens,
             "required_tokens": required,
@@ -156,7 +158,15 @@ class Coverage(Grader):
             return NoValue(NO_TOKENS, "the answer, or the required subset, has no words")
         return float((share * required / tokens) ** self.w)
 
-    def notes(self) -> list[str]:
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        first = frame.filter(pl.col("aspect") == self.aspects[0])
+        every = first.select(pl.col("ratings").drop_nulls().explode()).filter(pl.col("ratings").is_not_null())
+        return [
+            *doubts(first.select("mass", value=pl.lit(None, pl.Float64)), "answer"),
+            *doubts(every, "rating", "ratings"),
+        ]
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
         notes = [f"tokens are counted as {COUNTER}"]
         if self._unrated:
             number = counted(len(self._unrated), "query", "queries")

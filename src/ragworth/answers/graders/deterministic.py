@@ -5,7 +5,7 @@ Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ import polars as pl
 from ragworth.answers import deterministic
 from ragworth.answers.book import Answer, Support
 from ragworth.answers.contract import Grader
+from ragworth.calls.steps import NoValue
 from ragworth.judging.findings import Finding
 from ragworth.judging.settings import setting
 
@@ -28,8 +29,9 @@ class Deterministic(Grader):
     """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, against the accepted answers; ``label`` has the word.
 
     An answer is correct that contains an accepted one, and abstains when it says so in one of many phrases. A correct
-    answer is partially correct when relevance is known and no relevant passage was shown: the model knew it by
-    itself. (The answers of the system ``(none)``, which are shown nothing, keep their full grade.)
+    answer is partially correct when relevance is known, and so is what was shown, and no relevant passage is in it:
+    the model knew it by itself. (The answers of the system ``(none)``, which are shown nothing, keep their full
+    grade.)
     """
 
     level: float = setting(1.0, "lowest relevance that counts as relevant")
@@ -39,7 +41,11 @@ class Deterministic(Grader):
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
+    possible: ClassVar[Mapping[str, float]] = VALUES
     details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String, "relevant_shown": pl.Boolean}
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        self.need_accepted(answers)
 
     @cached_property
     def support(self) -> Support:
@@ -51,3 +57,6 @@ class Deterministic(Grader):
         shown = self.support.relevant(answer) if self.partial and verdict.label == CORRECT else None
         label = PARTIAL if shown is False else verdict.label
         return Finding({"grade": VALUES[label]}, {"label": label, "why": verdict.why, "relevant_shown": shown})
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        return self.support.notes(answers) if self.partial else []

@@ -5,7 +5,7 @@ Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,9 +15,10 @@ import polars as pl
 from ragworth.answers.book import Answer, Support
 from ragworth.answers.contract import Grader
 from ragworth.answers.graders.deterministic import ABSTAINED, CORRECT, PARTIAL, VALUES, WRONG
-from ragworth.calls.steps import Steps
+from ragworth.calls.steps import NoValue, Steps
+from ragworth.judging.checks import doubts
 from ragworth.judging.findings import Finding
-from ragworth.judging.labels import Scale, label, way_for
+from ragworth.judging.labels import Scale, label, way_for, way_setting
 from ragworth.judging.settings import setting
 
 GRADES = Scale(("CORRECT", "WRONG", "ABSTAINED"), (VALUES[CORRECT], VALUES[WRONG], VALUES[ABSTAINED]))
@@ -30,13 +31,11 @@ class Judge(Grader):
 
     The judge sees question, accepted answers and answer, and gives one of three labels; the likeliest one counts.
     ``expected`` is the mean of the three values weighted by their probabilities, and ``mass`` how much probability the
-    labels hold together. A correct answer is partially correct when relevance is known and no relevant
-    passage was shown; the judge does not see the passages.
+    labels hold together. A correct answer is partially correct when relevance is known, and so is what was
+    shown, and no relevant passage is in it; the judge does not see the passages.
     """
 
-    how: str = setting(
-        "auto", "by label probabilities or by what the model writes", choices=("auto", "labels", "parsed")
-    )
+    how: str = way_setting()
     length: int = setting(32, "most tokens of what the model writes", low=1)
     swapped: bool = setting(False, "ask with the options in the other order, to see whether that matters")
     level: float = setting(1.0, "lowest relevance that counts as relevant")
@@ -46,6 +45,7 @@ class Judge(Grader):
     title: ClassVar[str] = "correct, abstained or wrong, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
+    possible: ClassVar[Mapping[str, float]] = VALUES
     asks: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -58,6 +58,10 @@ class Judge(Grader):
 
     def check(self) -> None:
         way_for(self.model, self.how, "judge")
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        self.need_queries(answers)
+        self.need_accepted(answers)
 
     @cached_property
     def support(self) -> Support:
@@ -83,3 +87,10 @@ class Judge(Grader):
             "relevant_shown": shown,
         }
         return Finding({"grade": VALUES[word]}, detail, found.estimator)
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        return self.support.notes(answers) if self.partial else []
+
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        # Whether a correct answer is only partially so is none of the judge's doing.
+        return doubts(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +22,9 @@ class Text(Grader):
     kind: ClassVar[str] = "text"
     title: ClassVar[str] = "exact match, token F1, containment and ROUGE-L"
     aspects: ClassVar[tuple[str, ...]] = ("em", "f1", "containment", "rouge-l")
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        self.need_accepted(answers)
 
     @property
     def source(self) -> str:

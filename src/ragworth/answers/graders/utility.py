@@ -16,7 +16,7 @@ import polars as pl
 from ragworth.answers import similarity
 from ragworth.answers.book import Answer
 from ragworth.answers.contract import Grader
-from ragworth.answers.similarity import ENCODER, Best, Compared, Similarity
+from ragworth.answers.similarity import ENCODER, Best, Compared, Similarity, baseline_setting
 from ragworth.answers.writing import NONE
 from ragworth.calls.steps import NoValue
 from ragworth.errors import InputError
@@ -32,13 +32,15 @@ class Utility(Grader):
     """U = (P(with context) − P(without)) / P(without), P the greatest similarity to a relevant passage.
 
     An answer is held against the zero-shot answer of the same repeat, or against the only one there is; the outcome
-    is the mean over repeats. There is no value where no passage is relevant, where there is no
-    zero-shot answer, and where that one has P = 0. ``p`` and ``p_without`` are the two similarities.
+    is the mean over repeats. There is no value where no passage is relevant, where there is no zero-shot answer, and
+    where that one has P = 0 (or less, with a baseline). ``p`` and ``p_without`` are the two similarities. Zero-shot
+    answers have no outcome of their own.
     """
 
     similarity: str = setting("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
     encoder: str = setting(ENCODER, "encoder of BERTScore: a name or a folder")
     layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
+    baseline: str = baseline_setting()
     device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     level: float = setting(1.0, "lowest relevance that counts as relevant")
@@ -47,14 +49,24 @@ class Utility(Grader):
     kind: ClassVar[str] = "utility"
     title: ClassVar[str] = "relative gain over the answer without any context"
     aspects: ClassVar[tuple[str, ...]] = ("utility",)
-    details: ClassVar[Mapping[str, Any]] = {"p": pl.Float64, "p_without": pl.Float64, "cut": pl.Boolean}
+    details: ClassVar[Mapping[str, Any]] = {
+        "p": pl.Float64,
+        "p_without": pl.Float64,
+        "cut": pl.Boolean,
+        "skipped": pl.Int64,
+    }
 
     @cached_property
     def scorer(self) -> Similarity:
         if self.similarity != "bertscore":
             return Compared(self.similarity)
         return similarity.encoded(
-            self.encoder, layer=self.layer, corpus=None, device=self.device, download=self.download
+            self.encoder,
+            layer=self.layer,
+            corpus=None,
+            baseline=self.baseline,
+            device=self.device,
+            download=self.download,
         )
 
     def check(self) -> None:
@@ -66,7 +78,12 @@ class Utility(Grader):
                 expected="answers without any context, to compare with",
                 remedy="ragworth answer --without makes them; or name their system (without=NAME)",
             )
+        if self.baseline and self.similarity != "bertscore":
+            raise InputError(f"a baseline is for bertscore; the similarity is {self.similarity}")
         _ = self.scorer
+
+    def graded(self, answer: Answer) -> bool:
+        return answer.system != self.without
 
     @property
     def source(self) -> str:
@@ -87,8 +104,8 @@ class Utility(Grader):
     def value(self, answer: Answer) -> Finding:
         text, relevant = self.text(answer), self._relevant(answer.query)
         with_, bare = self.scorer.best(text, relevant), self._zero_shot(answer, relevant)
-        detail = {"p": with_.value, "p_without": bare.value, "cut": with_.cut or bare.cut}
-        if bare.value == 0:
+        detail = {"p": with_.value, "p_without": bare.value, "cut": with_.cut or bare.cut, "skipped": with_.skipped}
+        if bare.value <= 0:
             raise NoValue(WORTHLESS, "the answer without context has no similarity to any relevant passage")
         return Finding({"utility": (with_.value - bare.value) / bare.value}, detail)
 
@@ -101,5 +118,5 @@ class Utility(Grader):
         except NoValue as none:
             raise NoValue(NO_ZERO_SHOT, f"the answer of {self.without} has no text: {none.status}") from none
 
-    def notes(self) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
         return self.scorer.notes()

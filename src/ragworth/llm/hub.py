@@ -1,0 +1,39 @@
+"""Models of the transformers library as folders: one's own, or in the local cache of the Hugging Face hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragworth.errors import ModelError
+
+FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
+"""What is read of a model."""
+
+
+def own_folder(path: Path) -> Path | None:
+    """A folder that holds a model; None where there is no folder."""
+    if not path.is_dir():
+        return None
+    if not (path / "config.json").is_file():
+        raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
+    return path
+
+
+def snapshot(what: str, name: str, revision: str, download: bool, more: Sequence[str] = ()) -> Path | None:
+    """Where a model of the hub lies; None where it is not in the local cache. ``what`` it is, for messages."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = [*FILES, *more]
+    try:
+        return Path(snapshot_download(name, revision=revision, local_files_only=not download, allow_patterns=patterns))
+    except LocalEntryNotFoundError:
+        return None
+    except (HFValidationError, HfHubHTTPError) as error:
+        raise ModelError(f"the {what} {name!r} cannot be had: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library says, without its hints."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,27 @@
+"""Every status that an answer or an outcome may have is in the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragworth import tables
+from ragworth.answers import bertscore, oracle
+from ragworth.answers.graders import coverage, ideal, utility
+from ragworth.judging import findings, labels, texts
+
+PAGE = (Path(__file__).parents[2] / "docs" / "grading.md").read_text(encoding="utf-8")
+STATUSES = [
+    tables.TRUNCATED, tables.EMPTY, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
+    texts.NO_QUERY, texts.NO_PASSAGE, texts.EMPTY_PASSAGE, texts.NO_ANSWERS, texts.NO_SUBQUESTIONS, texts.NO_RELEVANT,
+    oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL, utility.NO_ZERO_SHOT, utility.WORTHLESS,
+    coverage.NO_TOKENS, coverage.NO_REQUIRED, bertscore.EMPTY_CANDIDATE, bertscore.EMPTY_REFERENCE, bertscore.NO_WEIGHT,
+    "no-label", "too-long", "timed-out", "not-asked",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("status", dict.fromkeys(STATUSES))
+def test_in_the_table_of_statuses(status: str) -> None:
+    table = PAGE.partition("### Statuses")[2].partition("\n## ")[0]
+    assert f"`{status}`" in table

@@ -1,0 +1,34 @@
+"""A model, however it was given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragworth.errors import ModelError
+from ragworth.judging.models import opened
+from ragworth.llm.scripted import Scripted
+
+
+def test_a_model_is_itself() -> None:
+    model = Scripted({})
+    assert opened(model) is model
+
+
+def test_a_written_form_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "says.json").write_text("{}")
+    assert opened(f"scripted:{tmp_path / 'says.json'}").card.backend == "scripted"
+    with pytest.raises(ModelError, match="names no kind of model"):
+        opened("nonsense")
+
+
+def test_none_is_the_embedded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Scripted({})
+    monkeypatch.setattr("ragworth.llm.llm", lambda spec="embedded": model)
+    assert opened(None) is model
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(ModelError, match="the model is '3'"):
+        opened(3)  # type: ignore[arg-type]
