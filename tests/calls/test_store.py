@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from ragworth.calls.migrations import STEPS
 from ragworth.calls.records import key_of, model_digest
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError, StoreError
-from ragworth.llm.contract import Failure
+from ragworth.llm.contract import Card, Failure
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
 
@@ -124,6 +126,22 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytes
         assert noted.seen == []
     with pytest.raises(StoreError, match="later version"):
         Store(path)
+
+
+def test_a_card_is_kept_with_how_declining_is_calibrated(tmp_path: Path) -> None:
+    model = Scripted(share)
+    model.card = replace(model.card, declining=1.584, context_length=512)
+    with Store(tmp_path / "c.sqlite") as kept:
+        list(Job(model, kept).run(questions(1)))
+        assert [entry.model for entry in kept.entries()] == [model.card]
+
+
+def test_cards_of_earlier_and_later_versions_are_read() -> None:
+    earlier = {"backend": "embedded", "name": "m", "revision": "abc", "abilities": ["choose"], "context_length": 8192}
+    card = Card("embedded", "m", "abc", abilities=frozenset({"choose"}), context_length=8192)
+    assert store.card_from_json(json.dumps(earlier)) == card
+    later = earlier | {"declining": 2.0, "not yet thought of": [1, 2]}
+    assert store.card_from_json(json.dumps(later)) == replace(card, declining=2.0)
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

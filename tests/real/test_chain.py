@@ -27,12 +27,7 @@ def model() -> Model:
 
 
 @pytest.mark.parametrize("name", ["RGB", "HotpotQA", "MuSiQue", "ARAGOG"])
-def test_every_kind_of_judgment_then_answers_and_grades(
-    name: str,
-    data: Path,
-    model: Model,
-    tmp_path: Path,
-) -> None:
+def test_every_kind_of_judgment_then_answers_and_grades(name: str, data: Path, model: Model, tmp_path: Path) -> None:
     from benchmarks.judgments import SETS, collection
 
     cases = [case for case in SETS[name](data) if case.good and case.bad][:2]
@@ -40,9 +35,8 @@ def test_every_kind_of_judgment_then_answers_and_grades(
     store = tmp_path / "calls.sqlite"
     for kind in KINDS.names():
         found = ragworth.annotate(kind, contexts, texts, model, store=store, **SHORT.get(kind, {}))
-        # Either a value or a reason, for everything; the embedded model never declines, and is told so.
-        assert (found.frame["value"].is_null() == (found.frame["status"] != "ok")).all()
-        assert set(found.frame["status"]) == ({"unfit-model"} if kind == "abstention" else {"ok"}), kind
+        assert found.frame["value"].is_not_null().all(), kind
+        assert set(found.frame["status"]) == {"ok"}, kind
     answers = ragworth.answer(contexts, texts, model, store=store, without=True, oracle=True, length=16)
     assert set(answers.table.frame["system"]) == {"run", "(none)", "(oracle)"}
     for kind in ("deterministic", "text"):
@@ -52,16 +46,24 @@ def test_every_kind_of_judgment_then_answers_and_grades(
     assert again.table == answers.table
 
 
-def test_likelihood_separates_on_short_answers(
-    data: Path,
-    model: Model,
-) -> None:
-    """Measured on 60 questions: AUC 0.95 (0.92 to 0.98)."""
+def separated(kind: str, name: str, data: Path, model: Model, questions: int) -> float:
+    """AUC of passages that hold the answer against others, one of each for a question."""
     from benchmarks.judgments import SETS, collection
 
     from ragworth.stats.ranking import auc
 
-    texts, contexts = collection(SETS["MuSiQue"](data)[:12], each=1, seed=0)
-    found = ragworth.annotate("likelihood", contexts, texts, model).frame
+    texts, contexts = collection(SETS[name](data)[:questions], each=1, seed=0)
+    found = ragworth.annotate(kind, contexts, texts, model).frame
+    assert set(found["status"]) == {"ok"}
     good = [passage.split("-")[1] == "1" for passage in found["passage"]]
-    assert auc(found["value"].to_numpy(), good) > 0.8
+    return auc(found["value"].to_numpy(), good)
+
+
+def test_declining_separates_on_questions_that_the_reader_never_saw(data: Path, model: Model) -> None:
+    """Measured: AUC 0.85 on these 30; without the adapter 0.46 on all of RGB, which is no better than chance."""
+    assert 1 - separated("abstention", "RGB", data, model, 30) > 0.7
+
+
+def test_likelihood_separates_on_short_answers(data: Path, model: Model) -> None:
+    """Measured on 60 questions without the adapter: AUC 0.95 (0.92 to 0.98)."""
+    assert separated("likelihood", "MuSiQue", data, model, 12) > 0.8

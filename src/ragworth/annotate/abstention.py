@@ -16,17 +16,12 @@ from ragworth.annotate.contract import Annotator, Item
 from ragworth.annotate.controls import CONTROLS
 from ragworth.answers.abstaining import abstains
 from ragworth.calls.steps import NoValue, Steps, wanted
+from ragworth.judging.answerable import LABEL, calibrated, labels_for
 from ragworth.judging.findings import Finding, held, need
 from ragworth.judging.settings import setting
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson
 from ragworth.tables import OK
-
-LABEL = "NO-RESPONSE"
-"""What the prompt tells the model to say."""
-
-OTHERWISE = ("I", "Sorry", "Unknown")
-"""How models begin that decline in other words. Where these cost nothing, their probability is looked at too."""
 
 UNFIT = "unfit-model"
 """Status of all values of a model that practically never declines, or always, whatever it is shown."""
@@ -83,16 +78,16 @@ class Abstention(Annotator):
         return (yield from (self._sampled(prompt) if self.estimator == "sampled" else self._read(prompt)))
 
     def _read(self, prompt: Prompt) -> Steps[Finding]:
-        # An endpoint may have to be asked once more for each label, so it is asked for one alone.
-        labels = (LABEL,) if self.card.endpoint else (LABEL, *OTHERWISE)
         estimator = cast(Literal["first-token", "sequence"], self.estimator)
-        (outcome,) = yield [Choose(prompt, labels, estimator)]
+        (outcome,) = yield [Choose(prompt, labels_for(self.card), estimator)]
         chosen = wanted(outcome, Chosen)
         p, *others = chosen.probabilities
         detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
         if others:
             detail |= {"declines": sum(others), "answers": max(0.0, 1 - p - sum(others))}
-        return Finding({"abstention": held(min(1.0, p), chosen.usage, self.keep_cut)}, detail, chosen.estimator)
+        value = calibrated(min(1.0, p), self.card)
+        how = chosen.estimator if self.card.declining is None else f"{chosen.estimator}, calibrated"
+        return Finding({"abstention": held(value, chosen.usage, self.keep_cut)}, detail, how)
 
     def _sampled(self, prompt: Prompt) -> Steps[Finding]:
         request = Generate(prompt, 48, temperature=self.temperature, seed=self.seed, n=self.samples)

@@ -13,8 +13,9 @@ import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item, Unit
 from ragworth.calls.steps import Steps
+from ragworth.judging.answerable import answerability
 from ragworth.judging.findings import Finding, held
-from ragworth.judging.labels import label, way_for, way_setting
+from ragworth.judging.labels import Way, label, way_for, way_setting
 from ragworth.judging.scales import RATINGS
 from ragworth.judging.settings import setting
 
@@ -24,7 +25,8 @@ class Rated(Annotator):
     """A rating from 0 (does not answer the sub-question) to 5 (answers it fully).
 
     The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
-    ratings' probabilities, and ``mass`` how much probability the six hold together.
+    ratings' probabilities, and ``mass`` how much probability the six hold together. A model that was taught to decline,
+    such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``).
     """
 
     how: str = way_setting()
@@ -44,12 +46,23 @@ class Rated(Annotator):
     details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
 
     def check(self) -> None:
-        way_for(self.card, self.how, "ratings")
+        way_for(self.card, self.how, "ratings", answerable=True)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return ("abstention",) if self._way == "answerability" else ("rating",)
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.card, self.how, "ratings", answerable=True)
 
     def judge(self, item: Item) -> Steps[Finding]:
         question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
-        prompt = self.ask("rating", subquestion=question, passage=passage)
-        way = way_for(self.card, self.how, "ratings")
-        found = yield from label(prompt, RATINGS, self.card, way, length=self.length)
+        if self._way == "answerability":
+            prompt = self.ask("abstention", query=question, passage=passage)
+            found = yield from answerability(prompt, RATINGS, self.card)
+        else:
+            prompt = self.ask("rating", subquestion=question, passage=passage)
+            found = yield from label(prompt, RATINGS, self.card, self._way, length=self.length)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         return Finding({"rating": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

@@ -10,8 +10,9 @@ import polars as pl
 
 from ragworth.annotate.contract import Annotator, Item
 from ragworth.calls.steps import Steps
+from ragworth.judging.answerable import answerability
 from ragworth.judging.findings import Finding, held
-from ragworth.judging.labels import Scale, label, way_for, way_setting
+from ragworth.judging.labels import Scale, Way, label, way_for, way_setting
 from ragworth.judging.settings import setting
 
 HOLDS = Scale(("YES", "NO"), (1.0, 0.0))
@@ -23,7 +24,8 @@ class Relevance(Annotator):
     """1 where the passage holds the answer and 0 where not; or a grade from 0 to 3, without accepted answers.
 
     The value is the likelier label. ``p`` is the probability of YES among the labels, ``expected`` the mean of the
-    grades weighted by their probabilities, ``mass`` how much probability the labels hold together.
+    grades weighted by their probabilities, ``mass`` how much probability the labels hold together. A model that was
+    taught to decline, such as the embedded one, is asked whether it answers from the passage (``answerability``).
     """
 
     graded: bool = setting(False, "grades 0 to 3, without looking at accepted answers")
@@ -46,20 +48,28 @@ class Relevance(Annotator):
     }
 
     def check(self) -> None:
-        way_for(self.card, self.how, "relevance")
+        way_for(self.card, self.how, "relevance", answerable=True)
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.card, self.how, "relevance", answerable=True)
 
     @property
     def asked(self) -> tuple[str, ...]:
+        if self._way == "answerability":
+            return ("abstention",)
         return ("relevance-graded",) if self.graded else ("relevance",)
 
     def judge(self, item: Item) -> Steps[Finding]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         answers = () if self.graded else self.texts.known_answers(item.query)
         prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)
-        way = way_for(self.card, self.how, "relevance")
-        scale = GRADES if self.graded else HOLDS
-        found = yield from label(prompt, scale, self.card, way, length=self.length)
+        scale, way = GRADES if self.graded else HOLDS, self._way
+        if way == "answerability":
+            found = yield from answerability(prompt, scale, self.card)
+        else:
+            found = yield from label(prompt, scale, self.card, way, length=self.length)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
-        if found.probabilities is not None and found.mass and not self.graded:
-            detail |= {"p": found.probabilities[0] / found.mass, "expected": None}
+        if found.probabilities is not None and not self.graded:
+            detail |= {"p": found.probabilities[0] / (found.mass or 1.0), "expected": None}
         return Finding({"relevance": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

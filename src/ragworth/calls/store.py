@@ -288,6 +288,7 @@ def seal(key: bytes, kind: str, response: str) -> bytes:
 
 
 def card_from_json(text: str) -> Card:
-    """A model's card as it was kept."""
-    facts = json.loads(text)
+    """A model's card as it was kept: what a later version says besides is passed over, what an earlier one did not say
+    is as it was then."""
+    facts = {name: value for name, value in json.loads(text).items() if name in Card.__slots__}
     return Card(**(facts | {"abilities": frozenset(facts["abilities"])}))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from ragworth.calls.steps import NoValue, Steps, wanted
 from ragworth.errors import InputError
@@ -15,7 +15,7 @@ from ragworth.judging.findings import need
 from ragworth.judging.settings import setting
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 
-WAYS = ("auto", "labels", "parsed")
+WAYS = ("auto", "labels", "parsed", "answerability")
 REFUSED = "refused"
 TRUNCATED = "truncated"
 UNPARSABLE = "unparsable"
@@ -113,22 +113,30 @@ class Scale:
 
 def way_setting() -> str:
     """The setting of a kind that can ask in both ways."""
-    return setting("auto", "by label probabilities or by what the model writes", choices=WAYS)
+    return setting("auto", "by label probabilities, by what the model writes, or by whether it declines", choices=WAYS)
 
 
-def way_for(card: Card, how: str, purpose: str) -> Literal["labels", "parsed"]:
-    """How to ask this model: by probabilities where it tells them, else by what it writes."""
-    if how not in WAYS:
-        raise InputError(f"how={how!r} is not possible", expected=", ".join(WAYS))
+Way = Literal["labels", "parsed", "answerability"]
+
+
+def way_for(card: Card, how: str, purpose: str, *, answerable: bool = False) -> Way:
+    """How to ask this model: by probabilities where it tells them, else by what it writes.
+
+    ``answerable``: whether a passage can answer the question, so that a model that was taught to decline is asked that.
+    """
+    if how not in WAYS or (how == "answerability" and not answerable):
+        raise InputError(
+            f"how={how!r} is not possible for {purpose}", expected=", ".join(WAYS[: 4 if answerable else 3])
+        )
+    if how == "auto" and answerable and card.declining is not None:
+        how = "answerability"
     if how == "auto":
         how = "labels" if "choose" in card.abilities or not card.abilities else "parsed"
-    need(card, ("choose",) if how == "labels" else ("generate",), purpose)
-    return "labels" if how == "labels" else "parsed"
+    need(card, ("generate",) if how == "parsed" else ("choose",), purpose)
+    return cast(Way, how)
 
 
-def label(
-    prompt: Prompt, scale: Scale, card: Card, how: Literal["labels", "parsed"], *, length: int = 32
-) -> Steps[Label]:
+def label(prompt: Prompt, scale: Scale, card: Card, how: Way, *, length: int = 32) -> Steps[Label]:
     """One of the labels. Ties go to the label that comes first in the scale."""
     if how == "labels":
         (outcome,) = yield [Choose(prompt, scale.labels)]

@@ -179,6 +179,8 @@ class Card:
     endpoint: str = ""
     abilities: frozenset[str] = frozenset()
     context_length: int | None = None
+    declining: float | None = None
+    """Of a model that was taught to decline: what the log-odds of declining are divided by to be calibrated."""
     cuts: bool = False
     """Whether passages of a prompt that is too long are cut, instead of the prompt being refused."""
     notes: tuple[str, ...] = ()

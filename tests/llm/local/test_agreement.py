@@ -1,4 +1,5 @@
-"""The embedded model and a real llama.cpp server of the same file say the same, within their quantisations."""
+"""The embedded model without its adapter says what a real llama.cpp server of the same file says, within their
+quantisations."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ TEXT = Prompt.text("The capital of France is")
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[Any]:
     try:
-        model = ragworth.llm("embedded", threads=1)
+        model = ragworth.llm("embedded:base", threads=1)
     except ragworth.InputError as error:
         pytest.skip(str(error))
     yield model

@@ -19,8 +19,9 @@ pytest.importorskip("tokenizers")
 
 from ragworth.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
+from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.runtime import Row
-from tests.llm.local import made_gguf
+from tests.llm.local import made_gguf, made_safetensors
 
 
 @pytest.fixture
@@ -149,18 +150,33 @@ def test_a_model_built_for_another_kind_of_processor_is_built_again(
     assert onnx_model.load(file).facts.signed is False  # right everywhere, so it stays
 
 
-def test_an_adapter_is_merged_and_kept_apart(cache: Path, file: Path) -> None:
+def adapter(path: Path, name: str = "model.layers.0.mlp.up_proj", *, outputs: int = made_gguf.INNER) -> Adapter:
+    """An adapter that adds 0.05 to every number of a matrix."""
+    down, up = np.full((2, made_gguf.HIDDEN), 0.25, np.float16), np.full((outputs, 2), 0.1, np.float16)
+    return Adapter(made_safetensors.write(path, {f"{name}.down": down, f"{name}.up": up}))
+
+
+def test_an_adapter_is_merged_and_kept_apart(cache: Path, file: Path, tmp_path: Path) -> None:
     plain = onnx_model.load(file)
-    name = "model.layers.0.mlp.up_proj.weight"
-    delta = np.full((made_gguf.INNER, made_gguf.HIDDEN), 0.05, np.float32)
-    adapted = onnx_model.load(file, adapter={name: delta})
+    one = adapter(tmp_path / "one.safetensors")
+    adapted = onnx_model.load(file, adapter=one)
     assert asked(adapted) != asked(plain)
-    assert adapted.facts.revision.startswith(plain.facts.revision + "+")
+    assert adapted.facts.revision == f"{plain.facts.revision}+{one.digest}"
     assert len(list((cache / "models").iterdir())) == 2
     with pytest.raises(ModelError, match=r"the adapter changes model\.nonsense"):
-        onnx_model.load(file, adapter={"model.nonsense": delta})
-    with pytest.raises(ModelError, match=r"by a matrix of \(3,\)"):
-        onnx_model.load(file, adapter={name: delta[0, :3]})
+        onnx_model.load(file, adapter=adapter(tmp_path / "odd.safetensors", "model.nonsense"))
+    with pytest.raises(ModelError, match=r"by a matrix of \(3, 64\)"):
+        onnx_model.load(file, adapter=adapter(tmp_path / "small.safetensors", outputs=3))
+
+
+def test_a_model_that_was_built_with_an_adapter_is_loaded_without_arithmetic(
+    cache: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = adapter(tmp_path / "one.safetensors")
+    first = asked(onnx_model.load(file, adapter=one))
+    for name in ("deltas", "_tensors"):
+        monkeypatch.setattr(Adapter, name, None)
+    assert asked(onnx_model.load(file, adapter=Adapter(one.path))) == first
 
 
 def test_a_cache_that_cannot_be_written_to_costs_time_only(file: Path, cache: Path) -> None:

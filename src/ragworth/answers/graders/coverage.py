@@ -19,9 +19,10 @@ from ragworth.answers.oracle import NO_ANSWERABLE, UNJUDGED, Oracle
 from ragworth.calls.steps import NoValue, Steps, together
 from ragworth.collection import COUNTER
 from ragworth.errors import InputError, counted
+from ragworth.judging.answerable import answerability
 from ragworth.judging.checks import doubts
 from ragworth.judging.findings import Finding, source_of, whole
-from ragworth.judging.labels import Label, label, way_for, way_setting
+from ragworth.judging.labels import Label, Way, label, way_for, way_setting
 from ragworth.judging.scales import RATINGS
 from ragworth.judging.settings import setting
 from ragworth.judging.texts import NO_SUBQUESTIONS, Subquestion
@@ -67,9 +68,19 @@ class Coverage(Grader):
     }
 
     def check(self) -> None:
-        way_for(self.model, self.how, "coverage")
+        way_for(self.model, self.how, "coverage", answerable=True)
         if not self.texts.collection.subquestions.height:
             raise InputError("coverage needs sub-questions", remedy="give --subquestions")
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.model, self.how, "coverage", answerable=True)
+
+    @property
+    def asked(self) -> str:
+        """Name of the prompt, with these settings: a model that was taught to decline is asked whether it answers."""
+        name = "abstention" if self._way == "answerability" else self.prompts[0]
+        return f"{name}{'-swapped' if self.swapped else ''}"
 
     @property
     def source(self) -> str:
@@ -98,9 +109,12 @@ class Coverage(Grader):
         return Finding({"coverage": share, "density": density}, detail, found[0].estimator)
 
     def _rated(self, text: str, question: Subquestion) -> Steps[Label]:
-        prompt = self.prompt.render({"passage": text, "subquestion": question.text})
-        way = way_for(self.model, self.how, "coverage")
-        found = yield from label(prompt, RATINGS, self.model, way, length=self.length)
+        if self._way == "answerability":
+            prompt = self.prompt.render({"passage": text, "query": question.text})
+            found = yield from answerability(prompt, RATINGS, self.model)
+        else:
+            prompt = self.prompt.render({"passage": text, "subquestion": question.text})
+            found = yield from label(prompt, RATINGS, self.model, self._way, length=self.length)
         whole(found.usage, self.keep_cut, found.raw)
         return found
 

@@ -12,7 +12,6 @@ import json
 import shutil
 import tempfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,9 +21,9 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
 
 if TYPE_CHECKING:
+    from ragworth.llm.local.adapter import Adapter
     from ragworth.llm.local.bpe import Bpe
     from ragworth.llm.local.onnx_runtime import OnnxRuntime
-    from ragworth.llm.local.onnx_weights import Floats
 
 VERSION = 1
 """Raised with every change in what is computed or how it is kept."""
@@ -62,23 +61,23 @@ class Opened(NamedTuple):
     facts: Facts
 
 
-def load(path: Path, *, threads: int | None = None, adapter: Mapping[str, Floats] | None = None) -> Opened:
+def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = None) -> Opened:
     """Load a GGUF file of the Llama family, built now if it was not yet.
 
     Parameters
     ----------
     threads: cores to use; None takes all that the process may.
-    adapter: differences to be added to weights, by the names these have in the transformers library.
+    adapter: differences to be added to weights.
     """
     for package in ("onnxruntime", "tokenizers", "onnx", "gguf"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "embedded", "reading a GGUF file")
-    revision = fingerprint(path) + (f"+{_digest(adapter)}" if adapter else "")
+    revision = fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else "")
     name = hashlib.sha256(f"{revision} {VERSION}".encode()).hexdigest()[:24]
     folder = cache_folder() / "models" / name
     facts = _kept(folder)
     if facts is None:
-        folder, facts = _anywhere(path, folder, revision, adapter or {})
+        folder, facts = _anywhere(path, folder, revision, adapter)
 
     from tokenizers import Tokenizer
 
@@ -104,7 +103,7 @@ def _kept(folder: Path) -> Facts | None:
     return facts if whole and (not facts.signed or exact(folder / PROBE)) else None
 
 
-def _anywhere(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> tuple[Path, Facts]:
+def _anywhere(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, Facts]:
     """Build a model in the cache folder, or for this process alone where that cannot be written to."""
     try:
         return folder, _build(path, folder, revision, adapter)
@@ -122,7 +121,7 @@ def _anywhere(path: Path, folder: Path, revision: str, adapter: Mapping[str, Flo
     return elsewhere / folder.name, replace(facts, notes=(f"built for this process alone: {why}",))
 
 
-def _build(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> Facts:
+def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> Facts:
     """Build a model beside its place, and move it there in one step."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
@@ -140,7 +139,7 @@ def _build(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats
     return facts
 
 
-def _write(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats]) -> Facts:
+def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> Facts:
     """All files of a model but the last."""
     from ragworth.llm.local import bpe, gguf_file
     from ragworth.llm.local.onnx_graph import write, write_probe
@@ -151,7 +150,8 @@ def _write(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats
     found = gguf_file.read(path)
     write_probe(folder)
     way = InIntegers(signed=exact(folder / PROBE))
-    write(folder, found.sizes, merged(found.weights, adapter), way)
+    weights = found.weights if adapter is None else merged(found.weights, adapter.deltas())
+    write(folder, found.sizes, weights, way)
     vocabulary = found.vocabulary
     bpe.tokenizer(vocabulary).save(str(folder / WORDS))
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
@@ -168,14 +168,6 @@ def _write(path: Path, folder: Path, revision: str, adapter: Mapping[str, Floats
         ends=found.ends,
         signed=way.signed,
     )
-
-
-def _digest(adapter: Mapping[str, Floats]) -> str:
-    found = hashlib.sha256()
-    for name in sorted(adapter):
-        found.update(f"{name} {adapter[name].shape}\n".encode())
-        found.update(adapter[name].tobytes())
-    return found.hexdigest()[:16]
 
 
 def _checksum(path: Path) -> list[Any]:

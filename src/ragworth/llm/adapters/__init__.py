@@ -1,0 +1,1 @@
+"""Adapters that ship with ragworth: small changes to the weights of the embedded model."""

@@ -1,0 +1,52 @@
+"""What is in a safetensors file: arrays and names, no code. Read here, so that a small adapter needs no package."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.errors import ModelError
+
+KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+LONGEST = 1 << 24
+"""Bytes of a header; more is no header."""
+
+
+class Tensors(NamedTuple):
+    """Arrays by name, and what the file says about them."""
+
+    arrays: dict[str, npt.NDArray[np.float32]]
+    about: dict[str, str]
+
+
+def read(path: Path) -> Tensors:
+    """Read a file whole; half-precision numbers become single ones."""
+    try:
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        if not 0 < size < min(LONGEST, len(data) - 8):
+            raise ValueError("the header has no length")
+        header = json.loads(data[8 : 8 + size])
+        about = {str(name): str(value) for name, value in header.pop("__metadata__", {}).items()}
+        body = memoryview(data)[8 + size :]
+        arrays = {name: _array(body, **facts) for name, facts in header.items()}
+    except OSError as error:
+        raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"it cannot be read as safetensors: {error}", file=str(path)) from error
+    return Tensors(arrays, about)
+
+
+def _array(body: memoryview, dtype: str, shape: list[int], data_offsets: list[int]) -> npt.NDArray[np.float32]:
+    if dtype not in KINDS:
+        raise ValueError(f"numbers of kind {dtype!r}, not {' or '.join(KINDS)}")
+    (start, end), kind = data_offsets, KINDS[dtype]
+    fits = 0 <= start <= end <= len(body) and end - start == math.prod(shape) * kind.itemsize
+    if not fits or min(shape, default=0) < 0:
+        raise ValueError(f"an array of {shape} is said to be at bytes {start} to {end} of {len(body)}")
+    return np.frombuffer(body[start:end], dtype=kind).reshape(shape).astype(np.float32)

@@ -1,0 +1,149 @@
+"""Adapters: read as the safetensors package reads them, refused where a file is damaged, and the one that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragworth.errors import ModelError
+from ragworth.llm.embedded import READER
+from ragworth.llm.local.adapter import Adapter
+from ragworth.llm.local.safetensors_file import read
+from tests.llm.local.made_safetensors import packed, write
+
+random = np.random.default_rng(1)
+ARRAYS: dict[str, Any] = {
+    "a": random.standard_normal((3, 5)).astype(np.float32),
+    "b": random.standard_normal((7,)).astype(np.float16),
+    "c": random.standard_normal((2, 3, 4)).astype(np.float16),
+    "none": np.zeros((0, 4), np.float32),
+    "one": np.array(2.5, np.float32),
+}
+
+
+def test_files_are_read_as_the_safetensors_package_reads_them(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "x.safetensors"
+    theirs.save_file(ARRAYS, path, metadata={"rank": "16", "ü": "→"})
+    found = read(path)
+    assert found.about == {"rank": "16", "ü": "→"}
+    assert set(found.arrays) == set(ARRAYS)
+    for name, array in found.arrays.items():
+        assert array.dtype == np.float32
+        np.testing.assert_array_equal(array, ARRAYS[name].astype(np.float32), err_msg=name)
+
+
+def test_our_own_files_are_right_for_the_safetensors_package_too(tmp_path: Path) -> None:
+    theirs = pytest.importorskip("safetensors.numpy")
+    found = theirs.load_file(write(tmp_path / "x.safetensors", ARRAYS))
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, ARRAYS[name])
+
+
+def fact(**other: Any) -> dict[str, Any]:
+    return {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **other}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"short",
+        bytes(64),
+        b"\xff" * 64,
+        packed(b"{}")[:-1],
+        packed(b"not JSON" * 4, bytes(8)),
+        packed(b'{"x": "\xff"}', bytes(8)),
+        packed(b"[" * 100_000, bytes(8)),
+        packed([1, 2], bytes(8)),
+        packed(7, bytes(8)),
+        packed({"x": 3}, bytes(8)),
+        packed({"x": {"dtype": "F32"}}, bytes(8)),
+        packed({"__metadata__": "words"}, bytes(8)),
+        packed(fact(code="import os"), bytes(8)),
+        packed(fact(dtype="BF16"), bytes(8)),
+        packed(fact(dtype=["F32"]), bytes(8)),
+        packed(fact(shape=[3]), bytes(8)),
+        packed(fact(shape=[-1]), bytes(8)),
+        packed(fact(shape=[-1, -2]), bytes(8)),
+        packed(fact(shape=[1 << 70]), bytes(8)),
+        packed(fact(shape="ab"), bytes(8)),
+        packed(fact(data_offsets=[0]), bytes(8)),
+        packed(fact(data_offsets=[-8, 8]), bytes(8)),
+        packed(fact(data_offsets=[8, 0]), bytes(8)),
+        packed(fact(data_offsets=[4, 12]), bytes(8)),
+        packed(fact(data_offsets=[0.0, 8.0]), bytes(8)),
+        packed(fact(), bytes(7)),
+    ],
+)
+def test_damaged_and_hostile_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="cannot be read as safetensors") as error:
+        read(path)
+    assert error.value.file == str(path)
+
+
+def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.safetensors", ARRAYS)
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ModelError):
+            read(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="it cannot be read: No such file"):
+        read(tmp_path / "none")
+    with pytest.raises(ModelError, match="it cannot be read: No such file"):
+        Adapter(tmp_path / "none").digest  # noqa: B018
+
+
+def test_differences_are_the_products_of_the_pairs(tmp_path: Path) -> None:
+    down, up = np.array([[1, 2, 3]], np.float16), np.array([[0.5], [-2]], np.float16)
+    adapter = Adapter(write(tmp_path / "x", {"m.q.up": up, "m.q.down": down}, {"temperature": "1.5"}))
+    (name, delta), *more = adapter.deltas().items()
+    assert (name, more) == ("m.q.weight", [])
+    np.testing.assert_array_equal(delta, [[0.5, 1.0, 1.5], [-2.0, -4.0, -6.0]])
+    assert delta.dtype == np.float32
+    assert adapter.about["temperature"] == "1.5"
+
+
+def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
+    one = Adapter(write(tmp_path / "a", {"m.down": np.ones((1, 2), np.float16)}))
+    same = Adapter(write(tmp_path / "b", {"m.down": np.ones((1, 2), np.float16)}))
+    other = Adapter(write(tmp_path / "c", {"m.down": np.zeros((1, 2), np.float16)}))
+    assert one.digest == same.digest != other.digest
+    assert len(one.digest) == 16
+
+
+@pytest.mark.parametrize("names", [[], ["m.down"], ["m.up"], ["m.down", "m.up", "n.up"], ["m.down", "m.up", "m.bias"]])
+def test_what_is_no_adapter_is_refused(tmp_path: Path, names: list[str]) -> None:
+    path = write(tmp_path / "x", dict.fromkeys(names, np.ones((2, 2), np.float16)), {"a": "b"})
+    with path.open("ab") as file:
+        file.write(b" ")  # a header alone is no file of arrays
+    with pytest.raises(ModelError, match="it is no adapter"):
+        Adapter(path).deltas()
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 4), (1, 2, 4)])
+def test_pairs_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    arrays = {"m.up": np.ones((5, 2), np.float16), "m.down": np.ones(shape, np.float16)}
+    with pytest.raises(ModelError, match="its matrices of m do not fit"):
+        Adapter(write(tmp_path / "x", arrays)).deltas()
+
+
+def test_the_adapter_that_ships() -> None:
+    assert READER.stat().st_size <= 10_000_000
+    adapter = Adapter(READER)
+    assert 0.5 < float(adapter.about["temperature"]) < 3
+    found = read(READER).arrays
+    assert all(np.isfinite(array).all() for array in found.values())
+    # Seven matrices in each of 30 layers, each as two of rank 16.
+    assert len(found) == 7 * 30 * 2
+    assert {array.shape[0] for name, array in found.items() if name.endswith(".down")} == {16}
+    assert found["model.layers.29.mlp.down_proj.down"].shape == (16, 1536)

@@ -1,0 +1,1 @@
+"""How shipped weights were made."""

@@ -1,0 +1,1 @@
+"""The embedded reader: data, training, evaluation."""

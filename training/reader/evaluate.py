@@ -1,0 +1,290 @@
+"""How good is the embedded reader on sets it has never seen: judging, reading, and do its judgments predict answers?
+
+    RAGWORTH_DATA=FOLDER python -m training.reader.evaluate judging --model embedded --model embedded:base
+    RAGWORTH_DATA=FOLDER python -m training.reader.evaluate reading --model embedded
+    RAGWORTH_DATA=FOLDER python -m training.reader.evaluate alignment --model embedded
+
+The sets are RGB, ClapNQ, HotpotQA and 2WikiMultihopQA: nothing of them is in the training examples, and nothing was
+chosen by them. Everything goes through the store named by ``--store``, so that a second run asks nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+import ragworth
+from ragworth.stats.correlation import kendall
+from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
+
+
+class Case(NamedTuple):
+    """A question with passages that answer it (or support an answer) and passages that do not."""
+
+    question: str
+    answers: list[str]
+    good: list[str]
+    bad: list[str]
+
+
+def lines(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def rgb(data: Path) -> list[Case]:
+    cases = []
+    for item in lines(data / "rgb" / "en_fact.json.gz"):
+        given = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
+        answers = [each if isinstance(each, str) else each[0] for each in given]
+        cases.append(Case(item["query"], answers, item["positive"], item["negative"]))
+    return cases
+
+
+def clapnq(data: Path) -> list[Case]:
+    """Answerable questions have a gold passage, unanswerable ones a passage that looked right to their annotators."""
+    parts: list[list[Case]] = []
+    for kind in ("answerable", "unanswerable"):
+        good, cases = kind == "answerable", []
+        for item in lines(data / "clapnq_dev" / f"clapnq_dev_{kind}.jsonl.gz"):
+            texts = [f"{each['title']}\n{each['text']}" for each in item["passages"]]
+            answers = [each["answer"] for each in item["output"] if each.get("answer")]
+            cases.append(Case(item["input"], answers, texts if good else [], [] if good else texts))
+        parts.append(cases)
+    return [case for both in zip(*parts, strict=True) for case in both]
+
+
+def paragraphs(name: str) -> Callable[[Path], list[Case]]:
+    def read(data: Path) -> list[Case]:
+        cases = []
+        for item in lines(data / "multihop" / f"{name}.json.gz"):
+            if "context" not in item:
+                continue
+            titles = {title for title, _ in item["supporting_facts"]}
+            texts = [(title in titles, f"{title}\n{''.join(parts)}") for title, parts in item["context"]]
+            good, bad = ([text for yes, text in texts if yes is wanted] for wanted in (True, False))
+            cases.append(Case(item["question"], [item["answer"]], good, bad))
+        return cases
+
+    return read
+
+
+SETS: dict[str, Callable[[Path], list[Case]]] = {
+    "RGB": rgb,
+    "ClapNQ": clapnq,
+    "HotpotQA": paragraphs("hotpot"),
+    "2Wiki": paragraphs("wikihop"),
+}
+
+
+class World(NamedTuple):
+    """Cases as a collection: which passages each question has, and which of them are good."""
+
+    texts: ragworth.Collection
+    judged: pl.DataFrame
+    """query, passage, value, kind: ``good``, ``bad`` or ``random``."""
+
+
+def world(cases: list[Case], each: int, seed: int = 0) -> World:
+    """At most ``each`` good, bad and random passages for a question; random ones are another question's good ones."""
+    draw = random.Random(seed)
+    pool = [text for case in cases for text in case.good]
+    passages: dict[str, str] = {}
+    rows: list[tuple[str, str, float, str]] = []
+    for number, case in enumerate(cases):
+        others = [text for text in draw.sample(pool, min(4, len(pool))) if text not in case.good]
+        for kind, texts in (("good", case.good), ("bad", case.bad), ("random", others)):
+            for place, text in enumerate(draw.sample(texts, min(each, len(texts)))):
+                name = f"{number}-{kind}-{place}"
+                passages[name] = text
+                rows.append((str(number), name, float(kind == "good"), kind))
+    ids = [str(number) for number in range(len(cases))]
+    answers = [(str(number), text) for number, case in enumerate(cases) for text in case.answers]
+    judged = pl.DataFrame(rows, schema=["query", "passage", "value", "kind"], orient="row")
+    whole = ragworth.Collection.of(
+        queries={"query": ids, "text": [case.question for case in cases]},
+        passages={"passage": list(passages), "text": list(passages.values())},
+        answers={"query": [query for query, _ in answers], "text": [text for _, text in answers]},
+        relevance=judged.select("query", "passage", "value"),
+    )
+    return World(whole, judged)
+
+
+def shown(rows: pl.DataFrame, system: str = "run") -> ragworth.Contexts:
+    """Passages as contexts, in the order of the rows."""
+    rank = pl.int_range(1, pl.len() + 1).over("query").alias("rank")
+    return ragworth.Contexts(rows.select("query", "passage").with_columns(rank), system=system)
+
+
+def ece(p: np.ndarray[Any, Any], yes: np.ndarray[Any, Any], bins: int = 10) -> float:
+    """Expected calibration error in ten equal bins."""
+    place = np.minimum((p * bins).astype(int), bins - 1)
+    parts = [(place == number) for number in range(bins)]
+    return float(sum(mine.mean() * abs(p[mine].mean() - yes[mine].mean()) for mine in parts if mine.any()))
+
+
+def judging(given: argparse.Namespace, data: Path) -> None:
+    """p_abstain of single passages: does it tell those that answer from those that do not?"""
+    print("| set | against | model | AUC | win rate | ECE | p good | p other | n |\n" + "| --- " * 9 + "|")
+    for name, read in SETS.items():
+        place = world(read(data)[: given.questions], given.each)
+        for model in given.model:
+            found = ragworth.annotate("abstention", shown(place.judged), place.texts, model, store=given.store).frame
+            frame = place.judged.join(
+                found.select("query", "passage", "value", "p"), on=["query", "passage"], suffix="_"
+            )
+            # A model that never declines has its values withdrawn; what it said is compared all the same.
+            frame = frame.with_columns(pl.coalesce("value_", "p").alias("declines")).drop_nulls(["declines"])
+            for against in ("bad", "random"):
+                mine = frame.filter(pl.col("kind").is_in(["good", against]))
+                if mine["kind"].n_unique() < 2:
+                    continue
+                declines, good = mine["declines"].to_numpy(), mine["kind"].to_numpy() == "good"
+                query = mine["query"].to_numpy()
+                area = auc_interval(-declines, good, query)
+                won = win_rate(*pairs_within(-declines, good, query))
+                means = [declines[good].mean(), declines[~good].mean()]
+                print(
+                    f"| {name} | {against} | {model} | {words(area)} | {words(won)} | {ece(declines, ~good):.3f} "
+                    f"| {means[0]:.3f} | {means[1]:.3f} | {len(mine)} |",
+                    flush=True,
+                )
+            if given.plot and model == "embedded":
+                with given.plot.open("a") as file:
+                    for value, kind in frame.select("declines", "kind").iter_rows():
+                        file.write(json.dumps([name, value, kind]) + "\n")
+
+
+def words(found: Any) -> str:
+    if found.value is None:
+        return "–"
+    return f"{found.value:.3f}" + (f" ({found.interval.low:.3f}–{found.interval.high:.3f})" if found.interval else "")
+
+
+def reading(given: argparse.Namespace, data: Path) -> None:
+    """Answers from the gold passage, from it among four near misses, and from five near misses."""
+    print("| set | shown | model | correct | abstained | wrong | right of answered | n |\n" + "| --- " * 8 + "|")
+    for name in ("RGB", "HotpotQA"):
+        cases = [case for case in SETS[name](data) if case.good and len(case.bad) >= 5][: given.questions]
+        if name == "RGB":
+            cases = [case for case in SETS[name](data) if case.good and len(case.bad) >= 1][: given.questions]
+        place = world(cases, 5)
+        draw = random.Random(1)
+        contexts = {}
+        for kind in ("gold", "1 + 4", "5 near misses"):
+            rows = []
+            for (query,), mine in place.judged.group_by("query", maintain_order=True):
+                good = mine.filter(pl.col("kind") == "good")["passage"].to_list()
+                # Where a question has too few near misses, random passages stand in for them.
+                near = [
+                    *mine.filter(pl.col("kind") == "bad")["passage"],
+                    *mine.filter(pl.col("kind") == "random")["passage"],
+                ]
+                gold = good[:1] if name == "RGB" else good
+                one = {"gold": gold, "1 + 4": [*gold, *near][: 5 if name == "RGB" else 6], "5 near misses": near[:5]}[
+                    kind
+                ]
+                draw.shuffle(one)
+                rows += [(query, passage) for passage in one]
+            contexts[kind] = shown(pl.DataFrame(rows, schema=["query", "passage"], orient="row"), kind)
+        for model in given.model:
+            answers = ragworth.answer(
+                ragworth.Contexts.concat(list(contexts.values())), place.texts, model, store=given.store, length=24
+            )
+            graded = ragworth.grade("deterministic", answers, place.texts, partial=False).answers
+            for (kind,), mine in graded.group_by("system", maintain_order=True):
+                labels = mine["label"].to_list()
+                correct, abstained, wrong = (
+                    labels.count(label) / len(labels) for label in ("correct", "abstained", "wrong")
+                )
+                print(
+                    f"| {name} | {kind!s} | {model} | {correct:.3f} | {abstained:.3f} | {wrong:.3f} "
+                    f"| {correct / (1 - abstained) if abstained < 1 else 0:.3f} | {mine.height} |",
+                    flush=True,
+                )
+
+
+def alignment(given: argparse.Namespace, data: Path) -> None:
+    """Contexts of five passages of one question: does a metric rank them as the reader's own answers do?"""
+    metrics = ["UDCG@5", "nDCG(ideal=retrieved)@5", "P@5", "RR@5", "Utility@5"]
+    taus: dict[str, list[float]] = {metric: [] for metric in metrics}
+    same = 0
+    for name in ("RGB", "HotpotQA"):
+        cases = [case for case in SETS[name](data) if case.good and len(case.bad) >= 2][: given.questions]
+        place = world(cases, 5)
+        draw = random.Random(2)
+        tables = []
+        for number in range(given.contexts):
+            rows = []
+            for (query,), mine in place.judged.group_by("query", maintain_order=True):
+                good, near, far = (
+                    mine.filter(pl.col("kind") == kind)["passage"].to_list() for kind in ("good", "bad", "random")
+                )
+                some = draw.sample(good, draw.randint(1, min(2, len(good)))) if number % 2 else []
+                rest = draw.sample([*near, *far], min(5 - len(some), len(near) + len(far)))
+                one = [*some, *rest]
+                draw.shuffle(one)
+                rows += [(query, passage) for passage in one]
+            tables.append(shown(pl.DataFrame(rows, schema=["query", "passage"], orient="row"), f"c{number}"))
+        contexts = ragworth.Contexts.concat(tables)
+        model = given.model[0]
+        judged = ragworth.annotate("abstention", contexts, place.texts, model, store=given.store).table
+        answers = ragworth.answer(contexts, place.texts, model, store=given.store, length=24)
+        graded = ragworth.grade("deterministic", answers, place.texts, contexts=contexts).table.frame
+        assert place.texts.relevance is not None
+        both = ragworth.Judgments.concat([place.texts.relevance, judged])  # type: ignore[list-item]
+        scores = ragworth.score(contexts, both, metrics).frame.rename({"value": "score"})
+        frame = scores.join(graded.select("system", "query", "value"), on=["system", "query"]).drop_nulls(
+            ["score", "value"]
+        )
+        for _, mine in frame.group_by("query", maintain_order=True):
+            if mine["value"].n_unique() < 2:
+                same += 1
+                continue
+            for (metric,), part in mine.group_by("metric", maintain_order=True):
+                tau = kendall(part["score"].to_numpy(), part["value"].to_numpy())
+                taus[str(metric)].append(tau)
+    values = np.array([taus[metric] for metric in metrics])
+    picks = np.random.default_rng(0).integers(0, values.shape[1], (5000, values.shape[1]))
+    print(f"{values.shape[1]} questions; {same} left out, whose contexts all came to the same outcome\n")
+    print(
+        "| metric | mean Kendall τ-b | UDCG@5 less it, same questions | questions where it is constant |\n"
+        + "| --- " * 4
+        + "|"
+    )
+    for metric, mine in zip(metrics, values, strict=True):
+        low, high = np.quantile(np.nanmean(mine[picks], axis=1), [0.025, 0.975])
+        difference = values[0] - mine
+        less = np.quantile(np.nanmean(difference[picks], axis=1), [0.025, 0.975])
+        print(
+            f"| {metric} | {np.nanmean(mine):.3f} ({low:.3f}–{high:.3f}) "
+            f"| {np.nanmean(difference):+.3f} ({less[0]:+.3f} to {less[1]:+.3f}) | {int(np.isnan(mine).sum())} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Evaluate a reader on sets that it has never seen.")
+    parser.add_argument("what", choices=["judging", "reading", "alignment"])
+    parser.add_argument("--model", action="append", default=None)
+    parser.add_argument("--store", default="reader.sqlite")
+    parser.add_argument("--questions", type=int, default=600)
+    parser.add_argument("--each", type=int, default=2, help="passages of each kind for a question")
+    parser.add_argument("--contexts", type=int, default=10)
+    parser.add_argument("--plot", type=Path, help="append each probability to this file, for a reliability plot")
+    given = parser.parse_args()
+    given.model = given.model or ["embedded"]
+    data = Path(os.environ["RAGWORTH_DATA"])
+    {"judging": judging, "reading": reading, "alignment": alignment}[given.what](given, data)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The unchanged base model with a low-rank adapter on top of it, in PyTorch."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from ragworth.llm.local import bpe, gguf_file
+from ragworth.llm.local.bpe import CONTROL, Bpe
+from ragworth.llm.local.writing import Writer, chat_template
+
+ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""Matrices of every layer that are changed; embeddings and norms stay as they are."""
+
+
+class Adapted(nn.Module):
+    """A matrix that stays as it is, plus the product of two thin ones."""
+
+    def __init__(self, base: nn.Linear, rank: int, scale: float, dropout: float) -> None:
+        super().__init__()
+        self.base, self.scale, self.dropout = base, scale, nn.Dropout(dropout)
+        self.down = nn.Parameter(torch.empty(rank, base.in_features))
+        self.up = nn.Parameter(torch.zeros(base.out_features, rank))
+        nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        low = nn.functional.linear(self.dropout(x), self.down.to(x.dtype))
+        return self.base(x) + nn.functional.linear(low, self.up.to(x.dtype)) * self.scale
+
+
+def read(path: Path, device: str) -> tuple[Any, Writer]:
+    """A GGUF file of the Llama family as a model of the transformers library, and how prompts are written for it."""
+    from tokenizers import Tokenizer
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    found = gguf_file.read(path)
+    sizes = found.sizes
+    weights = {name: torch.from_numpy(np.array(value)) for name, value in found.weights.items()}
+    config = LlamaConfig(
+        vocab_size=len(found.vocabulary.tokens),
+        hidden_size=sizes.hidden,
+        intermediate_size=sizes.inner,
+        num_hidden_layers=sizes.layers,
+        num_attention_heads=sizes.heads,
+        num_key_value_heads=sizes.kv_heads,
+        head_dim=sizes.head,
+        max_position_embeddings=sizes.context,
+        rms_norm_eps=sizes.epsilon,
+        rope_parameters={"rope_type": "default", "rope_theta": sizes.theta},
+        tie_word_embeddings="lm_head.weight" not in weights,
+    )
+    model = LlamaForCausalLM(config)
+    missing, strange = model.load_state_dict(weights, strict=False)
+    lacking = [name for name in missing if name != "lm_head.weight"]
+    if lacking or strange:
+        raise ValueError(f"weights do not fit: lacking {lacking[:3]}, strange {strange[:3]}")
+    model.tie_weights()
+    vocabulary = found.vocabulary
+    marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
+    control = tuple(token for token, kind in marked if kind == CONTROL)
+    words: Tokenizer = bpe.tokenizer(vocabulary)
+    render = chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
+    return model.to(device), Writer(Bpe(words), render, control, frozenset(found.ends))
+
+
+def adapt(model: Any, rank: int, alpha: float, dropout: float) -> dict[str, Adapted]:
+    """Put an adapter on every matrix that is to change; nothing else learns."""
+    model.requires_grad_(False)
+    made: dict[str, Adapted] = {}
+    for name, module in list(model.named_modules()):
+        last = name.rsplit(".", 1)[-1]
+        if last in ADAPTED and isinstance(module, nn.Linear):
+            new = Adapted(module, rank, alpha / rank, dropout).to(module.weight.device)
+            setattr(model.get_submodule(name.rsplit(".", 1)[0]), last, new)
+            made[name] = new
+    return made
+
+
+def save(adapters: dict[str, Adapted], path: Path, about: dict[str, str]) -> None:
+    """The thin matrices in half precision, the scale in ``up``; what was done in the file's metadata."""
+    tensors = {}
+    for name, one in adapters.items():
+        tensors[f"{name}.down"] = one.down.detach().to(torch.float16).cpu().contiguous()
+        tensors[f"{name}.up"] = (one.up.detach() * one.scale).to(torch.float16).cpu().contiguous()
+    save_file(tensors, str(path), metadata=about)

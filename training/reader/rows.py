@@ -1,0 +1,65 @@
+"""Examples as the tokens that the model reads and says."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ragworth.judging.answerable import LABEL
+from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.local.writing import Writer
+
+CONTEXTS = ("context with gold", "context without", "reply")
+"""Kinds of examples with several passages."""
+
+
+class Row(NamedTuple):
+    """Tokens of a prompt and, from ``start``, of what is to be said, with the end of the turn."""
+
+    ids: list[int]
+    start: int
+    kind: str
+    declines: bool
+    turn: int
+    """The pass that it is for."""
+
+    @property
+    def single(self) -> bool:
+        """Whether one passage alone is shown, as when passages are judged."""
+        return self.kind not in CONTEXTS
+
+
+def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:
+    """Examples as tokens, exactly as the embedded model reads them; longer ones are left out."""
+    end = _end(writer)
+    with path.open(encoding="utf-8") as file:
+        items = (item for item in map(json.loads, file) if item["part"] == part)
+        while some := list(islice(items, 2048)):
+            prompts = [Prompt(tuple(Message(role, text) for role, text in item["messages"])) for item in some]
+            for item, written in zip(some, writer.ids(prompts, continued=True), strict=True):
+                after = writer.after(written, item["answer"])
+                if after is not None and len(written.ids) + len(after) < longest:
+                    ids = [*written.ids, *after, end]
+                    yield Row(ids, len(written.ids), item["kind"], item["answer"] == LABEL, item["pass"])
+
+
+def _end(writer: Writer) -> int:
+    """The token that ends a turn: that of chats where the model has it, or else its first."""
+    (ids,) = writer.tokenizer.encode(["<|im_end|>"], whole=False)
+    return ids[0] if len(ids) == 1 and ids[0] in writer.ends else min(writer.ends)
+
+
+def batches(some: Sequence[Row], tokens: int, draw: random.Random | None) -> list[list[Row]]:
+    """Rows of similar length together, at most so many tokens with padding; in any order for training."""
+    made: list[list[Row]] = []
+    for row in sorted(some, key=lambda row: len(row.ids) + (draw.random() * 24 if draw else 0)):
+        if not made or len(row.ids) * (len(made[-1]) + 1) > tokens:
+            made.append([])
+        made[-1].append(row)
+    if draw:
+        draw.shuffle(made)
+    return made
