@@ -11,43 +11,20 @@ chosen by them. Everything goes through the store named by ``--store``, so that 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from benchmarks.judgments import Case, lines, rgb
 
 import ragworth
 from ragworth.stats.correlation import kendall
 from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
-
-
-class Case(NamedTuple):
-    """A question with passages that answer it (or support an answer) and passages that do not."""
-
-    question: str
-    answers: list[str]
-    good: list[str]
-    bad: list[str]
-
-
-def lines(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        yield from map(json.loads, stream)
-
-
-def rgb(data: Path) -> list[Case]:
-    cases = []
-    for item in lines(data / "rgb" / "en_fact.json.gz"):
-        given = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
-        answers = [each if isinstance(each, str) else each[0] for each in given]
-        cases.append(Case(item["query"], answers, item["positive"], item["negative"]))
-    return cases
 
 
 def clapnq(data: Path) -> list[Case]:
