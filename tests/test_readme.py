@@ -28,7 +28,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("qrels.txt", "abstention.csv", "ratings.txt"):
         shutil.copy(EXAMPLE / name, tmp_path)
     passages = [line.split(",")[0] for line in (EXAMPLE / "passages.csv").read_text().splitlines()[1:]]
-    pairs = '{"query": "Who built the mill?", "passage": "Ann built it in 1820."}\n'
+    pairs = '{"query": "Who built the mill?", "passage": "Ann built the mill in 1820."}\n'
     (tmp_path / "pairs.jsonl").write_text(pairs)
     (tmp_path / "script.json").write_text('{"*": {"NO-RESPONSE": 0.2, "YES": 0.1}}')
     (tmp_path / "corpus.jsonl").write_text("".join(f'{{"_id": "{p}", "text": "a few words"}}\n' for p in passages))
