@@ -168,7 +168,7 @@ def test_answers_of_others(folder: Path) -> None:
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--prompt", "nonsense"), "there is no prompt 'nonsense'"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "-o", "x.doc"), "tells no format"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--order", "odd"), "is not one of"),
-        (("grade", "jugde", "run.jsonl"), "No such command"),
+        (("grade", "jugde", "run.jsonl"), "did you mean judge?"),
         (("grade", "text", "absent.parquet"), "absent.parquet"),
         (("grade", "text", "qrels.txt"), "the ending tells no format"),
         (("grade", "coverage", "theirs.csv", "-M", "scripted:says.json"), "coverage needs sub-questions"),

@@ -9,27 +9,20 @@ import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.checking import check_options, checked, forecasts, second_job
+from ragworth.cli.kinds import Kinds, about, title
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
 from ragworth.cli.results import none_at_all, result_options, show, summary, write
 from ragworth.cli.settings import setting_options
 
 
-class Kinds(click.Group):
-    """A command for each registered kind."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from ragworth.annotate import KINDS
-
-        return KINDS.names()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from ragworth.annotate import KINDS
-
-        return command_for(cmd_name) if cmd_name in KINDS.names() else None
-
-
-@click.group("annotate", cls=Kinds, short_help="Judge passages or contexts by asking a model.")
+@click.group(
+    "annotate",
+    cls=Kinds,
+    registry="ragworth.annotate:KINDS",
+    maker="ragworth.cli.annotate:command_for",
+    short_help="Judge passages or contexts by asking a model.",
+)
 def command() -> None:
     """Judge what systems show by asking a model: one command for each kind of judgment.
 
@@ -50,7 +43,7 @@ def command_for(kind: str) -> click.Command:
 
     chosen = KINDS.get(kind)
 
-    @click.command(kind, help=_about(chosen), short_help=f"{chosen.title[0].upper()}{chosen.title[1:]}.")
+    @click.command(kind, help=about(chosen, f"Prompts: {', '.join(chosen.prompts)}."), short_help=title(chosen))
     @reading_options
     @setting_options(settings_of(chosen))
     @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
@@ -62,14 +55,6 @@ def command_for(kind: str) -> click.Command:
         annotated(kind, **given)
 
     return run
-
-
-def _about(chosen: Any) -> str:
-    """The words of a kind's docstring, with the prompts it asks with."""
-    import inspect
-
-    about = inspect.getdoc(chosen) or chosen.title
-    return f"{about.replace('``', '')}\n\nPrompts: {', '.join(chosen.prompts)}."
 
 
 def annotated(

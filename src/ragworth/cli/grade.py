@@ -9,27 +9,20 @@ import click
 
 from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.checking import check_options, checked, forecasts, second_job
+from ragworth.cli.kinds import Kinds, about, title
 from ragworth.cli.output import tell
 from ragworth.cli.reading import material, reading_options, taken
 from ragworth.cli.results import n_of_n, none_at_all, result_options, show, summary, writable, write
 from ragworth.cli.settings import setting_options
 
 
-class Kinds(click.Group):
-    """A command for each registered grader."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from ragworth.answers.grading import GRADERS
-
-        return GRADERS.names()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from ragworth.answers.grading import GRADERS
-
-        return command_for(cmd_name) if cmd_name in GRADERS.names() else None
-
-
-@click.group("grade", cls=Kinds, short_help="Grade answers: by comparing texts, or by asking a model.")
+@click.group(
+    "grade",
+    cls=Kinds,
+    registry="ragworth.answers.grading:GRADERS",
+    maker="ragworth.cli.grade:command_for",
+    short_help="Grade answers: by comparing texts, or by asking a model.",
+)
 def command() -> None:
     """Grade the answers that ragworth answer wrote, or others: one command for each way to grade.
 
@@ -76,16 +69,8 @@ def command_for(kind: str) -> click.Command:
         decorators += [result_options, plan, quiet]
     for decorate in reversed(decorators):
         run = decorate(run)
-    title = f"{chosen.title[0].upper()}{chosen.title[1:]}."
-    return click.command(kind, help=_about(chosen), short_help=title)(run)
-
-
-def _about(chosen: Any) -> str:
-    """The words of a grader's docstring, with the prompts it asks with."""
-    import inspect
-
-    about = (inspect.getdoc(chosen) or chosen.title).replace("``", "")
-    return f"{about}\n\nPrompts: {', '.join(chosen.prompts)}." if chosen.asks else f"{about}\n\nNo model is asked."
+    last = f"Prompts: {', '.join(chosen.prompts)}." if chosen.asks else "No model is asked."
+    return click.command(kind, help=about(chosen, last), short_help=title(chosen))(run)
 
 
 def graded(
