@@ -17,16 +17,19 @@ ROOT = Path(ragworth.__file__).parent
 # From the ground up. A module may import from its own room and from the floors below it.
 FLOORS: list[set[str]] = [
     {"errors"},
-    {"registry", "doors", "ordering"},
+    {"registry", "doors", "ordering", "config"},
     {"schema"},
     {"tables"},
     {"collection"},
     {"formats", "llm"},
     {"metrics", "stats", "prompts", "executors"},
     {"interop", "comparison", "calls"},
-    {"scoring", "report", "asking", "judging"},
-    {"answers"},
+    {"scoring", "asking", "judging", "results"},
+    {"diagnosis"},
+    {"answers", "retrieval"},
     {"annotate"},
+    {"report"},
+    {"evaluation"},
     {"cli"},
     {"__main__"},
 ]

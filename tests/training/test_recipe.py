@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 from training.reader import recipe
 from training.reader.bm25 import Bm25
-from training.reader.recipe import Example, Recipe, parts, unanswered
+from training.reader.recipe import Example, Recipe, invented, made, parts, unanswered
 from training.reader.sources import Question, Unanswered, musique, nomiracl, nq, plain, seen
 from training.reader.texts import holds, kind_of
 
 import ragworth
 from ragworth.judging.answerable import LABEL
 from tests.training.samples import MILLS, RIVERS, TOWNS, as_nq, mill_of, write
-
-WHOLE = ("gold", "gold with title", "reply")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +34,7 @@ def test_all_kinds_occur(examples: list[Example]) -> None:
     counts = Counter(example.kind for example in examples)
     assert set(counts) == {
         *("gold", "gold piece", "gold with title", "other answer", "without the answer", "piece without"),
-        *("near miss", "random", "context with gold", "context without", "reply"),
+        *("near miss", "random", "context with gold", "context without", "reply", "alluded to"),
     }
     assert counts["gold"] == 30 * len(MILLS)
     assert counts["gold piece"] == 2 * counts["gold"]
@@ -51,17 +49,12 @@ def test_where_it_is_to_decline_no_passage_has_an_accepted_answer(examples: list
 
 
 def test_where_it_is_to_answer_the_answer_is_there(examples: list[Example]) -> None:
-    missing: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for example in examples:
-        if example.answer != LABEL:
-            total[example.kind] += 1
-            missing[example.kind] += all(holds([example.answer], text) is None for text in passages(example))
-            if example.kind != "other answer":
-                assert example.answer in mill_of(example.values["query"]).answers
-    assert [missing[kind] for kind in WHOLE] == [0, 0, 0]
-    # A piece is cut at random around the answer, and now and then through it.
-    assert all(missing[kind] / total[kind] < 0.05 for kind in total)
+    answered = [example for example in examples if example.answer != LABEL]
+    assert len(answered) > 1000
+    for example in answered:
+        assert any(holds([example.answer], text) for text in passages(example)), example
+        if example.kind != "other answer":
+            assert example.answer in mill_of(example.values["query"]).answers
 
 
 def test_another_answer_stands_where_the_right_one_was(examples: list[Example]) -> None:
@@ -92,8 +85,7 @@ def test_contexts_have_two_to_five_passages_and_the_gold_one_anywhere(examples: 
 
 
 def test_near_misses_are_of_the_same_title_first() -> None:
-    made = Recipe(MILLS, 0)
-    near = made.near(0)
+    near = Recipe(MILLS, 0).near(0)
     assert set(near[:3]) == {mill.gold for mill in MILLS[1:4]}
     assert MILLS[0].gold not in near
 
@@ -107,8 +99,8 @@ def test_nothing_is_asked_whose_answer_is_long_or_not_there() -> None:
     gold = "one two three four five six seven eight nine ten eleven. " + MILLS[0].gold
     long = Question("what is counted", ("one two three four five six seven eight nine ten eleven",), gold, "t")
     lacking = Question("who sold the mill", ("Zoe",), gold, "t")
-    made = list(Recipe([long, lacking, *MILLS], 0).examples())
-    assert [example.answer for example in made if example.kind == "gold"] == [mill.answers[0] for mill in MILLS]
+    every = list(Recipe([long, lacking, *MILLS], 0).examples())
+    assert [example.answer for example in every if example.kind == "gold"] == [mill.answers[0] for mill in MILLS]
 
 
 def test_too_few_passages_are_an_error_not_an_endless_search() -> None:
@@ -133,6 +125,53 @@ def test_what_people_judged_to_be_empty() -> None:
         ("abstention", LABEL, "judged near miss"),
         ("answer", LABEL, "context without"),
     ]
+
+
+def test_another_name_in_question_and_passage_or_in_the_passage_alone() -> None:
+    texts = [
+        f"The Old Bell of {town} was cast by Ann Lee for the church, and rings at noon and at night." for town in TOWNS
+    ]
+    bells = [
+        Question(f"who cast the old bell of {town}", ("Ann Lee",), text, f"Old Bell of {town}")
+        for town, text in zip(TOWNS, texts, strict=True)
+    ]
+    every = [example for seed in range(5) for example in Recipe([*bells, *MILLS], seed).examples()]
+    both = [example for example in every if example.kind == "other name"]
+    other = [example for example in every if example.kind == "about another"]
+    assert len(both) == len(other) == 5 * len(bells)
+    assert all(example.answer == "Ann Lee" and "bell" not in example.values["query"].lower() for example in both)
+    assert all(example.answer == LABEL and "bell" in example.values["query"].lower() for example in other)
+    assert not [example for example in [*both, *other] if "Bell" in example.values["passage"]]
+
+
+def test_questions_made_of_passages() -> None:
+    found = list(made([(mill.title, mill.gold) for mill in MILLS], 1.0, 0))
+    kinds = Counter(example.kind for example in found)
+    assert kinds["made question"] >= len(MILLS) // 2
+    assert kinds["made question, no answer"] >= len(MILLS) // 4
+    for example in found:
+        answer = example.answer
+        assert (answer == LABEL) == example.kind.endswith("no answer")
+        if answer != LABEL:
+            assert holds([answer], example.values["passage"])
+            assert answer.lower() not in example.values["query"].lower()
+
+
+def test_questions_about_an_invented_world() -> None:
+    found = list(invented(200, 0))
+    assert {example.kind for example in found} == {
+        "invented",
+        "invented near miss",
+        "context with gold",
+        "context without",
+    }
+    said = {example.values["query"]: example.answer for example in found if example.kind == "invented"}
+    for example in found:
+        if example.answer == LABEL and example.values["query"] in said:
+            assert [text for text in passages(example) if said[example.values["query"]] in text] == []
+        elif example.answer != LABEL:
+            assert any(example.answer in text for text in passages(example))
+    assert list(invented(20, 3)) == list(invented(20, 3)) != list(invented(20, 4))
 
 
 # Sources

@@ -52,8 +52,10 @@ def test_pieces_are_parts_of_a_text() -> None:
         assert f" {bare} " in f" {words} "
         assert 18 <= len(bare.split()) <= 45
     assert snippet("a short text", "short", draw) == "a short text"
-    whole = [snippet(words, "w100", random.Random(seed)).split() for seed in range(200)]
-    assert sum("w100" in piece for piece in whole) > 190  # a few are cut before it, as those of search engines are
+    for around in ("w0", "w100 w101 w102", "w199", "w150 " + " ".join(f"w{n}" for n in range(151, 199))):
+        pieces = [snippet(words, around, random.Random(seed)) for seed in range(200)]
+        assert all(f" {around} " in f" {piece} " for piece in pieces)
+        assert len(set(pieces)) >= 4
 
 
 def test_another_answer_in_the_place_of_the_right_one() -> None:

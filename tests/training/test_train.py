@@ -101,7 +101,7 @@ def adapted(trained: Trained, prompts: list[list[int]]) -> list[Any]:
     arrays = read_file(trained.adapter.path).arrays
     for name, one in adapt(model, RANK, ALPHA, 0.0).items():
         one.down.data = torch.from_numpy(arrays[f"{name}.down"])
-        one.up.data = torch.from_numpy(arrays[f"{name}.up"]) / one.scale
+        one.up.data = torch.from_numpy(arrays[f"{name}.up"] * arrays[f"{name}.scale"]) / one.scale
     return logs(model.eval(), prompts)
 
 
@@ -119,6 +119,8 @@ def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
     assert all(np.abs(delta).max() > 0 for delta in trained.adapter.deltas().values())
     assert "8 examples, 8 held out" in trained.said
     assert "pass 1: AUC 0." in trained.said
+    assert float(about["strength"]) in train.STRENGTHS
+    assert f"strength {about['strength']}, in 8 bits: AUC 0." in trained.said
     assert "temperature " in trained.said
 
 

@@ -23,6 +23,7 @@ import polars as pl
 from benchmarks.judgments import Case, lines, rgb
 
 import ragworth
+from ragworth.answers.matching import match, read
 from ragworth.stats.correlation import kendall
 from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
 
@@ -41,7 +42,7 @@ def clapnq(data: Path) -> list[Case]:
 
 
 def paragraphs(name: str) -> Callable[[Path], list[Case]]:
-    def read(data: Path) -> list[Case]:
+    def of(data: Path) -> list[Case]:
         cases = []
         for item in lines(data / "multihop" / f"{name}.json.gz"):
             if "context" not in item:
@@ -52,7 +53,7 @@ def paragraphs(name: str) -> Callable[[Path], list[Case]]:
             cases.append(Case(item["question"], [item["answer"]], good, bad))
         return cases
 
-    return read
+    return of
 
 
 SETS: dict[str, Callable[[Path], list[Case]]] = {
@@ -112,8 +113,8 @@ def ece(p: np.ndarray[Any, Any], yes: np.ndarray[Any, Any], bins: int = 10) -> f
 def judging(given: argparse.Namespace, data: Path) -> None:
     """p_abstain of single passages: does it tell those that answer from those that do not?"""
     print("| set | against | model | AUC | win rate | ECE | p good | p other | n |\n" + "| --- " * 9 + "|")
-    for name, read in SETS.items():
-        place = world(read(data)[: given.questions], given.each)
+    for name, cases in SETS.items():
+        place = world(cases(data)[: given.questions], given.each)
         for model in given.model:
             found = ragworth.annotate("abstention", shown(place.judged), place.texts, model, store=given.store).frame
             frame = place.judged.join(
@@ -121,8 +122,13 @@ def judging(given: argparse.Namespace, data: Path) -> None:
             )
             # A model that never declines has its values withdrawn; what it said is compared all the same.
             frame = frame.with_columns(pl.coalesce("value_", "p").alias("declines")).drop_nulls(["declines"])
-            for against in ("bad", "random"):
-                mine = frame.filter(pl.col("kind").is_in(["good", against]))
+            for against in ("bad", "bad, no answer in it", "random"):
+                mine = frame.filter(pl.col("kind").is_in(["good", against.partition(",")[0]]))
+                if against == "bad, no answer in it":
+                    held = holding(place)
+                    if not held:
+                        continue
+                    mine = mine.filter(~((pl.col("kind") == "bad") & pl.col("passage").is_in(held)))
                 if mine["kind"].n_unique() < 2:
                     continue
                 declines, good = mine["declines"].to_numpy(), mine["kind"].to_numpy() == "good"
@@ -139,6 +145,17 @@ def judging(given: argparse.Namespace, data: Path) -> None:
                 with given.plot.open("a") as file:
                     for value, kind in frame.select("declines", "kind").iter_rows():
                         file.write(json.dumps([name, value, kind]) + "\n")
+
+
+def holding(place: World) -> list[str]:
+    """Passages labelled bad that hold an accepted answer all the same."""
+    texts = dict(place.texts.passages.iter_rows())
+    answers: dict[str, list[str]] = {}
+    for query, text in place.texts.answers.iter_rows():
+        answers.setdefault(query, []).append(text)
+    bad = place.judged.filter(pl.col("kind") == "bad").select("query", "passage").iter_rows()
+    found = ((passage, read(texts[passage]), answers.get(query, [])) for query, passage in bad)
+    return [passage for passage, text, accepted in found if any(match(text, each) is not None for each in accepted)]
 
 
 def words(found: Any) -> str:

@@ -25,6 +25,11 @@ def ece(p: torch.Tensor, yes: torch.Tensor, bins: int = 10) -> float:
     return total
 
 
+def surprise(odds: torch.Tensor, yes: torch.Tensor, over: float = 1.0) -> float:
+    """Mean surprise at what was to be said, with log-odds divided by a temperature."""
+    return float(torch.nn.functional.softplus(torch.where(yes, -odds, odds) / over).mean())
+
+
 def temperature(odds: torch.Tensor, yes: torch.Tensor) -> float:
     """What log-odds are divided by so that what was to be said is likeliest: the best of 400 between 0.3 and 5."""
     grid = torch.exp(torch.linspace(math.log(0.3), math.log(5), 400, dtype=torch.float64))

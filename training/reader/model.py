@@ -30,8 +30,8 @@ class Adapted(nn.Module):
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        low = nn.functional.linear(self.dropout(x), self.down.to(x.dtype))
-        return self.base(x) + nn.functional.linear(low, self.up.to(x.dtype)) * self.scale
+        low = nn.functional.linear(self.dropout(x), self.down.to(x.dtype)) * self.scale
+        return self.base(x) + nn.functional.linear(low, self.up.to(x.dtype))
 
 
 def read(path: Path, device: str) -> tuple[Any, Writer]:
@@ -82,10 +82,26 @@ def adapt(model: Any, rank: int, alpha: float, dropout: float) -> dict[str, Adap
     return made
 
 
-def save(adapters: dict[str, Adapted], path: Path, about: dict[str, str]) -> None:
-    """The thin matrices in half precision, the scale in ``up``; what was done in the file's metadata."""
-    tensors = {}
+def rounded(adapters: dict[str, Adapted]) -> dict[str, torch.Tensor]:
+    """The thin matrices in 8 bits, with a scale for each of the ranks; the adapters go on with what that comes to."""
+    tensors: dict[str, torch.Tensor] = {}
     for name, one in adapters.items():
-        tensors[f"{name}.down"] = one.down.detach().to(torch.float16).cpu().contiguous()
-        tensors[f"{name}.up"] = (one.up.detach() * one.scale).to(torch.float16).cpu().contiguous()
+        down, row = _eight_bits(one.down.detach().float(), 1)
+        up, column = _eight_bits(one.up.detach().float(), 0)
+        tensors[f"{name}.down"], tensors[f"{name}.up"] = down.cpu().contiguous(), up.cpu().contiguous()
+        tensors[f"{name}.scale"] = (row[:, 0] * column[0] * one.scale).cpu().contiguous()
+        with torch.no_grad():
+            one.down.copy_(down * row)
+            one.up.copy_(up * column)
+    return tensors
+
+
+def _eight_bits(matrix: torch.Tensor, over: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whole numbers of at most 127, and what they are to be multiplied by."""
+    scale = matrix.abs().amax(over, keepdim=True).clamp(min=1e-12) / 127
+    return (matrix / scale).round().to(torch.int8), scale
+
+
+def save(tensors: dict[str, torch.Tensor], path: Path, about: dict[str, str]) -> None:
+    """Write the matrices; what was done stands in the file's metadata."""
     save_file(tensors, str(path), metadata=about)

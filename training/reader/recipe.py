@@ -6,9 +6,12 @@ The files are described in README.md beside this one. Questions and passage titl
 left out: what the reader is judged by it must not have seen.
 
 From each question: the gold passage and pieces of it (the answer); the gold passage with another answer put in the
-place of its own (that answer: the reader goes by the passage, not by memory); the gold passage without the sentences
-that have the answer, its nearest neighbours by BM25 and passages about the same thing without the answer, pieces of
-those, and random passages (NO-RESPONSE); contexts of 2 to 5 passages in any order, with and without the gold passage.
+place of its own (that answer: the reader goes by the passage, not by memory), or about something of an invented name
+(the answer, if the question has that name too; else NO-RESPONSE); the gold passage without the sentences
+that have the answer or with something vague in the place of it, its nearest neighbours by BM25 and passages about the
+same thing without the answer, pieces of those, and random passages (NO-RESPONSE); contexts of 2 to 5 passages in any
+order, with and without the gold passage. Besides, questions made of sentences of the passages, and questions about an
+invented world.
 """
 
 from __future__ import annotations
@@ -24,11 +27,18 @@ from typing import Any, NamedTuple
 import ragworth
 from ragworth.judging.answerable import LABEL
 from training.reader.bm25 import Bm25
-from training.reader.sources import Question, Unanswered, musique, nomiracl, nq, seen
-from training.reader.texts import holds, kind_of, replaced, snippet, styled, without
+from training.reader.cloze import alluded
+from training.reader.cloze import question as made_of
+from training.reader.invented import World
+from training.reader.sources import Question, Unanswered, asked, musique, nomiracl, nq, seen, titled
+from training.reader.texts import holds, keywords, kind_of, renamed, replaced, snippet, styled, without
 
 LONGEST = 10
 """Words of an answer; the reader is to be brief."""
+
+
+MADE, INVENTED = 0.5, 0.7
+"""Share of the passages that a question is made of; questions about the invented world, by those that people asked."""
 
 
 class Example(NamedTuple):
@@ -46,6 +56,7 @@ class Recipe:
     def __init__(self, questions: Sequence[Question], seed: int) -> None:
         self.questions = questions
         self.draw = random.Random(seed)
+        self.world = World(seed)
         self.pool = [question.gold for question in questions]
         self.search = Bm25(self.pool)
         self.same: dict[str, list[int]] = defaultdict(list)
@@ -86,9 +97,9 @@ class Recipe:
         some = draw.sample(near[:8], min(3, len(near[:8])))
         cut = without(question.answers, gold)
 
-        def single(passage: str, said: str, kind: str) -> Example:
+        def single(passage: str, said: str, kind: str, asked: str = question.text) -> Example:
             name = "abstention" if draw.random() < 0.85 else "abstention-swapped"
-            return Example(name, {"query": styled(question.text, draw), "passage": passage}, said, kind)
+            return Example(name, {"query": styled(asked, draw), "passage": passage}, said, kind)
 
         yield single(gold, answer, "gold")
         for _ in range(2):
@@ -100,10 +111,17 @@ class Recipe:
             other = draw.choice(others)
             if (changed := replaced(gold, answer, other)) and len(other.split()) <= 8:
                 yield single(changed if draw.random() < 0.5 else snippet(changed, other, draw), other, "other answer")
+        both = renamed(question.text, gold, question.title, self.world.name())
+        if both and holds([answer], both[1]) and answer.lower() not in question.title.lower():
+            yield single(both[1], answer, "other name", both[0])
+            yield single(both[1], LABEL, "about another")
         if cut is not None:
             yield single(cut, LABEL, "without the answer")
             if draw.random() < 0.7:
                 yield single(snippet(cut, None, draw), LABEL, "piece without")
+        vague = alluded(gold, answer, draw)
+        if vague is not None and holds(question.answers, vague) is None and draw.random() < 0.6:
+            yield single(vague if draw.random() < 0.5 else snippet(vague, None, draw), LABEL, "alluded to")
         for text in some[:2]:
             yield single(text if draw.random() < 0.5 else snippet(text, None, draw), LABEL, "near miss")
         if draw.random() < 0.7:
@@ -143,6 +161,43 @@ def unanswered(questions: Sequence[Unanswered], seed: int) -> Iterator[Example]:
         yield Example("answer", {"query": styled(question, draw), "passages": shown}, LABEL, "context without")
 
 
+def made(passages: Sequence[tuple[str, str]], share: float, seed: int) -> Iterator[Example]:
+    """Questions made of sentences of some passages, by title and text: with the answer there, and without it."""
+    draw = random.Random(seed)
+    for title, passage in passages:
+        if draw.random() >= share or (found := made_of(title, passage, draw)) is None:
+            continue
+        text, answer = found
+        query = text if draw.random() < 0.7 else keywords(text)
+        shown = passage if draw.random() < 0.4 else snippet(passage, answer, draw)
+        yield Example("abstention", {"query": query, "passage": shown}, answer, "made question")
+        lacking = (alluded if draw.random() < 0.5 else _without)(passage, answer, draw)
+        if lacking is not None and holds([answer], lacking) is None:
+            shown = lacking if draw.random() < 0.6 else snippet(lacking, None, draw)
+            yield Example("abstention", {"query": query, "passage": shown}, LABEL, "made question, no answer")
+
+
+def _without(passage: str, answer: str, draw: random.Random) -> str | None:
+    return without([answer], passage)
+
+
+def invented(number: int, seed: int) -> Iterator[Example]:
+    """Questions about an invented world: passages that answer them, near misses, and both together."""
+    draw = random.Random(seed)
+    for one in World(seed).questions(number):
+        query = styled(one.question, draw)
+        yield Example("abstention", {"query": query, "passage": draw.choice(one.supporting)}, one.answer, "invented")
+        for text in draw.sample(one.missing, min(2, len(one.missing))):
+            yield Example("abstention", {"query": query, "passage": text}, LABEL, "invented near miss")
+        if draw.random() < 0.3 and len(one.missing) > 1:
+            with_gold = draw.random() < 0.5
+            shown = [*one.missing[: draw.randint(1, 4)], *([draw.choice(one.supporting)] if with_gold else [])]
+            draw.shuffle(shown)
+            kind = "context with gold" if with_gold else "context without"
+            values = {"query": query, "passages": [{"text": text} for text in shown]}
+            yield Example("answer", values, one.answer if with_gold else LABEL, kind)
+
+
 class Part(NamedTuple):
     """Examples for training, by pass, or for choosing and calibration."""
 
@@ -152,11 +207,18 @@ class Part(NamedTuple):
 
 
 def parts(
-    questions: Sequence[Question], empty: Sequence[Unanswered], *, held_out: float, passes: int, seed: int
+    questions: Sequence[Question],
+    empty: Sequence[Unanswered],
+    more: Sequence[Question] = (),
+    *,
+    held_out: float,
+    passes: int,
+    seed: int,
 ) -> Iterator[Part]:
     """Examples for each pass, drawn anew from all but the held-out questions; then those of the held-out ones.
 
-    Questions are held out by the titles of their passages, so that no passage is on both sides.
+    Questions are held out by the titles of their passages, so that no passage is on both sides. Each pass has its share
+    of the questions that were written (``more``); none of them is held out.
     """
     names = sorted({question.title for question in questions})
     held = set(random.Random(seed).sample(names, round(len(names) * held_out)))
@@ -164,9 +226,14 @@ def parts(
         mine = [question for question in questions if (question.title in held) is wanted]
         for number in range(1 if wanted else passes):
             mixed = seed + 1000 * number + wanted
-            yield Part(name, number, Recipe(mine, mixed).examples())
+            theirs = [each for each in more if each.title not in held][number::passes] if not wanted else []
+            yield Part(name, number, Recipe([*mine, *theirs], mixed).examples())
+            passages = [(question.title, question.gold) for question in mine]
             if not wanted:
                 yield Part(name, number, unanswered(empty, mixed))
+                passages += [titled(text) for question in empty for text in question.passages]
+            yield Part(name, number, made(passages, MADE, mixed))
+            yield Part(name, number, invented(round(len(mine) * INVENTED), mixed))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -174,6 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--nq", type=Path, required=True)
     parser.add_argument("--musique", type=Path)
     parser.add_argument("--nomiracl", type=Path, help="questions without any relevant passage")
+    parser.add_argument("--asked", type=Path, help="questions that were written for passages")
     parser.add_argument("--avoid", type=Path, nargs="*", default=[], help="files that the reader will be judged by")
     parser.add_argument("--held-out", type=float, default=0.1, help="share kept for choosing and calibration")
     parser.add_argument("--passes", type=int, default=4, help="times that each question is drawn anew")
@@ -183,10 +251,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     questions = [*nq(given.nq), *(musique(given.musique) if given.musique else [])]
     avoided = seen(given.avoid)
     kept = [question for question in questions if not avoided.has(question)]
-    empty = nomiracl(given.nomiracl) if given.nomiracl else []
+    more = [question for question in asked(given.asked) if not avoided.has(question)] if given.asked else []
+    empty = [avoided.left(each) for each in nomiracl(given.nomiracl)] if given.nomiracl else []
     counts: Counter[tuple[str, str]] = Counter()
     with given.output.open("w", encoding="utf-8") as file:
-        for part in parts(kept, empty, held_out=given.held_out, passes=given.passes, seed=given.seed):
+        for part in parts(kept, empty, more, held_out=given.held_out, passes=given.passes, seed=given.seed):
             for example in part.examples:
                 counts[part.name, example.kind] += 1
                 row = {"part": part.name, "pass": part.turn, "kind": example.kind, "answer": example.answer}

@@ -17,6 +17,10 @@ CONTEXTS = ("context with gold", "context without", "reply")
 """Kinds of examples with several passages."""
 
 
+MADE = ("made question", "made question, no answer", "invented", "invented near miss")
+"""Kinds of examples with questions that nobody asked."""
+
+
 class Row(NamedTuple):
     """Tokens of a prompt and, from ``start``, of what is to be said, with the end of the turn."""
 
@@ -35,7 +39,7 @@ class Row(NamedTuple):
 
 def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:
     """Examples as tokens, exactly as the embedded model reads them; longer ones are left out."""
-    end = _end(writer)
+    end = end_of(writer)
     with path.open(encoding="utf-8") as file:
         items = (item for item in map(json.loads, file) if item["part"] == part)
         while some := list(islice(items, 2048)):
@@ -47,7 +51,7 @@ def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:
                     yield Row(ids, len(written.ids), item["kind"], item["answer"] == LABEL, item["pass"])
 
 
-def _end(writer: Writer) -> int:
+def end_of(writer: Writer) -> int:
     """The token that ends a turn: that of chats where the model has it, or else its first."""
     (ids,) = writer.tokenizer.encode(["<|im_end|>"], whole=False)
     return ids[0] if len(ids) == 1 and ids[0] in writer.ends else min(writer.ends)

@@ -38,6 +38,11 @@ class Seen(NamedTuple):
     def has(self, question: Question) -> bool:
         return plain(question.text) in self.questions or question.title in self.titles
 
+    def left(self, question: Unanswered) -> Unanswered:
+        """The question without the passages that must not occur."""
+        passages = tuple(text for text in question.passages if titled(text)[0] not in self.titles)
+        return Unanswered(question.text, passages)
+
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:
     """The JSON objects of a file, one a line; packed if its name ends in .gz."""
@@ -84,6 +89,23 @@ def nomiracl(path: Path) -> list[Unanswered]:
         passages = re.split(r"\n?\[\d+\] ", prompt.partition("CONTEXTS:\n")[2].partition("\n\nOUTPUT")[0])
         made.append(Unanswered(question, tuple(text.strip() for text in passages if len(text.split()) >= 12)))
     return made
+
+
+def paragraphs(path: Path) -> list[tuple[str, str]]:
+    """All paragraphs of MuSiQue, by title and text, each once."""
+    found = {each["paragraph_text"]: each["title"] for item in lines(path) for each in item["paragraphs"]}
+    return [(title, text) for text, title in found.items() if len(text.split()) >= 12]
+
+
+def asked(path: Path) -> list[Question]:
+    """Questions that `training.reader.questions` wrote."""
+    return [Question(item["question"], (item["answer"],), item["passage"], item["title"]) for item in lines(path)]
+
+
+def titled(text: str) -> tuple[str, str]:
+    """A passage that begins with its title and a colon, as title and text."""
+    title, colon, rest = text.partition(": ")
+    return (title, rest) if colon and len(title) < 60 else ("", text)
 
 
 def seen(paths: Sequence[Path]) -> Seen:

@@ -10,7 +10,8 @@ _END = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=[\"'(\[]?[A-Z0-9])")
 _QUESTION = re.compile(
     r"^(who|what|when|where|which|why|how (many|much|long|old|far|often|tall|big)|how|whose|whom)\b\s*", re.I
 )
-_MONTH = re.compile(r"\b(January|February|March|April|May|June|July|August|September|October|November|December)\b")
+MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_MONTH = re.compile(rf"\b({MONTHS})\b")
 _FILLER = {"is", "was", "are", "were", "did", "does", "do", "the", "a", "an", "in", "of", "has", "have", "had", "be"}
 OPENERS = (
     "Can you tell me {}?",
@@ -42,18 +43,19 @@ def without(answers: Sequence[str], text: str) -> str | None:
 
 
 def snippet(text: str, around: str | None, draw: random.Random) -> str:
-    """A piece of a text, as search engines show it: some words around a place, dots where something is left out."""
+    """A piece of a text, as search engines show it: some words around a place, dots where something is left out.
+
+    ``around`` is kept whole where it stands in the text for the first time.
+    """
     words = text.split()
     size = draw.randint(18, 45)
     if len(words) <= size:
         return text
-    middle = draw.randrange(len(words))
-    if around is not None:
-        before = text[: text.lower().find(around.lower())]
-        middle = len(before.split()) + draw.randint(-6, 6)
-    start = max(0, min(len(words) - size, middle - size // 2))
-    if around is not None and draw.random() < 0.3:
-        start = max(0, start - start % 5)
+    start = max(0, min(len(words) - size, draw.randrange(len(words)) - size // 2))
+    if around is not None and (match := re.search(rf"(?<!\w){re.escape(around)}(?!\w)", text, re.I)):
+        first, last = len(text[: match.start() + 1].split()) - 1, len(text[: match.end()].split()) - 1
+        size = max(size, last - first + 1)
+        start = max(0, min(len(words) - size, first, draw.randint(min(first, last - size + 1), first)))
     piece = " ".join(words[start : start + size])
     front = "... " if start > 0 and draw.random() < 0.6 else ""
     end = " ..." if start + size < len(words) and draw.random() < 0.8 else ""
@@ -64,6 +66,18 @@ def replaced(text: str, answer: str, other: str) -> str | None:
     """The text with another answer in the place of its own, wherever that stands."""
     changed, times = re.subn(rf"(?<!\w){re.escape(answer)}(?!\w)", lambda _: other, text, flags=re.I)
     return changed if times else None
+
+
+def renamed(question: str, passage: str, title: str, name: str) -> tuple[str, str] | None:
+    """Question and passage with a name in the place of what both are about; None where one of them does not name it.
+
+    Titles of one word are left alone: their plurals and derivations would go on telling what the passage is about.
+    """
+    about = title.partition(" (")[0].strip()
+    if " " not in about:
+        return None
+    changed = [replaced(text, about, name) for text in (question, passage)]
+    return (changed[0], changed[1]) if changed[0] is not None and changed[1] is not None else None
 
 
 def keywords(question: str) -> str:

@@ -13,6 +13,9 @@ from ragworth import __version__
 from ragworth.errors import RagworthError
 
 COMMANDS = {
+    "init": "ragworth.cli.init:command",
+    "check": "ragworth.cli.check:command",
+    "evaluate": "ragworth.cli.evaluate:command",
     "score": "ragworth.cli.score:command",
     "compare": "ragworth.cli.compare:command",
     "required": "ragworth.cli.required:command",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from ragworth.errors import ModelError
 from ragworth.llm.local.onnx_weights import Floats
 from ragworth.llm.local.safetensors_file import Tensors, read
@@ -15,7 +17,10 @@ from ragworth.llm.local.safetensors_file import Tensors, read
 
 @dataclass(frozen=True)
 class Adapter:
-    """A file of pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank), and what it says about itself."""
+    """A file of pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank), and what it says about itself.
+
+    ``NAME.scale``, one number for each of the ranks, is there where the matrices are kept in 8 bits.
+    """
 
     path: Path
 
@@ -39,11 +44,18 @@ class Adapter:
         """What is added to each matrix, by the name that its weights have in the transformers library."""
         arrays = self._tensors.arrays
         names = sorted(name.removesuffix(".down") for name in arrays if name.endswith(".down"))
-        if not names or set(arrays) != {f"{name}.{part}" for name in names for part in ("down", "up")}:
+        scales = {name for name in arrays if name.endswith(".scale")}
+        pairs = {f"{name}.{part}" for name in names for part in ("down", "up")}
+        if not names or set(arrays) - scales != pairs or not scales <= {f"{name}.scale" for name in names}:
             raise ModelError("it is no adapter", file=str(self.path), expected="pairs of NAME.down and NAME.up")
-        return {f"{name}.weight": self._product(name, arrays[f"{name}.up"], arrays[f"{name}.down"]) for name in names}
+        return {f"{name}.weight": self._product(name) for name in names}
 
-    def _product(self, name: str, up: Floats, down: Floats) -> Floats:
-        if up.ndim != 2 or down.ndim != 2 or up.shape[1] != down.shape[0]:
-            raise ModelError(f"its matrices of {name} do not fit: {up.shape} and {down.shape}", file=str(self.path))
-        return up @ down
+    def _product(self, name: str) -> Floats:
+        arrays = self._tensors.arrays
+        up, down, scale = arrays[f"{name}.up"], arrays[f"{name}.down"], arrays.get(f"{name}.scale")
+        fits = up.ndim == down.ndim == 2 and up.shape[1] == down.shape[0]
+        if not fits or (scale is not None and scale.shape != down.shape[:1]):
+            shapes = " and ".join(str(each.shape) for each in (up, down, scale) if each is not None)
+            raise ModelError(f"its matrices of {name} do not fit: {shapes}", file=str(self.path))
+        scaled: Floats = up if scale is None else np.multiply(up, scale, dtype=np.float32)
+        return scaled @ down

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ragworth.errors import ModelError
 
-KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I8": np.dtype("i1")}
 LONGEST = 1 << 24
 """Bytes of a header; more is no header."""
 
@@ -25,7 +25,7 @@ class Tensors(NamedTuple):
 
 
 def read(path: Path) -> Tensors:
-    """Read a file whole; half-precision numbers become single ones."""
+    """Read a file whole; all numbers become single-precision ones."""
     try:
         data = path.read_bytes()
         size = int.from_bytes(data[:8], "little")
@@ -44,7 +44,7 @@ def read(path: Path) -> Tensors:
 
 def _array(body: memoryview, dtype: str, shape: list[int], data_offsets: list[int]) -> npt.NDArray[np.float32]:
     if dtype not in KINDS:
-        raise ValueError(f"numbers of kind {dtype!r}, not {' or '.join(KINDS)}")
+        raise ValueError(f"numbers of kind {dtype!r}, not {', '.join(KINDS)}")
     (start, end), kind = data_offsets, KINDS[dtype]
     fits = 0 <= start <= end <= len(body) and end - start == math.prod(shape) * kind.itemsize
     if not fits or min(shape, default=0) < 0:

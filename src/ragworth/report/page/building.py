@@ -1,0 +1,121 @@
+"""From results to the report: everything is computed once, and then said as a page and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ragworth.diagnosis import Diagnosis, Facts, diagnose, facts
+from ragworth.errors import FormatError, counted
+from ragworth.formats.files import created
+from ragworth.report.page import costs, sections
+from ragworth.report.page.document import document
+from ragworth.report.page.explorer import explorer
+from ragworth.report.page.figure import Sources
+from ragworth.report.page.figures import Pictures, pictures
+from ragworth.report.page.findings import findings
+from ragworth.report.page.html import Safe, text
+from ragworth.report.page.overview import Overview, overview
+from ragworth.report.page.provenance import provenance
+from ragworth.report.page.theme import themes
+from ragworth.results import Results
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report: what it says, and what it is made from."""
+
+    results: Results
+    title: str
+    facts: Facts
+    overview: Overview
+    diagnosis: Diagnosis
+    pictures: Pictures
+
+    @property
+    def lead(self) -> str:
+        """What was evaluated, in one line."""
+        view = self.overview
+        passages = self.results.contexts.frame["passage"].n_unique()
+        models = self.results.manifest.get("models")
+        names = (
+            [str(each["name"]) for each in models if isinstance(each, dict) and "name" in each]
+            if isinstance(models, list)
+            else []
+        )
+        asked = f", read by {', '.join(dict.fromkeys(names))}" if names else ""
+        return (
+            f"{counted(len(view.standings), 'system')} on {counted(view.queries, 'query', 'queries')}, "
+            f"{counted(passages, 'passage')} shown{asked}."
+        )
+
+    @cached_property
+    def html(self) -> str:
+        """The page, in one piece."""
+        systems = [each.system for each in self.overview.standings]
+        texts = dict(self.results.collection.queries.select("query", "text").iter_rows())
+        data = explorer(self.results, self.facts, self.overview, self.diagnosis)
+        parts: dict[str, Safe] = {
+            "lead": text(self.lead),
+            "sentences": sections.sentences(self.overview),
+            "leaderboard": sections.leaderboard(self.overview),
+            "cost": sections.cost(costs.total(self.results.manifest)),
+            "gallery": sections.gallery(self.pictures),
+            "findings": findings(self.diagnosis, systems, texts),
+            "provenance": provenance(self.results, self.overview.metrics),
+        }
+        specs = {panel.name: panel.spec for figure in self.pictures.figures for panel in figure.panels}
+        return document(parts, self.title, {"specs": specs, "themes": themes()}, data)
+
+    def write(self, path: str | Path) -> None:
+        """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``."""
+        from ragworth.report.page.markdown import drawn, markdown
+
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise FormatError("there is no folder to write to", file=str(path.parent))
+        figures = path.parent / "figures"
+        figures.mkdir(exist_ok=True)
+        files = {path: self.html, path.with_suffix(".md"): markdown(self)}
+        files |= {figures / name: svg for name, svg in drawn(self.pictures).items()}
+        for file, content in files.items():
+            with created(file) as stream:
+                stream.write(content.encode("utf-8", "replace"))
+
+
+def build(results: Results, *, metrics: Sequence[str] | None = None, seed: int = 0) -> Page:
+    """Everything that the report says, computed.
+
+    Parameters
+    ----------
+    metrics: those to show, the first being the one that systems are ordered and compared by; by default all that
+        were computed, UDCG first.
+    seed: of all resampling.
+    """
+    known = facts(
+        results.contexts,
+        judgments=results.judgments,
+        ratings=results.ratings,
+        outcomes=results.outcomes,
+        passages=results.collection.passages,
+        subquestions=results.collection.subquestions,
+    )
+    view = overview(results, known, metrics, seed)
+    title = results.manifest.get("title") or results.manifest.get("name")
+    return Page(
+        results,
+        title if isinstance(title, str) else "What the passages are worth",
+        known,
+        view,
+        diagnose(known),
+        pictures(Sources(results, known, view, seed)),
+    )
+
+
+def write(results: Results, path: str | Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> Page:
+    """Build the report and write it: ``path``, the Markdown beside it and the figures below it."""
+    page = build(results, metrics=metrics, seed=seed)
+    page.write(path)
+    return page

@@ -1,0 +1,75 @@
+/* Charts are drawn when they come into view, in the colours of the theme, and again when the theme changes. */
+
+const MARK = '\u0001';
+let drawings = null;
+const drawn = new Map();
+
+function painted(spec, colors) {
+  if (Array.isArray(spec)) return spec.map((each) => painted(each, colors));
+  if (spec && typeof spec === 'object') {
+    const made = {};
+    for (const [key, value] of Object.entries(spec)) made[key] = key === 'values' ? value : painted(value, colors);
+    return made;
+  }
+  const named = typeof spec === 'string' && spec[0] === MARK ? spec.slice(1) : null;
+  return named !== null && Object.hasOwn(colors, named) ? colors[named] : spec;
+}
+
+function dark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+async function draw(place) {
+  drawings = drawings || unpack('charts');
+  const { specs, themes } = await drawings;
+  const theme = themes[dark() ? 'dark' : 'light'];
+  const config = structuredClone(theme.config);
+  const narrow = place.clientWidth < 420;
+  if (narrow) {
+    config.axis.labelLimit = place.clientWidth * 0.48;
+    config.axis.labelFontSize = 11;
+    config.legend.columns = 2;
+    config.legend.labelLimit = place.clientWidth / 2 - 50;
+  }
+  const options = {
+    ast: true, actions: false, renderer: 'svg', defaultStyle: false, config, logLevel: 0,
+    tooltip: (handler, event, item, value) => tip(event, value),
+  };
+  const before = drawn.get(place);
+  const spec = painted(specs[place.dataset.chart], theme.colors);
+  if (narrow) spec.width = 'container';
+  drawn.set(place, window.drawChart(place, spec, options));
+  if (before) (await before).finalize();
+  await drawn.get(place);
+}
+
+/** Numbers under the pointer, as text. */
+function tip(event, value) {
+  const box = byId('tip');
+  if (value === null || value === undefined || value === '') {
+    box.hidden = true;
+    return;
+  }
+  const pairs = typeof value === 'object' ? Object.entries(value) : [['', value]];
+  box.replaceChildren(el('dl', null, pairs.map(([name, words]) => [el('dt', null, name), el('dd', null, printable(words))])));
+  box.hidden = false;
+  const room = { x: innerWidth - box.offsetWidth - 8, y: innerHeight - box.offsetHeight - 8 };
+  box.style.left = `${Math.max(4, Math.min(event.clientX + 12, room.x))}px`;
+  box.style.top = `${Math.max(4, Math.min(event.clientY + 12, room.y))}px`;
+}
+
+function watchCharts() {
+  const places = [...document.querySelectorAll('[data-chart]')];
+  const watcher = new IntersectionObserver((seen) => {
+    for (const { isIntersecting, target } of seen) {
+      if (!isIntersecting || drawn.has(target)) continue;
+      watcher.unobserve(target);
+      draw(target);
+    }
+  }, { rootMargin: '300px' });
+  places.forEach((place) => watcher.observe(place));
+  addEventListener('beforeprint', () => places.filter((place) => !drawn.has(place)).forEach(draw));
+}
+
+const redraw = () => [...drawn.keys()].forEach(draw);

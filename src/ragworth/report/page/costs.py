@@ -1,0 +1,93 @@
+"""What an evaluation cost, as far as its manifest says: calls, tokens, money, time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+NUMBERS = ("calls", "stored", "prompt_tokens", "new_tokens", "cost", "seconds")
+
+
+class Cost(NamedTuple):
+    """Sums over the stages; None where no stage says anything."""
+
+    calls: float | None
+    stored: float | None
+    prompt_tokens: float | None
+    new_tokens: float | None
+    cost: float | None
+    seconds: float | None
+
+    def words(self) -> str:
+        """The same as a person says it."""
+        parts = []
+        if self.calls is not None:
+            again = f" ({self.stored:,.0f} answers more were in the store)" if self.stored else ""
+            parts.append(f"{self.calls:,.0f} calls of the model{again}")
+        if self.prompt_tokens is not None:
+            parts.append(f"{self.prompt_tokens:,.0f} tokens read")
+        if self.new_tokens is not None:
+            parts.append(f"{self.new_tokens:,.0f} written")
+        parts.append(
+            "no money"
+            if self.cost == 0
+            else "money unknown"
+            if self.cost is None
+            else f"{self.cost:,.4g} in the currency of the price given"
+        )
+        if self.seconds is not None:
+            parts.append(f"{duration(self.seconds)}")
+        return ", ".join(parts) + "."
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def stages(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The stages of a manifest, a list of objects with a name or an object by name; what else it says is left out."""
+    given = manifest.get("stages")
+    if isinstance(given, Mapping):
+        given = [
+            {"name": name, **(facts if isinstance(facts, Mapping) else {"status": facts})}
+            for name, facts in given.items()
+        ]
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        return []
+    return [dict(each) for each in given if isinstance(each, Mapping)]
+
+
+def total(manifest: Mapping[str, Any]) -> Cost | None:
+    """All stages together; None where nothing was recorded."""
+    made = stages(manifest)
+    sums = {
+        name: [
+            float(stage[name]) for stage in made if isinstance(stage.get(name), int | float) and stage[name] is not True
+        ]
+        for name in NUMBERS
+    }
+    if not any(sums.values()):
+        return None
+    return Cost(*(sum(sums[name]) if sums[name] else None for name in NUMBERS))
+
+
+def stage_table(manifest: Mapping[str, Any]) -> pl.DataFrame | None:
+    """Stages, a row each, with the columns that any of them has."""
+    made = stages(manifest)
+    names = [name for name in ("name", "status", *NUMBERS) if any(stage.get(name) is not None for stage in made)]
+    if not made or not names:
+        return None
+    rows = [[_words(name, stage.get(name)) for name in names] for stage in made]
+    titles = {"name": "stage", "prompt_tokens": "tokens read", "new_tokens": "tokens written", "stored": "in the store"}
+    return pl.DataFrame(rows, schema={titles.get(name, name): pl.String for name in names}, orient="row")
+
+
+def _words(name: str, value: object) -> str | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:,.1f}" if name == "seconds" else f"{value:,.4g}" if name == "cost" else f"{value:,.0f}"
+    return None if value is None else str(value)

@@ -1,0 +1,110 @@
+"""Metrics at every cutoff, computed anew from the tables: what showing fewer passages would be worth."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import InputError, RagworthError
+from ragworth.metrics.declare import Metric, parse
+from ragworth.results import Results
+from ragworth.scoring import score
+from ragworth.tables import Scores
+
+MOST_METRICS, MOST_CUTS = 6, 10
+
+
+class Curves(NamedTuple):
+    """metric, system, place (the cutoff), mean, low, high and n; and metrics left out, with the reason."""
+
+    frame: pl.DataFrame
+    left: list[str]
+
+
+def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves | str:
+    """Means at k = 1 … depth for metrics that take a cutoff.
+
+    A metric is drawn only if the tables give the very scores that were reported, at the cutoff that was asked for.
+    """
+    depth = int(results.contexts.frame["rank"].max() or 0)  # type: ignore[arg-type]
+    families = _families(metrics)
+    if depth < 2:
+        return "contexts have fewer than two passages"
+    if not families:
+        return "no metric here takes a cutoff"
+    cuts = sorted({int(k) for k in np.unique(np.linspace(1, depth, min(depth, MOST_CUTS)).round())})
+    parts, left = [], []
+    for asked in families[:MOST_METRICS]:
+        try:
+            scores = _scored(results, [asked, *(_at(asked, k) for k in cuts)])
+        except RagworthError as error:
+            why = error.more[0] if isinstance(error, InputError) and error.more else str(error).splitlines()[0]
+            left.append(f"{asked} ({why})")
+            continue
+        if not _same(scores, results.scores, str(asked)):
+            left.append(f"{asked} (the tables kept do not give the scores reported)")
+            continue
+        parts += [_means(scores, asked, k, systems) for k in cuts]
+    if not parts:
+        return "; ".join(left)
+    rank = {system: i for i, system in enumerate(systems)}
+    frame = pl.concat(parts)
+    place = {metric: i for i, metric in enumerate(frame["metric"].unique(maintain_order=True))}
+    order = [
+        pl.col("metric").replace_strict(place, return_dtype=pl.Int64),
+        pl.col("system").replace_strict(rank, return_dtype=pl.Int64),
+        "place",
+    ]
+    return Curves(frame.sort(order), left)
+
+
+def _families(metrics: list[str]) -> list[Metric]:
+    """Metrics that take a cutoff, each family with the same parameters once."""
+    found: dict[tuple[object, ...], Metric] = {}
+    for written in metrics:
+        try:
+            metric = parse(written)
+        except RagworthError:
+            continue
+        if metric.declaration.takes_cutoff:
+            found.setdefault((metric.name, metric.parameters), metric)
+    return list(found.values())
+
+
+def _at(metric: Metric, k: int) -> Metric:
+    return Metric(metric.name, metric.parameters, k)
+
+
+def _scored(results: Results, metrics: list[Metric]) -> Scores:
+    tokens = results.collection.tokens() if any("tokens" in each.needs for each in metrics) else None
+    return score(results.contexts, results.judgments, metrics, ratings=results.ratings, tokens=tokens)
+
+
+def _same(made: Scores, reported: Scores, metric: str) -> bool:
+    """Whether scores computed anew are those that were reported."""
+    mine, theirs = (
+        table.frame.filter((pl.col("metric") == metric) & pl.col("value").is_not_null()).select(
+            "system", "query", "value"
+        )
+        for table in (made, reported)
+    )
+    both = theirs.join(mine, on=["system", "query"])
+    return both.height == theirs.height and bool(((both["value"] - both["value_right"]).abs() < 1e-9).all())
+
+
+def _means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
+    mine = scores.frame.filter((pl.col("metric") == str(_at(metric, k))) & pl.col("system").is_in(systems))
+    return (
+        mine.group_by("system", maintain_order=True)
+        .agg(pl.col("value").mean().alias("mean"), pl.col("value").count().cast(pl.Int64).alias("n"))
+        .filter(pl.col("mean").is_not_null())
+        .select(
+            pl.lit(str(Metric(metric.name, metric.parameters))).alias("metric"),
+            "system",
+            pl.lit(k, pl.Int64).alias("place"),
+            "mean",
+            "n",
+        )
+    )

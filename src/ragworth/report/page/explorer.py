@@ -1,0 +1,248 @@
+"""The data of the query explorer: an index that is read when the page opens, and the rest in pieces, read on demand.
+
+Tables travel as columns: a column of repeated values is a list of the distinct ones and a number for each row. Queries
+and systems are numbers in the order of the index; the pieces hold whole queries.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ragworth.diagnosis import ETA, FINDINGS, Diagnosis, Facts, kind_of
+from ragworth.report.page.overview import Overview
+from ragworth.report.page.pack import packed
+from ragworth.results import Results
+from ragworth.tables import OK
+
+PIECE = 400_000
+"""Characters of passages in one piece, about."""
+LIMIT = 14_000_000
+"""Size of all pieces together, packed; texts of passages are cut to keep it."""
+CUTS = (None, 4000, 2000, 1000, 500, 250, 120)
+"""Lengths that texts of passages are cut to, in turn, until the page is small enough."""
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """What the page carries for its explorer."""
+
+    index: bytes
+    pieces: Sequence[bytes]
+    cut: int | None
+    """Characters that texts of passages were cut to; None where all are whole."""
+
+
+def explorer(results: Results, known: Facts, view: Overview, diagnosis: Diagnosis) -> Explorer:
+    """Everything, packed."""
+    queries = list(dict.fromkeys(query for _, query in known.shown))
+    systems = [each.system for each in view.standings]
+    tables = _tables(results, known, queries, diagnosis)
+    spans = _spans(results, queries)
+    index = _index(results, known, view, diagnosis, queries, systems)
+    index["pieces"] = [low for low, _ in spans]
+    for cut in CUTS:
+        pieces = [packed(_piece(tables, low, high, cut)) for low, high in spans]
+        if sum(map(len, pieces)) <= LIMIT:
+            break
+    index["cut"] = cut
+    return Explorer(packed(index), pieces, cut)
+
+
+def columns(frame: pl.DataFrame) -> dict[str, Any]:
+    """A frame as columns; those that say nothing are left out, repeated values are numbered."""
+    made: dict[str, Any] = {}
+    for series in frame:
+        if series.null_count() == len(series):
+            continue
+        if series.dtype.is_float():
+            made[series.name] = {"v": series.round_sig_figs(6).to_list()}
+        elif series.dtype == pl.String and series.n_unique() < 0.5 * len(series):
+            distinct = series.unique(maintain_order=True)
+            place = {value: i for i, value in enumerate(distinct)}
+            made[series.name] = {"d": distinct.to_list(), "i": [place[value] for value in series]}
+        else:
+            made[series.name] = {"v": series.to_list()}
+    return {"n": frame.height, "columns": made}
+
+
+def _index(
+    results: Results, known: Facts, view: Overview, diagnosis: Diagnosis, queries: list[str], systems: list[str]
+) -> dict[str, Any]:
+    texts = dict(results.collection.queries.select("query", "text").iter_rows())
+    number = {query: i for i, query in enumerate(queries)}
+    place = {system: i for i, system in enumerate(systems)}
+    values: dict[str, list[list[float | None]]] = {m: [[None] * len(queries) for _ in systems] for m in view.metrics}
+    missing: dict[str, list[dict[int, str]]] = {m: [{} for _ in systems] for m in view.metrics}
+    for system, query, metric, value, status in results.scores.frame.iter_rows():
+        if metric in values and query in number and system in place:
+            values[metric][place[system]][number[query]] = None if value is None else float(f"{value:.6g}")
+            if status != OK:
+                missing[metric][place[system]][number[query]] = status
+    names = list(FINDINGS)
+    bits = [[0] * len(queries) for _ in systems]
+    for system, query, finding in diagnosis.frame.select("system", "query", "finding").iter_rows():
+        bits[place[system]][number[query]] |= 1 << names.index(finding)
+    grades = [[known.grades.get((system, query)) for query in queries] for system in systems]
+    return {
+        "systems": systems,
+        "metrics": view.metrics,
+        "main": view.main,
+        "queries": queries,
+        "texts": [texts.get(query) for query in queries],
+        "scores": values,
+        "missing": missing,
+        "findings": FINDINGS,
+        "found": bits,
+        "grades": grades,
+        "eta": known.eta,
+        "prompts": _prompts(results),
+    }
+
+
+def _prompts(results: Results) -> dict[str, Any]:
+    """The prompts that the manifest names, as far as they have the form that is expected."""
+    given = results.manifest.get("prompts")
+    return {
+        str(name): {"version": str(prompt.get("version", "")), "messages": [list(each) for each in prompt["messages"]]}
+        for name, prompt in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(prompt, Mapping) and isinstance(prompt.get("messages"), list)
+    }
+
+
+def _spans(results: Results, queries: list[str]) -> list[tuple[int, int]]:
+    """Where pieces begin and end, in numbers of queries."""
+    lengths = results.collection.passages.select("passage", pl.col("text").str.len_chars().alias("length"))
+    sizes = dict(
+        results.contexts.frame.select("query", "passage")
+        .unique()
+        .join(lengths, on="passage")
+        .group_by("query")
+        .agg(pl.col("length").sum())
+        .iter_rows()
+    )
+    spans, low, size = [], 0, 0
+    for i, query in enumerate(queries):
+        size += sizes.get(query, 0) + 2000
+        if size >= PIECE:
+            spans.append((low, i + 1))
+            low, size = i + 1, 0
+    return [*spans, (low, len(queries))] if low < len(queries) else spans
+
+
+def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagnosis) -> dict[str, pl.DataFrame]:
+    """All that is known of queries, each table with the number of its query as ``q``, in that order."""
+    collection = results.collection
+    utility = pl.DataFrame(
+        [
+            (
+                query,
+                each.passage,
+                each.relevant,
+                each.utility,
+                kind_of(each.utility) if each.utility is not None else None,
+            )
+            for (_, query), passages in known.shown.items()
+            for each in passages
+        ],
+        schema={
+            "query": pl.String,
+            "passage": pl.String,
+            "relevant": pl.Boolean,
+            "utility": pl.Float64,
+            "kind": pl.String,
+        },
+        orient="row",
+    ).unique(["query", "passage"], maintain_order=True)
+    shown = utility.select("query", "passage")
+    tables = {
+        "contexts": results.contexts.frame,
+        "worth": utility,
+        "accepted": collection.answers,
+        "findings": diagnosis.frame,
+        "subquestions": _subquestions(results),
+    }
+    if results.judgments is not None:
+        keys = ["query", "passage", "aspect"]
+        tables["judgments"] = _said(
+            results, results.judgments.frame.join(shown, on=["query", "passage"], how="semi"), keys
+        )
+    if results.ratings is not None:
+        keys = ["query", "passage", "subquestion"]
+        tables["ratings"] = _said(results, results.ratings.frame.join(shown, on=["query", "passage"], how="semi"), keys)
+    if results.answers is not None:
+        tables["answers"] = _said(results, results.answers.frame, ["system", "query", "repeat"])
+    if results.outcomes is not None:
+        tables["outcomes"] = _said(results, results.outcomes.frame, ["system", "query", "aspect"])
+    numbers = pl.DataFrame({"query": queries}).with_row_index("q")
+    made = {
+        name: frame.join(numbers, on="query", maintain_order="left").drop("query").sort("q", maintain_order=True)
+        for name, frame in tables.items()
+    }
+    made["passages"] = collection.passages.select("passage", "text")
+    return made
+
+
+def _said(results: Results, frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """A table with what the model said in the steps that made it: reason, raw output and details."""
+    fits = [each for each in results.said.values() if _kind(each) == _kind(frame) and set(keys) <= set(each.columns)]
+    if not fits:
+        return frame
+    typed = [pl.col(key).cast(frame.schema[key]) for key in keys]
+    details = [each.select(*typed, pl.exclude(frame.columns)).with_columns(_plain(each)) for each in fits]
+    said = pl.concat(details, how="diagonal_relaxed").unique(keys, keep="first", maintain_order=True)
+    return frame.join(said, on=keys, how="left", maintain_order="left")
+
+
+def _kind(frame: pl.DataFrame) -> str:
+    """Which of the tables a frame of rows belongs to, by its columns."""
+    if "passage" in frame.columns:
+        return "ratings" if "subquestion" in frame.columns else "judgments"
+    return "outcomes" if "aspect" in frame.columns else "answers"
+
+
+def _plain(frame: pl.DataFrame) -> list[pl.Series]:
+    """Columns of lists and the like as JSON, but for lists of texts."""
+    return [
+        pl.Series(series.name, [None if v is None else json.dumps(v, default=str) for v in series.to_list()], pl.String)
+        for series in frame
+        if series.dtype.is_nested() and series.dtype != pl.List(pl.String)
+    ]
+
+
+def _subquestions(results: Results) -> pl.DataFrame:
+    """Sub-questions with whether any rated passage answers them."""
+    frame = results.collection.subquestions
+    if results.ratings is None:
+        return frame.with_columns(pl.lit(None, pl.Boolean).alias("answerable"))
+    rated = results.ratings.frame
+    best = rated.group_by("query", "subquestion", maintain_order=True).agg(
+        (pl.col("value").max() >= ETA).alias("answerable")
+    )
+    names = pl.concat([frame.select("query", "subquestion"), best.select("query", "subquestion")]).unique(
+        maintain_order=True
+    )
+    keys = ["query", "subquestion"]
+    return names.join(frame, on=keys, how="left", maintain_order="left").join(
+        best, on=keys, how="left", maintain_order="left"
+    )
+
+
+def _piece(tables: Mapping[str, pl.DataFrame], low: int, high: int, cut: int | None) -> dict[str, Any]:
+    made = {
+        name: frame.filter((pl.col("q") >= low) & (pl.col("q") < high))
+        for name, frame in tables.items()
+        if name != "passages"
+    }
+    ids = made["contexts"].select("passage").unique(maintain_order=True)
+    texts = ids.join(tables["passages"], on="passage", how="left", maintain_order="left")
+    if cut is not None:
+        long = pl.col("text").str.len_chars() > cut
+        texts = texts.with_columns(
+            pl.when(long).then(pl.col("text").str.slice(0, cut) + "…").otherwise(pl.col("text")).alias("text")
+        )
+    return {name: columns(frame) for name, frame in {**made, "passages": texts}.items()}

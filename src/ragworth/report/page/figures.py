@@ -1,0 +1,227 @@
+"""Which pictures the tables allow: the numbers behind each, its caption, and why others are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.diagnosis import KINDS, kind_of
+from ragworth.report.page import charts, curves
+from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
+from ragworth.report.page.overview import RESAMPLES, Mean
+from ragworth.report.page.relations import agreement, predicted, scattered
+from ragworth.stats.intervals import mean_intervals
+
+DEEPEST = 20
+"""Ranks drawn at most."""
+
+
+def means(given: Sources) -> Figure | str:
+    """Every metric by system, with intervals."""
+    view = given.overview
+    rows: list[pl.DataFrame] = []
+    panels: list[Panel] = []
+    for metric in view.metrics:
+        mine = [
+            {"metric": metric, "system": each.system, **_facts(each.means[metric])}
+            for each in view.standings
+            if metric in each.means and each.means[metric].mean is not None
+        ]
+        if mine:
+            frame = pl.DataFrame(mine, schema_overrides=dict.fromkeys(("low", "high"), pl.Float64))
+            panels.append(
+                Panel(f"means-{len(panels)}", metric, charts.intervals(frame.drop("metric"), f"mean {metric}"))
+            )
+            rows.append(frame)
+    if not panels:
+        return "no metric has a value for any system"
+    caption = "Mean of each metric over the queries, with its 95 % bootstrap interval. Axes do not begin at 0."
+    return Figure("means", "Metrics by system", caption, panels, pl.concat(rows))
+
+
+def _facts(mean: Mean) -> dict[str, object]:
+    return {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": f"{mean.n} of {mean.total}"}
+
+
+def grades(given: Sources) -> Figure | str:
+    """What became of the answers."""
+    if not given.facts.grades:
+        return "there are no graded answers"
+    counts = Counter((system, grade) for (system, _), grade in given.facts.grades.items())
+    order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
+    frame = _shared(counts, order, tuple(GRADE_COLORS))
+    caption = (
+        "What the model made of each system's passages: answers by grade. "
+        "Answers that could not be graded do not count."
+    )
+    spec = charts.shares(frame, GRADE_COLORS, "share of graded answers")
+    return Figure("grades", "Correct, abstained, wrong", caption, [Panel("grades", "", spec)], frame)
+
+
+def kinds(given: Sources) -> Figure | str:
+    """What the passages shown do to the model."""
+    counts = Counter(
+        (system, kind_of(each.utility))
+        for (system, _), passages in given.facts.shown.items()
+        for each in passages
+        if each.utility is not None
+    )
+    if not counts:
+        return NO_UTILITY
+    frame = _shared(counts, given.systems, KINDS)
+    caption = (
+        "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
+        "misleading (u < −0.8: irrelevant, and the model answers from it all the same)."
+    )
+    spec = charts.shares(frame, KIND_COLORS, "share of judged passages")
+    return Figure("kinds", "Helpful, harmless, misleading", caption, [Panel("kinds", "", spec)], frame)
+
+
+def _shared(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+    rows = []
+    for system in systems:
+        total = sum(counts.get((system, name), 0) for name in names)
+        rows += [
+            {
+                "system": system,
+                "kind": name,
+                "count": counts.get((system, name), 0),
+                "share": counts.get((system, name), 0) / total,
+            }
+            for name in names
+            if total
+        ]
+    return pl.DataFrame(rows)
+
+
+def ranks(given: Sources) -> Figure | str:
+    """Mean utility at each rank."""
+    queries = {query: i for i, query in enumerate(dict.fromkeys(query for _, query in given.facts.shown))}
+    known = [
+        (system, query, each.rank, each.utility)
+        for (system, query), passages in given.facts.shown.items()
+        for each in passages
+        if each.utility is not None and each.rank <= DEEPEST
+    ]
+    if not known:
+        return NO_UTILITY
+    columns = [
+        (system, rank) for system in given.systems for rank in sorted({row[2] for row in known if row[0] == system})
+    ]
+    place = {column: i for i, column in enumerate(columns)}
+    values = np.full((len(queries), len(columns)), np.nan)
+    for system, query, rank, utility in known:
+        values[queries[query], place[system, rank]] = utility
+    span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed)
+    frame = pl.DataFrame(
+        {
+            "system": [system for system, _ in columns],
+            "place": [rank for _, rank in columns],
+            "mean": np.nanmean(values, axis=0),
+            "low": span.low,
+            "high": span.high,
+            "n": (~np.isnan(values)).sum(axis=0),
+        }
+    ).fill_nan(None)
+    caption = (
+        "Mean utility of the passage at each rank: above 0 it helps the model, below it misleads. "
+        "A choice of a system in the legend brings it forward."
+    )
+    return Figure(
+        "ranks",
+        "Utility by rank",
+        caption,
+        [Panel("ranks", "", charts.lines(frame, "rank", "mean utility", zero=True))],
+        frame,
+    )
+
+
+def by_depth(given: Sources) -> Figure | str:
+    """Metrics at every cutoff."""
+    found = curves.curves(given.results, given.overview.metrics, given.systems)
+    if isinstance(found, str):
+        return found
+    panels = [
+        Panel(f"depth-{i}", str(metric), charts.lines(part.drop("metric"), "passages shown (k)", f"mean {metric}"))
+        for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
+    ]
+    left = f" Left out: {'; '.join(found.left)}." if found.left else ""
+    caption = f"Each metric if only the first k passages were shown: where a curve falls, more context does harm.{left}"
+    return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
+
+
+def density(given: Sources) -> Figure | str:
+    """Coverage against density, a point for each system."""
+    pick = {
+        name: next((m for m in given.overview.metrics if m.split("@")[0].split("(")[0] == name), None)
+        for name in ("Cov", "Den")
+    }
+    if None in pick.values():
+        return "coverage and density need the metrics Cov and Den, and ratings of sub-questions"
+    cov, den = str(pick["Cov"]), str(pick["Den"])
+    rows = [
+        {
+            "system": each.system,
+            **{f"x{end}": value for end, value in zip(("", "_low", "_high"), each.means[cov][:3], strict=True)},
+            **{f"y{end}": value for end, value in zip(("", "_low", "_high"), each.means[den][:3], strict=True)},
+        }
+        for each in given.overview.standings
+        if cov in each.means and den in each.means and None not in (each.means[cov].mean, each.means[den].mean)
+    ]
+    if not rows:
+        return f"no system has a mean of both {cov} and {den}"
+    frame = pl.DataFrame(
+        rows, schema={"system": pl.String, **dict.fromkeys([k for k in rows[0] if k != "system"], pl.Float64)}
+    )
+    caption = (
+        "Share of the sub-questions that a context answers, against how little text it needs for them. "
+        "Up and to the right is better."
+    )
+    names = {
+        "x": cov,
+        "x_low": f"{cov} low",
+        "x_high": f"{cov} high",
+        "y": den,
+        "y_low": f"{den} low",
+        "y_high": f"{den} high",
+    }
+    return Figure(
+        "density",
+        "Coverage and density",
+        caption,
+        [Panel("density", "", charts.crosses(frame, cov, den))],
+        frame.rename(names),
+    )
+
+
+class Pictures(NamedTuple):
+    """The figures that there are, and those that are left out with the reason."""
+
+    figures: list[Figure]
+    absent: dict[str, str]
+
+
+MAKERS: dict[str, Callable[[Sources], Figure | str]] = {
+    "Metrics by system": means,
+    "Correct, abstained, wrong": grades,
+    "Helpful, harmless, misleading": kinds,
+    "Utility by rank": ranks,
+    "Relevance is not utility": scattered,
+    "How much context is worth showing": by_depth,
+    "Which metric predicts the answers": predicted,
+    "Coverage and density": density,
+    "How metrics and outcomes go together": agreement,
+}
+
+
+def pictures(given: Sources) -> Pictures:
+    """All that the tables allow."""
+    made = {title: make(given) for title, make in MAKERS.items()}
+    return Pictures(
+        [each for each in made.values() if isinstance(each, Figure)],
+        {title: each for title, each in made.items() if isinstance(each, str)},
+    )

@@ -1,0 +1,75 @@
+"""HTML from values. Everything that is not `Safe` is escaped: ids, names and texts come from files nobody vetted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import polars as pl
+
+from ragworth.report.render import cell
+
+
+class Safe(str):
+    """HTML that may be put into a page as it is."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Safe:
+    """A value as text of a page; control characters are shown as escapes."""
+    return (
+        value
+        if isinstance(value, Safe)
+        else Safe(escape(cell(value) if not isinstance(value, float) else _short(value)))
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def tag(name: str, *content: object, **attributes: object) -> Safe:
+    """An element. ``class_`` is the attribute class, ``data_x`` is data-x; None leaves an attribute out."""
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Safe(f"<{name}{words}>{join(content)}</{name}>")
+
+
+def join(parts: Sequence[object], between: str = "") -> Safe:
+    """Parts one after the other."""
+    return Safe(Safe(between).join(text(part) for part in parts))
+
+
+def table(frame: pl.DataFrame, caption: str, **attributes: object) -> Safe:
+    """A table with a caption, column headings and a heading in each row; numbers to the right."""
+    numeric = [kind.is_numeric() for kind in frame.dtypes]
+    head = join(
+        [
+            tag("th", name, scope="col", class_="n" if n else None)
+            for name, n in zip(frame.columns, numeric, strict=True)
+        ]
+    )
+    body = []
+    for row in frame.iter_rows():
+        cells = [
+            tag("th", value, scope="row") if i == 0 else tag("td", value, class_="n" if numeric[i] else None)
+            for i, value in enumerate(row)
+        ]
+        body.append(tag("tr", *cells))
+    return scrolled(
+        tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", *body), **attributes), caption
+    )
+
+
+def scrolled(content: Safe, label: str) -> Safe:
+    """What may be wider than a phone, in a box that scrolls and that a keyboard can reach."""
+    return tag("div", content, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def details(summary: object, *content: object, **attributes: object) -> Safe:
+    """What is shown on request."""
+    return tag("details", tag("summary", summary), *content, **attributes)

@@ -1,0 +1,125 @@
+"""The report as Markdown, with figures as SVG files: for repositories, issues and letters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from ragworth.diagnosis import FINDINGS
+from ragworth.errors import MissingExtraError
+from ragworth.report import render
+from ragworth.report.page import costs
+from ragworth.report.page.figures import Pictures
+from ragworth.report.page.findings import MEANINGS
+from ragworth.report.page.overview import Mean, Standing, signed
+from ragworth.report.page.provenance import definitions, sources
+from ragworth.report.page.sections import how_compared
+from ragworth.report.page.theme import LIGHT, configuration, painted
+
+if TYPE_CHECKING:
+    from ragworth.report.page.building import Page
+
+WIDTH = 640
+
+
+def drawn(pictures: Pictures) -> dict[str, str]:
+    """Every chart as an SVG file, by its name."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("vl-convert-python", "report", "drawing the report's charts") from error
+    config = {**configuration(LIGHT, "sans-serif"), "background": LIGHT["paper"]}
+    return {
+        f"{panel.name}.svg": vl_convert.vegalite_to_svg({**_fixed(painted(panel.spec)), "config": config})
+        for figure in pictures.figures
+        for panel in figure.panels
+    }
+
+
+def _fixed(spec: dict[str, Any]) -> dict[str, Any]:
+    """A chart that is to fill its place in a page, as wide as a file's."""
+    return {**spec, "width": WIDTH, "padding": 8}
+
+
+def markdown(page: Page) -> str:
+    """The whole report but for the explorer."""
+    view = page.overview
+    parts = [f"# {line(page.title)}", line(page.lead)]
+    parts += ["\n".join(f"- {line(each.sentence)}" for each in view.standings)]
+    parts += ["## Leaderboard", render.markdown(_board(page)).rstrip(), line(how_compared(view))]
+    total = costs.total(page.results.manifest)
+    parts.append(f"Cost: {total.words()}" if total is not None else "What it cost is not recorded.")
+    parts.append("## Pictures")
+    for figure in page.pictures.figures:
+        parts.append(f"### {line(figure.title)}")
+        parts += [
+            f"![{line(f'{figure.title} {panel.title}'.strip())}](figures/{panel.name}.svg)" for panel in figure.panels
+        ]
+        parts.append(line(figure.caption))
+    if page.pictures.absent:
+        parts.append("Left out:\n\n" + "\n".join(f"- {line(t)}: {line(r)}" for t, r in page.pictures.absent.items()))
+    parts += ["## Diagnosis", *_diagnosis(page)]
+    parts += [
+        "## Provenance",
+        render.markdown(definitions(view.metrics)).rstrip(),
+        render.markdown(sources(page.results)).rstrip(),
+    ]
+    stages = costs.stage_table(page.results.manifest)
+    parts += [render.markdown(stages).rstrip()] if stages is not None else []
+    parts.append("The queries one by one, the prompts and what the model said are in the page beside this file.")
+    return "\n\n".join(parts) + "\n"
+
+
+def line(text: str) -> str:
+    """A text on one line, with nothing in it that Markdown or HTML would act on."""
+    cell = render.cell(" ".join(text.split()))
+    html = cell.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{sign}" if sign in "\\|*_`[]~#" else sign for sign in html)
+
+
+def _board(page: Page) -> pl.DataFrame:
+    rows = [
+        {
+            "system": each.system,
+            "group": each.group,
+            **{metric: _mean(each.means.get(metric)) for metric in page.overview.metrics},
+            **_shares(each),
+        }
+        for each in page.overview.standings
+    ]
+    return pl.DataFrame(rows)
+
+
+def _mean(mean: Mean | None) -> str:
+    if mean is None or mean.mean is None:
+        return "–"
+    span = f" [{signed(mean.low, 3)}, {signed(mean.high, 3)}]" if mean.low is not None and mean.high is not None else ""
+    return f"{signed(mean.mean, 3)}{span} {mean.n} of {mean.total}"
+
+
+def _shares(each: Standing) -> dict[str, str]:
+    shares = {"misleading": each.misleading, "correct": each.correct, "wrong": each.wrong}
+    return {name: "–" if value is None else f"{100 * value:.0f} %" for name, value in shares.items()}
+
+
+def _diagnosis(page: Page) -> list[str]:
+    counts = {(row["system"], row["finding"]): row for row in page.diagnosis.counts.iter_rows(named=True)}
+    systems = [each.system for each in page.overview.standings]
+    examined = [finding for finding in FINDINGS if any((system, finding) in counts for system in systems)]
+    rows = [
+        {
+            "finding": FINDINGS[finding],
+            **{
+                s: f"{row['n']} of {row['of']}" if (row := counts.get((s, finding))) is not None else "–"
+                for s in systems
+            },
+        }
+        for finding in examined
+    ]
+    parts = [render.markdown(pl.DataFrame(rows)).rstrip()] if rows else ["Nothing could be examined."]
+    parts.append("\n".join(f"- {FINDINGS[finding]}: {MEANINGS[finding]}" for finding in examined))
+    if page.diagnosis.absent:
+        absent = page.diagnosis.absent.items()
+        parts.append("Cannot be had from these tables:\n\n" + "\n".join(f"- {FINDINGS[f]}: {why}" for f, why in absent))
+    return [each for each in parts if each]

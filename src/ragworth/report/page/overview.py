@@ -1,0 +1,235 @@
+"""The top of the report: which system is worth most to the model, how sure that is, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.comparison import compare, higher_is_better, summarise
+from ragworth.diagnosis import Facts, kind_of
+from ragworth.errors import InputError, listed
+from ragworth.results import Results
+from ragworth.tables import Scores
+
+LEVEL, ALPHA = 0.95, 0.05
+RESAMPLES = 2000
+"""Of intervals of means."""
+
+
+class Mean(NamedTuple):
+    """A metric's mean for one system, with its interval and how many queries it is from."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    total: int
+    missing: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One line of the leaderboard."""
+
+    system: str
+    means: Mapping[str, Mean]
+    group: str
+    """Letters: systems that share one cannot be told apart."""
+    sentence: str
+    misleading: float | None
+    """Share of passages that are hard distractors."""
+    judged: int
+    """Passages shown whose utility is known."""
+    shown: int
+    correct: float | None
+    wrong: float | None
+    graded: int
+    read: float | None
+    """Tokens that the model read for an answer, in the mean."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All systems, best first."""
+
+    main: str
+    metrics: list[str]
+    standings: list[Standing]
+    queries: int
+    baseline: str
+    test: str
+    pairs: int
+    resamples: int
+    seed: int
+
+
+def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
+    """Metrics in the order to show: as asked for, else UDCG first, because it is what the report is about."""
+    known = scores.frame["metric"].unique(maintain_order=True).to_list()
+    if not known:
+        raise InputError("there are no scores to report", expected="results of at least one metric")
+    if metrics is not None:
+        strange = [metric for metric in metrics if metric not in known]
+        if strange or not metrics:
+            found = f"{listed(strange)} was not computed" if strange else "no metric was asked for"
+            raise InputError(found, expected=listed(known, 12))
+        return list(metrics)
+    return sorted(known, key=lambda metric: not metric.startswith("UDCG"))
+
+
+def overview(results: Results, known: Facts, metrics: Sequence[str] | None, seed: int) -> Overview:
+    """Everything that the top of the report says."""
+    names = chosen_metrics(results.scores, metrics)
+    main = names[0]
+    frame = results.scores.frame.filter(pl.col("metric").is_in(names))
+    means: dict[str, dict[str, Mean]] = {system: {} for system in results.contexts.systems}
+    for row in summarise(Scores.trusted(frame), level=LEVEL, resamples=RESAMPLES, seed=seed).iter_rows(named=True):
+        facts = [row[name] for name in ("mean", "low", "high", "n", "total", "missing")]
+        means.setdefault(row["system"], {})[row["metric"]] = Mean(*facts)
+    up = 1 if higher_is_better(main) else -1
+    order = sorted(means, key=lambda system: _place(_mean(means[system], main), up))
+    wanted = settings(results).get("baseline")
+    baseline = wanted if isinstance(wanted, str) and wanted in means else order[0]
+    pairs = len(order) * (len(order) - 1) // 2
+    # Enough resamples for a small p-value to survive the correction over all pairs.
+    resamples = max(10_000, 40 * pairs)
+    one = Scores.trusted(frame.filter(pl.col("metric") == main))
+    versus: dict[tuple[str, str], dict[str, Any]] = {}
+    if one.frame["system"].n_unique() > 1:
+        compared = compare(one, all_pairs=True, level=LEVEL, resamples=resamples, seed=seed)
+        for row in compared.differences.iter_rows(named=True):
+            versus[row["baseline"], row["system"]] = row
+    known_order = [system for system in order if _mean(means[system], main) is not None]
+    groups = dict.fromkeys(order, "–") | letters(
+        known_order, {pair for pair, row in versus.items() if (row["p_holm"] or 1.0) < ALPHA}
+    )
+    standings = [
+        _standing(
+            results, known, system, means[system], groups[system], _sentence(main, baseline, system, means, versus)
+        )
+        for system in order
+    ]
+    queries = len({query for _, query in known.shown})
+    return Overview(main, names, standings, queries, baseline, "randomisation", pairs, resamples, seed)
+
+
+def settings(results: Results) -> Mapping[str, Any]:
+    """The settings of the evaluation."""
+    found = results.manifest.get("settings")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _mean(means: Mapping[str, Mean], metric: str) -> float | None:
+    return means[metric].mean if metric in means else None
+
+
+def _place(mean: float | None, up: int) -> tuple[bool, float]:
+    """Where a system goes: the best first, those without a value last."""
+    return mean is None, -up * (mean or 0.0)
+
+
+def letters(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
+    """Groups of systems of which no two differ significantly, as letters, the best group first.
+
+    Starts from one group of all; each significant pair splits the groups that hold both; a group inside another goes.
+    """
+    groups: list[set[str]] = [set(order)]
+    for a, b in different:
+        split = [part for group in groups for part in ((group - {a}, group - {b}) if {a, b} <= group else (group,))]
+        distinct = [group for i, group in enumerate(split) if group not in split[:i]]
+        groups = [group for group in distinct if not any(group < other for other in distinct)]
+    place = {system: i for i, system in enumerate(order)}
+    groups.sort(key=lambda group: sorted(place[system] for system in group))
+    return {system: "".join(_letter(i) for i, group in enumerate(groups) if system in group) for system in order}
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"({number + 1})"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with a minus sign that is one; what rounds to 0 is 0."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def _span(low: float | None, high: float | None) -> tuple[str, int]:
+    """An interval in words, and the digits that tell its ends apart."""
+    if low is None or high is None:
+        return "no interval from one query", 2
+    digits = 2 if high - low >= 0.05 else 3
+    return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
+
+
+def _sentence(
+    main: str,
+    baseline: str,
+    system: str,
+    means: Mapping[str, Mapping[str, Mean]],
+    versus: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> str:
+    """What a system is worth, against the one that it is compared with."""
+    mine = means[system].get(main)
+    if mine is None or mine.mean is None:
+        return f"has no value of {main}"
+    row = versus.get((baseline, system))
+    sign = 1 if row is not None else -1
+    row = row if row is not None else versus.get((system, baseline))
+    if row is None:
+        span, digits = _span(mine.low, mine.high)
+        return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
+    if row["difference"] is None:
+        return f"cannot be compared with {baseline}: no query has a value of {main} for both"
+    difference = sign * row["difference"]
+    ends = (None, None) if row["low"] is None else sorted((sign * row["low"], sign * row["high"]))
+    span, digits = _span(*ends)
+    if row["p_holm"] >= ALPHA:
+        every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
+        words = f"cannot be told from {baseline} by {main}{every}: difference {signed(difference, digits)}, {span}"
+        if row["detectable"]:
+            words += f"; with {row['n']:,} queries like these one of {signed(row['detectable'], 3)} would show"
+        return words
+    more = f"{signed(abs(difference), digits)} {'more' if difference > 0 else 'less'}"
+    if main.startswith("UDCG"):
+        return f"is worth {more} to this model than {baseline} by {main}, {span}"
+    return f"scores {more} than {baseline} by {main}, {span}"
+
+
+def _standing(
+    results: Results, known: Facts, system: str, means: Mapping[str, Mean], group: str, sentence: str
+) -> Standing:
+    passages = [each for (name, _), many in known.shown.items() if name == system for each in many]
+    judged = [each.utility for each in passages if each.utility is not None]
+    share = sum(kind_of(u) == "misleading" for u in judged) / len(judged) if judged else None
+    grades = [grade for (name, _), grade in known.grades.items() if name == system]
+    correct = sum(grade in ("correct", "partially-correct") for grade in grades) / len(grades) if grades else None
+    wrong = sum(grade == "wrong" for grade in grades) / len(grades) if grades else None
+    parts = [f"{system} {sentence}"]
+    if share is not None:
+        parts.append(f"{100 * share:.0f} % of its passages mislead")
+    if correct is not None and wrong is not None:
+        parts.append(f"{100 * correct:.0f} % of the answers from them are correct and {100 * wrong:.0f} % wrong")
+    return Standing(
+        system,
+        means,
+        group,
+        "; ".join(parts) + ".",
+        share,
+        len(judged),
+        len(passages),
+        correct,
+        wrong,
+        len(grades),
+        _read(results, system),
+    )
+
+
+def _read(results: Results, system: str) -> float | None:
+    """Tokens of the prompts that answers of a system were asked with, in the mean."""
+    said = results.said.get("answers")
+    if said is None or "prompt_tokens" not in said.columns:
+        return None
+    mean = said.filter(pl.col("system") == system)["prompt_tokens"].mean()
+    return float(mean) if isinstance(mean, int | float) else None

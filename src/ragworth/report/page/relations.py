@@ -1,0 +1,125 @@
+"""Pictures of how things go together: labels and utility, metrics and outcomes, metrics among themselves."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from ragworth.diagnosis import kind_of
+from ragworth.errors import counted
+from ragworth.report.page import charts, prediction
+from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
+from ragworth.report.page.overview import signed
+
+POINTS = 1500
+"""Passages of the scatter at most; more are drawn at random."""
+
+
+def scattered(given: Sources) -> Figure | str:
+    """Relevance labels against utility, a point for each judged passage."""
+    judgments = given.results.judgments
+    if judgments is None or not judgments.of("abstention").height:
+        return NO_UTILITY
+    utility = {
+        (query, each.passage): each.utility
+        for (_, query), passages in given.facts.shown.items()
+        for each in passages
+        if each.utility is not None
+    }
+    labels = {(q, p): v for q, p, v in judgments.of("relevance").select("query", "passage", "value").iter_rows()}
+    points = [(q, p, labels.get((q, p)) or 0.0, u) for (q, p), u in utility.items()]
+    if not points:
+        return "no passage has a utility"
+    rng = np.random.default_rng(given.seed)
+    total = len(points)
+    if total > POINTS:
+        points = [points[i] for i in np.sort(rng.choice(total, POINTS, replace=False))]
+    frame = pl.DataFrame(
+        points,
+        schema={"query": pl.String, "passage": pl.String, "relevance": pl.Float64, "utility": pl.Float64},
+        orient="row",
+    )
+    levels = sorted(frame["relevance"].unique().to_list())
+    step = min((b - a for a, b in pairwise(levels)), default=1.0)
+    jitter = rng.uniform(-0.3, 0.3, frame.height) * step
+    drawn = frame.with_columns(
+        (pl.col("relevance") + pl.Series(jitter)).alias("at"),
+        pl.col("utility").map_elements(kind_of, return_dtype=pl.String).alias("kind"),
+    )
+    data = (
+        frame.with_columns(drawn["kind"])
+        .group_by("relevance", "kind")
+        .agg(pl.len().alias("passages"), pl.col("utility").mean().alias("mean utility"))
+        .sort("relevance", "kind")
+    )
+    some = f"{POINTS:,} of {total:,} passages, drawn at random" if total > POINTS else counted(total, "passage")
+    caption = (
+        f"Each point is a passage ({some}), moved a little sideways so that points do not hide each other. A relevant "
+        "passage near 0 is one that the model makes nothing of; an irrelevant one near −1 is one that it answers from. "
+        "Lines: where the kinds part."
+    )
+    spec = charts.scatter(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
+    return Figure("scatter", "Relevance is not utility", caption, [Panel("scatter", "", spec)], data)
+
+
+def predicted(given: Sources) -> Figure | str:
+    """How well each metric predicts each outcome."""
+    outcomes = given.results.outcomes
+    if outcomes is None:
+        return "there are no outcomes to predict"
+    found = prediction.predictions(given.results.scores, outcomes, given.overview.metrics, given.seed)
+    if not found.height:
+        return "no metric and outcome vary over the same contexts"
+    panels: list[Panel] = []
+    for (aspect,), part in found.group_by("outcome", maintain_order=True):
+        frame = part.select(
+            pl.col("metric").alias("system"),
+            pl.col("rho").alias("mean"),
+            "low",
+            "high",
+            pl.format("{} contexts of {} queries", "n", "queries").alias("n"),
+        )
+        panels.append(
+            Panel(f"predicted-{len(panels)}", str(aspect), charts.intervals(frame, f"Spearman ρ with {aspect}"))
+        )
+    caption = (
+        "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
+        f"resampling queries. Best: {'; '.join(_best(found))}."
+    )
+    return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
+
+
+def _best(found: pl.DataFrame) -> list[str]:
+    """The metric that goes best with each outcome, in words."""
+    words = []
+    for row in found.unique("outcome", keep="first", maintain_order=True).iter_rows(named=True):
+        ends = f" (95 % interval {signed(row['low'])} to {signed(row['high'])})" if row["low"] is not None else ""
+        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}")
+    return words
+
+
+def agreement(given: Sources) -> Figure | str:
+    """How metrics, and metrics and outcomes, go together."""
+    found = prediction.correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
+    metrics = given.overview.metrics
+    among = found.filter(
+        pl.col("first").is_in(metrics) & pl.col("second").is_in(metrics) & pl.col("value").is_not_null()
+    )
+    outer = found.filter(
+        pl.col("first").is_in(metrics) & ~pl.col("second").is_in(metrics) & pl.col("value").is_not_null()
+    )
+    panels = []
+    if among.height:
+        both = pl.concat(
+            [among, among.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value", "n")]
+        )
+        panels.append(Panel("agreement-0", "Metric and metric", charts.heatmap(both, metrics, metrics)))
+    if outer.height:
+        columns = outer["second"].unique(maintain_order=True).to_list()
+        panels.append(Panel("agreement-1", "Metric and outcome", charts.heatmap(outer, metrics, columns)))
+    if not panels:
+        return "fewer than two metrics, or nothing that varies"
+    caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
+    return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))

@@ -1,0 +1,144 @@
+"""The static parts of the page: what can be read without running anything."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ragworth.errors import counted
+from ragworth.report.page.costs import Cost
+from ragworth.report.page.figure import Figure
+from ragworth.report.page.figures import Pictures
+from ragworth.report.page.html import Safe, details, join, scrolled, table, tag
+from ragworth.report.page.overview import Mean, Overview, Standing, signed
+
+
+def sentences(view: Overview) -> Safe:
+    """One sentence for each system, the best first; all but the first few on request."""
+    items = [tag("li", tag("b", each.system), each.sentence.removeprefix(each.system)) for each in view.standings]
+    few = tag("ol", *items[:6], class_="verdicts")
+    if len(items) <= 6:
+        return few
+    rest = tag("ol", *items[6:], class_="verdicts", start="7")
+    return join([few, details(f"{counted(len(items) - 6, 'more system')}", rest)])
+
+
+def leaderboard(view: Overview) -> Safe:
+    """The table of systems: means with intervals, groups, n of N, shares and cost."""
+    extra = _extra(view)
+    head = [
+        tag("th", "System", scope="col"),
+        tag("th", "Group", scope="col"),
+        *(tag("th", name, scope="col", class_="n") for name in [view.main, *extra, *view.metrics[1:]]),
+    ]
+    rows = []
+    for place, each in enumerate(view.standings, 1):
+        cells = [
+            tag("th", tag("span", f"{place}", class_="place"), " ", each.system, scope="row"),
+            tag("td", tag("abbr", each.group, title="systems that share a letter cannot be told apart")),
+            _mean_cell(each.means.get(view.main)),
+            *(tag("td", _extra_of(each, name), class_="n") for name in extra),
+            *(_mean_cell(each.means.get(metric)) for metric in view.metrics[1:]),
+        ]
+        rows.append(tag("tr", *cells))
+    caption = (
+        f"{counted(len(view.standings), 'system')}, {counted(view.queries, 'query', 'queries')}, ordered by {view.main}"
+    )
+    made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="board")
+    return join([scrolled(made, "Leaderboard"), tag("p", how_compared(view), class_="note")])
+
+
+def how_compared(view: Overview) -> str:
+    """How the groups and intervals were made, in words."""
+    if len(view.standings) < 2:
+        return f"In brackets the 95 % bootstrap interval of the mean over queries (seed {view.seed})."
+    return (
+        "In brackets the 95 % bootstrap interval of the mean over queries. Systems that share a letter cannot be told "
+        f"apart by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
+        f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value."
+    )
+
+
+def _extra(view: Overview) -> list[str]:
+    known = {
+        "misleading": any(each.misleading is not None for each in view.standings),
+        "correct": any(each.correct is not None for each in view.standings),
+        "wrong": any(each.wrong is not None for each in view.standings),
+        "tokens read": any(each.read is not None for each in view.standings),
+    }
+    return [name for name, there in known.items() if there]
+
+
+def _extra_of(each: Standing, name: str) -> str:
+    if name == "tokens read":
+        return "–" if each.read is None else f"{each.read:,.0f}"
+    value = getattr(each, name)
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _mean_cell(mean: Mean | None) -> Safe:
+    if mean is None or mean.mean is None:
+        return tag("td", "–", tag("small", mean.missing if mean is not None else "not computed"), class_="n")
+    span = f"[{signed(mean.low, 3)}, {signed(mean.high, 3)}]" if mean.low is not None and mean.high is not None else ""
+    full = mean.n == mean.total
+    count = tag("small", f"{mean.n} of {mean.total}", title=mean.missing or None, class_=None if full else "warn")
+    return tag("td", signed(mean.mean, 3), tag("small", span), count, class_="n")
+
+
+def cost(total: Cost | None) -> Safe:
+    """What it all took, in one line."""
+    if total is None:
+        return tag("p", "What it cost is not recorded.", class_="note")
+    return tag("p", tag("b", "Cost: "), total.words(), class_="note")
+
+
+def figure(each: Figure) -> Safe:
+    """A place for each chart, its caption, and its numbers as a table."""
+    panels = [
+        tag(
+            "div",
+            tag("h4", panel.title) if panel.title else "",
+            tag(
+                "div",
+                class_="chart",
+                data_chart=panel.name,
+                role="img",
+                aria_label=f"Chart: {each.title} {panel.title}. {each.caption}",
+            ),
+            class_="panel",
+        )
+        for panel in each.panels
+    ]
+    return tag(
+        "figure",
+        tag("h3", each.title, id=f"figure-{each.name}"),
+        tag("div", *panels, class_=_layout(each)),
+        tag("figcaption", each.caption),
+        details("The numbers as a table", table(shortened(each.data), each.title)),
+        class_=f"figure-{each.name} many" if len(panels) > 1 else f"figure-{each.name}",
+    )
+
+
+def _layout(each: Figure) -> str:
+    """How charts stand beside each other: long names beside axes need room."""
+    names = each.data["system"].to_list() if "system" in each.data.columns else []
+    if len(each.panels) == 1:
+        return "panels one"
+    return "panels wide" if any(len(name) > LONG for name in names) else "panels"
+
+
+LONG = 22
+ROWS = 400
+
+
+def shortened(frame: pl.DataFrame) -> pl.DataFrame:
+    """Not more rows than a person reads; the tables on disk have all of them."""
+    return frame.head(ROWS)
+
+
+def gallery(pictures: Pictures) -> Safe:
+    """All figures, and what is left out."""
+    parts: list[object] = [figure(each) for each in pictures.figures]
+    if pictures.absent:
+        items = [tag("li", tag("b", title), f": {reason}") for title, reason in pictures.absent.items()]
+        parts.append(tag("div", tag("h3", "Left out"), tag("ul", *items), class_="absent"))
+    return join(parts)

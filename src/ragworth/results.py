@@ -1,0 +1,187 @@
+"""Everything that one evaluation came to, and the folder that holds it.
+
+::
+
+    results/
+      contexts.parquet  judgments.parquet  ratings.parquet  answers.parquet  outcomes.parquet  scores.parquet
+      texts/            queries.parquet  passages.parquet  answers.parquet  subquestions.parquet
+      said/             NAME.parquet: what the model said in each step
+      manifest.json     versions, seeds, models, prompts, settings, costs; and under "results" what the folder holds
+
+A table that was not made has no file. Files are written one by one, each there only when it is whole, and the manifest
+comes last with the digest of each: a folder that was left half way is recognised when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.errors import FormatError, TableError, counted, listed, quoted
+from ragworth.formats.files import created
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
+
+FORMAT = 1
+"""What :meth:`Results.write` writes; another number is refused when it is read."""
+
+TABLES: dict[str, type[Table]] = {
+    "contexts": Contexts,
+    "judgments": Judgments,
+    "ratings": Ratings,
+    "answers": Answers,
+    "outcomes": Outcomes,
+    "scores": Scores,
+}
+NEEDED = ("contexts", "scores")
+TEXTS = ("queries", "passages", "answers", "subquestions")
+AGAIN = "evaluate again: the folder is made anew from what the store of calls holds"
+
+
+@dataclass(frozen=True)
+class Results:
+    """One evaluation: texts, the six tables, what the model said, and where it all comes from.
+
+    Attributes
+    ----------
+    collection: texts of the queries and of all passages shown, accepted answers, sub-questions. Labels and ratings
+        are in ``judgments`` and ``ratings``.
+    said: by step (``abstention``, ``answers``, ``grade``, …) its rows with ``reason``, ``raw`` and details.
+    manifest: what JSON can hold: title, versions, files, seeds, models, prompts, settings, stages with their costs.
+    """
+
+    collection: Collection
+    contexts: Contexts
+    judgments: Judgments | None
+    ratings: Ratings | None
+    answers: Answers | None
+    outcomes: Outcomes | None
+    scores: Scores
+    said: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: str | Path) -> None:
+        """Write all of it to a folder; what an earlier evaluation left there and this one does not have is removed."""
+        folder = Path(folder)
+        files = {f"{name}.parquet": table.frame for name in TABLES if (table := getattr(self, name)) is not None}
+        files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXTS}
+        for name, frame in self.said.items():
+            if not re.fullmatch(r"[\w-]+", name):
+                raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
+            files[f"said/{name}.parquet"] = frame
+        manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
+        digests = {}
+        for name, frame in files.items():
+            digests[name] = _written(folder / name, _parquet(frame))
+        for old in _tables_in(folder) - set(files):
+            (folder / old).unlink()
+        tables = {name: getattr(self, name) for name in TABLES}
+        whole = json.loads(manifest) | {
+            "results": {
+                "format": FORMAT,
+                "empty": sorted([system, query] for system, query in self.contexts.empty),
+                "notes": {name: list(table.notes) for name, table in tables.items() if table is not None},
+                "files": digests,
+            }
+        }
+        _written(folder / "manifest.json", (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Results:
+        """Read back what :meth:`write` wrote."""
+        folder = Path(folder)
+        manifest = _manifest(folder)
+        inside = manifest.pop("results")
+        frames = _frames(folder, inside["files"])
+        made: dict[str, Any] = dict.fromkeys(TABLES)
+        for name, table in TABLES.items():
+            if (frame := frames.get(f"{name}.parquet")) is not None:
+                made[name] = table(frame, source=str(folder / f"{name}.parquet"))
+                made[name].notes = tuple(inside["notes"].get(name, ()))
+        made["contexts"].empty = frozenset((system, query) for system, query in inside["empty"])
+        texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXTS}
+        said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
+        return cls(Collection(**texts), said=said, manifest=manifest, **made)
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    stream = io.BytesIO()
+    frame.write_parquet(stream)
+    return stream.getvalue()
+
+
+def _written(path: Path, data: bytes) -> str:
+    """Write a file, whole or not at all; its digest."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(f"cannot be made: {error.strerror or error}", file=str(path.parent)) from error
+    with created(path) as stream:
+        stream.write(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _tables_in(folder: Path) -> set[str]:
+    """Files that are this module's to write."""
+    known = {f"{name}.parquet" for name in TABLES if (folder / f"{name}.parquet").is_file()}
+    return known | {f"{sub}/{path.name}" for sub in ("texts", "said") for path in (folder / sub).glob("*.parquet")}
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / "manifest.json"
+    if not folder.is_dir():
+        raise FormatError("there is no such folder", file=str(folder), expected="results of ragworth evaluate")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FormatError(
+            "it has no manifest.json: these are no results, or they were not written to their end",
+            file=str(folder),
+            remedy=AGAIN,
+        ) from error
+    except (OSError, ValueError) as error:
+        raise FormatError(f"cannot be read as JSON: {error}", file=str(path), remedy=AGAIN) from error
+    inside = manifest.get("results") if isinstance(manifest, dict) else None
+    if not isinstance(inside, dict) or not {"format", "empty", "notes", "files"} <= set(inside):
+        raise FormatError("it does not say what the folder holds", file=str(path), remedy=AGAIN)
+    if inside["format"] != FORMAT:
+        raise FormatError(
+            f"these results are of format {inside['format']}", file=str(path), expected=f"format {FORMAT}", remedy=AGAIN
+        )
+    lacking = [name for name in NEEDED if f"{name}.parquet" not in inside["files"]]
+    lacking += [f"texts/{name}" for name in TEXTS if f"texts/{name}.parquet" not in inside["files"]]
+    if lacking:
+        raise FormatError(f"it names no {listed(lacking)}", file=str(path), remedy=AGAIN)
+    return dict(manifest)
+
+
+def _frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+    """The files that the manifest names, each checked against its digest; all that are wrong are told together."""
+    frames: dict[str, pl.DataFrame] = {}
+    wrong: list[str] = []
+    for name, digest in digests.items():
+        try:
+            data = (folder / name).read_bytes()
+        except OSError as error:
+            wrong.append(f"{name}: {error.strerror or error}")
+            continue
+        if hashlib.sha256(data).hexdigest() != digest:
+            wrong.append(f"{name}: not the file that the manifest was written with")
+            continue
+        frames[name] = pl.read_parquet(io.BytesIO(data))
+    if wrong:
+        raise FormatError(
+            f"{counted(len(wrong), 'file')} of these results cannot be used",
+            more=tuple(wrong[:12]),
+            file=str(folder),
+            remedy=AGAIN,
+        )
+    return frames

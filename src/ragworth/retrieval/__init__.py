@@ -1,0 +1,54 @@
+"""Systems to compare: retrieval pipelines, contexts made on purpose, and runs from elsewhere.
+
+A pipeline is written ``bm25(k1=0.9) % 20 >> reversed``, in Python as in a file, where in Python a step without
+settings has its parentheses:
+
+>>> from ragworth import retrieval
+>>> str(retrieval.bm25(k1=0.9) % 20 >> retrieval.reversed())
+'bm25(k1=0.9) % 20 >> reversed'
+
+A kind of step is a class in one of the files of ``steps/`` and one line in :data:`STEPS`; each is an attribute of
+this package under its name. Other packages add theirs through entry points of the group ``ragworth.retrieval``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ragworth.registry import Registry
+from ragworth.retrieval.contract import Setting as Setting
+from ragworth.retrieval.contract import Step as Step
+
+if TYPE_CHECKING:
+    from ragworth.retrieval.parsing import parse as parse
+    from ragworth.retrieval.pipeline import Pipeline as Pipeline
+    from ragworth.retrieval.running import check as check
+    from ragworth.retrieval.running import retrieve as retrieve
+
+STEPS: Registry[type[Step]] = Registry(
+    "kind of step",
+    "ragworth.retrieval",
+    {
+        "bm25": "ragworth.retrieval.steps.bm25:Bm25",
+        "run": "ragworth.retrieval.steps.given:Run",
+        "random": "ragworth.retrieval.steps.drawn:Random",
+        "oracle": "ragworth.retrieval.steps.labelled:Oracle",
+        "adversary": "ragworth.retrieval.steps.labelled:Adversary",
+        "reversed": "ragworth.retrieval.steps.ordered:Reversed",
+        "shuffled": "ragworth.retrieval.steps.ordered:Shuffled",
+        "top": "ragworth.retrieval.steps.ordered:Top",
+    },
+)
+
+
+_PUBLIC = {"retrieve": "running", "check": "running", "Pipeline": "pipeline", "parse": "parsing"}
+
+
+def __getattr__(name: str) -> Any:
+    """A kind of step by its name, or what else this room has to offer, imported when first used."""
+    if name in _PUBLIC:
+        return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    if name.startswith("_") or name not in STEPS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return STEPS.get(name)

@@ -1,0 +1,243 @@
+"""What a step of a pipeline is: the whole contract, on one screen.
+
+A step is a frozen dataclass in one of the files of ``steps/`` and one line in `STEPS`. Its fields made with `setting`
+(by name) and `argument` (by place) are its settings, in Python and in the written form. `apply` takes what was
+retrieved so far, of one system, or None where nothing stands before it, and gives contexts: any queries in any
+order, under any name. What belongs to every step is done around it (`running`): only the queries that were asked
+for are kept, in their order, those without a passage are named, and the system gets its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.judging.settings import check_settings
+from ragworth.metrics.declare import plain
+from ragworth.tables import OK, Contexts, Judgments
+
+if TYPE_CHECKING:
+    from ragworth.retrieval.pipeline import Pipeline, Steplike
+
+T = TypeVar("T")
+
+DEPTH = 100
+"""How many passages a first stage gives where no cut follows it."""
+
+Place = Literal["first", "behind", "either"]
+"""Where a step may stand: only at the head of a pipeline, only behind another step, or at both."""
+
+Need = Literal["passages", "query texts", "relevance", "judgments"]
+"""What of a setting a step cannot do without."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What pipelines run on.
+
+    Attributes
+    ----------
+    collection: passages to retrieve from.
+    queries: query, text; the text is null where it is not known.
+    relevance: labels, for contexts that are made from them.
+    judgments: of other aspects, such as abstention.
+    seed: of everything that is drawn.
+    cache: folder for what can be made again (indexes); None keeps nothing.
+    folder: where relative paths in pipelines start; None is the current one.
+    depth: how many passages a first stage gives.
+    """
+
+    collection: Collection
+    queries: pl.DataFrame
+    relevance: Judgments | None = None
+    judgments: Judgments | None = None
+    seed: int = 0
+    cache: Path | None = None
+    folder: Path | None = None
+    depth: int = DEPTH
+
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        queries: Sequence[str] | None = None,
+        *,
+        relevance: Judgments | None = None,
+        judgments: Judgments | None = None,
+        seed: int = 0,
+        cache: str | Path | None = None,
+        folder: str | Path | None = None,
+        depth: int = DEPTH,
+    ) -> Setting:
+        """The setting of a collection: its queries, or those named, and its own labels unless others are given."""
+        known = collection.queries
+        if queries is not None:
+            wanted = pl.DataFrame({"query": list(dict.fromkeys(queries))}, schema={"query": pl.String})
+            known = wanted.join(known, on="query", how="left", maintain_order="left")
+        return cls(
+            collection,
+            known,
+            relevance if relevance is not None else collection.relevance,
+            judgments,
+            seed,
+            Path(cache) if cache is not None else None,
+            Path(folder) if folder is not None else None,
+            depth,
+        )
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The queries' ids."""
+        return self.queries["query"].to_list()
+
+    @cached_property
+    def passages(self) -> pl.Series:
+        """The passages' ids in the order of ids, so that nothing depends on the order of a file."""
+        return self.collection.passages["passage"].sort()
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The passages' ids, to look them up."""
+        return frozenset(self.passages)
+
+    @cached_property
+    def labels(self) -> dict[str, dict[str, float]]:
+        """Relevance by query and passage, where it is known."""
+        found: dict[str, dict[str, float]] = {}
+        if self.relevance is not None:
+            judged = self.relevance.of("relevance").filter(pl.col("status") == OK)
+            for query, passage, value in judged.select("query", "passage", "value").iter_rows():
+                found.setdefault(query, {})[passage] = value
+        return found
+
+    def lacking(self, need: Need) -> str:
+        """Why something that is needed cannot be had, in words; nothing where it can."""
+        if need == "query texts":
+            without = self.queries.filter(pl.col("text").is_null())["query"]
+            few = listed([quoted(each, 24) for each in without.head(4)], 3)
+            return f"no text of {counted(len(without), 'query', 'queries')} ({few})" if len(without) else ""
+        there = {
+            "passages": self.collection.passages.height > 0,
+            "relevance": self.relevance is not None,
+            "judgments": self.judgments is not None,
+        }
+        words = {"passages": "no texts of passages", "relevance": "no relevance labels", "judgments": "no judgments"}
+        return "" if there[need] else words[need]
+
+
+def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
+    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.judging.settings.setting`."""
+    about = {"help": help, "choices": (), "low": low, "high": high}
+    made: Any = field(default=default, metadata=about)
+    return made  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step with its settings. Steps with equal settings are equal; ``str()`` is the written form."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    """What it gives, in one line."""
+    place: ClassVar[Place]
+    needs: ClassVar[tuple[Need, ...]] = ()
+    bounded: ClassVar[bool] = True
+    """Whether it gives, standing first, as many passages as `Setting.depth` says; else it has a depth of its own.
+
+    Of one that is bounded, the first k of what it gives must not depend on the depth: it runs once for several.
+    """
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.kind)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse settings that do not go together."""
+
+    def problems(self, setting: Setting) -> list[str]:
+        """Why it cannot run, in words, before anything does."""
+        lacks = [lack for need in self.needs if (lack := setting.lacking(need))]
+        return [f"{self.kind} needs what is not there: {lack}" for lack in lacks]
+
+    def files(self, setting: Setting) -> tuple[Path, ...]:
+        """Files of the user's that what it gives depends on."""
+        return ()
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        """Contexts out of those before it; `before` is None exactly where it stands first."""
+        raise NotImplementedError
+
+    def __rshift__(self, other: Steplike) -> Pipeline:
+        return _pipeline(self) >> other
+
+    def __mod__(self, k: int) -> Pipeline:
+        return _pipeline(self) % k
+
+    def __str__(self) -> str:
+        inside: list[str] = []
+        bare = True  # no setting that goes by its place was left out
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value != each.default:
+                inside.append(written(value) if bare and not each.kw_only else f"{each.name}={written(value)}")
+            elif not each.kw_only:
+                bare = False
+        return self.kind + (f"({', '.join(inside)})" if inside else "")
+
+
+def _pipeline(step: Step) -> Pipeline:
+    from ragworth.retrieval.pipeline import Pipeline
+
+    return Pipeline((step,))
+
+
+def written(value: Any) -> str:
+    """The value of a setting as it is written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        signs = (
+            sign if sign.isprintable() and sign not in '"\\' else ESCAPES.get(sign, ascii(sign)[1:-1]) for sign in value
+        )
+        return f'"{"".join(signs)}"'
+    return plain(value) if isinstance(value, float) else str(value)
+
+
+ESCAPES = {'"': '\\"', "\\": "\\\\"}
+"""How signs are written that would end a text, or begin an escape."""
+
+
+def listing(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
+    """Contexts out of queries, each with its passages in the order shown, without scores."""
+    queries: list[str] = []
+    passages: list[str] = []
+    ranks: list[int] = []
+    for query, shown in rows:
+        queries += [query] * len(shown)
+        passages += shown
+        ranks += range(1, len(shown) + 1)
+    columns = {"query": queries, "rank": ranks, "passage": passages}
+    frame = pl.DataFrame(columns, schema={name: Contexts.schema[name] for name in columns})
+    return Contexts.trusted(
+        frame.with_columns(pl.lit("run").alias("system"), pl.lit(None, dtype=pl.Float64).alias("score"))
+    )
+
+
+def shown(contexts: Contexts) -> dict[str, list[str]]:
+    """The passages of each query, in the order shown."""
+    found: dict[str, list[str]] = {}
+    for query, passage in contexts.frame.sort("rank").select("query", "passage").iter_rows():
+        found.setdefault(query, []).append(passage)
+    return found
+
+
+def refused(problems: Sequence[str], remedy: str = "") -> InputError:
+    """One error for all problems."""
+    return InputError(problems[0], more=tuple(problems[1:]), remedy=remedy)

@@ -1,0 +1,106 @@
+"""Things that take long to make, kept in a cache folder under the hash of everything they depend on.
+
+Each is a folder of files with a list of their digests, written under another name and moved into place when it is
+whole. What is damaged is made again; a cache that cannot be written to costs time, nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+T = TypeVar("T")
+
+FILES = "files.json"
+"""The list of a folder's files: name → size and SHA-256."""
+
+PART = ".part-"
+"""How the names of folders begin that are being written."""
+
+DAY = 24 * 60 * 60
+ROWS = 1 << 16
+"""Rows hashed at a time."""
+
+
+def digest(facts: Mapping[str, Any]) -> str:
+    """The name of a thing that depends on these facts."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def fingerprint(frame: pl.DataFrame) -> str:
+    """A digest of a table of text: its values in their order, whatever the pieces it lies in."""
+    made = hashlib.sha256()
+    for part in frame.iter_slices(ROWS):
+        for column in part.iter_columns():
+            made.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
+            made.update("".join(column.to_list()).encode())
+    return made.hexdigest()
+
+
+def kept(
+    folder: Path | None,
+    name: str,
+    *,
+    make: Callable[[], T],
+    save: Callable[[T, Path], None],
+    load: Callable[[Path], T],
+) -> T:
+    """What is kept under a name; made, and kept from now on, where it is not there or not whole."""
+    if folder is None:
+        return make()
+    place = folder / name
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever damage leads to
+        if whole(place):
+            return load(place)
+    made = make()
+    with suppress(OSError):
+        _put(place, lambda part: save(made, part))
+    return made
+
+
+def whole(place: Path) -> bool:
+    """Whether all files of a folder are there, as they were written."""
+    files = json.loads((place / FILES).read_bytes())
+    return all(
+        (place / name).stat().st_size == size and _hash(place / name) == sha256
+        for name, (size, sha256) in files.items()
+    )
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _put(place: Path, save: Callable[[Path], None]) -> None:
+    """Write a folder under another name and move it into place."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(place.parent)
+    part = Path(tempfile.mkdtemp(prefix=PART, dir=place.parent))
+    try:
+        save(part)
+        files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
+        (part / FILES).write_text(json.dumps(files), encoding="utf-8")
+        if place.exists():  # damaged; or made by another process meanwhile, and then ours is as good
+            place.rename(Path(tempfile.mkdtemp(prefix=PART, dir=place.parent)) / "old")
+        part.rename(place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        _sweep(place.parent, old=True)
+
+
+def _sweep(folder: Path, *, old: bool = False) -> None:
+    """Remove what was put aside, and what others left half written and forgot for a day."""
+    for part in folder.glob(f"{PART}*"):
+        with suppress(OSError):
+            if (old and (part / "old").exists()) or part.stat().st_mtime < time.time() - DAY:
+                shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,211 @@
+"""Reading the written form of a pipeline.
+
+::
+
+    pipeline = cut { ">>" cut }
+    cut      = step { "%" number }
+    step     = name [ "(" [ value { "," value } ] ")" ]  |  "(" pipeline ")"
+    value    = [ name "=" ] ( number | text | word )
+
+A text stands in double or single quotes; a word is true, false, or a text of letters, digits, ``_``, ``.``, ``+`` and
+``-``. What is wrong is pointed at.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import fields
+from typing import Any, NamedTuple, NoReturn
+
+from ragworth.errors import InputError, listed, quoted
+from ragworth.judging.settings import settings_of
+from ragworth.retrieval.contract import Step
+from ragworth.retrieval.pipeline import Pipeline
+
+SIGNS = re.compile(
+    r"""\s*(?:
+        (?P<sign>>>|[%(),=])
+      | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<word>[\w.+-]+)
+      | (?P<odd>\S)
+    )""",
+    re.X,
+)
+NUMBER = re.compile(r"[+-]?(\d+|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)", re.A)
+ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
+ESCAPES = {'"': '"', "'": "'", "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+WORDS = {"true": True, "false": False, "True": True, "False": False}
+WINDOW = 36
+"""How much of a pipeline is shown on either side of a place."""
+
+FORM = "a form like bm25(k1=0.9) >> reversed % 10"
+
+
+class Sign(NamedTuple):
+    """A piece of the text: what it is, as it stands, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+    def __str__(self) -> str:
+        return "the end" if self.kind == "end" else quoted(self.text, 24)
+
+
+def parse(text: str) -> Pipeline:
+    """A pipeline from its written form."""
+    parser = Parser(text)
+    made = parser.pipeline()
+    if parser.next.kind != "end":
+        parser.fail(f"{parser.next} where a step ends", expected=">> and another step, % and a number, or the end")
+    return made
+
+
+class Parser:
+    """Reads one text from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.signs = [
+            Sign(str(match.lastgroup), match[str(match.lastgroup)], match.start(str(match.lastgroup)))
+            for match in SIGNS.finditer(text)
+        ]
+        self.signs.append(Sign("end", "", len(text.rstrip())))
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def next(self) -> Sign:
+        return self.signs[self.at]
+
+    def take(self, text: str) -> bool:
+        """Whether this sign comes next; then it is read."""
+        found = self.next.kind == "sign" and self.next.text == text
+        self.at += found
+        return found
+
+    def read(self) -> Sign:
+        self.at += 1
+        return self.signs[self.at - 1]
+
+    def pipeline(self) -> Pipeline:
+        made = self.cut()
+        while True:
+            place = self.next
+            if not self.take(">>"):
+                return made
+            made = self.pointed(place, lambda before, after: before >> after, made, self.cut())
+
+    def cut(self) -> Pipeline:
+        made = self.step()
+        while self.take("%"):
+            number = self.read()
+            if not re.fullmatch(r"[0-9]{1,9}", number.text):
+                self.fail(f"{number} behind %", number, expected="a whole number, such as % 10")
+            made = self.pointed(number, lambda before, k: before % k, made, int(number.text))
+        return made
+
+    def step(self) -> Pipeline:
+        place = self.next
+        if self.take("("):
+            self.depth += 1
+            if self.depth > 50:
+                self.fail("too many parentheses", place)
+            made = self.pipeline()
+            self.depth -= 1
+            if not self.take(")"):
+                self.fail(f"{self.next} where a parenthesis should end", expected=")")
+            return made
+        name = self.next
+        if name.kind != "word":
+            self.fail(f"{name} where a step should stand", expected=FORM)
+        self.read()
+        kind = self.pointed(name, _kind, name.text)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        if self.take("("):
+            self.values(kind, positional, named)
+        return Pipeline((self.pointed(name, kind, *positional, **named),))
+
+    def values(self, kind: type[Step], positional: list[Any], named: dict[str, Any]) -> None:
+        """The values in the parentheses of a step."""
+        by_place = [each.name for each in fields(kind) if not each.kw_only]
+        while not self.take(")"):
+            if self.next.kind == "end":
+                self.fail(f"{self.next} where a parenthesis should end", expected="name=value, or )")
+            place = self.read()
+            if self.take("="):
+                self.known(kind, place, [*by_place[: len(positional)], *named])
+                named[place.text] = self.value(self.read())
+            elif named:
+                self.fail(f"{place} behind a setting with a name", place, expected="name=value")
+            elif len(positional) == len(by_place):
+                names = listed([each.name for each in settings_of(kind)], 12)
+                form = f"name=value, of {names}" if names else "no settings"
+                self.fail(f"{place} is one value too many for {kind.kind}", place, expected=form)
+            else:
+                positional.append(self.value(place))
+            if not self.take(",") and self.next.text != ")":
+                self.fail(f"{self.next} behind a value", expected=", or )")
+
+    def known(self, kind: type[Step], name: Sign, taken: list[str]) -> None:
+        """Refuse a setting that the step does not have, or that is there already."""
+        names = [each.name for each in settings_of(kind)]
+        if name.text not in names or name.kind != "word":
+            near = difflib.get_close_matches(name.text, names, n=2, cutoff=0.5)
+            self.fail(
+                f"{kind.kind} has no setting {name}",
+                name,
+                expected=listed(names, 12) or "no settings",
+                remedy=f"did you mean {' or '.join(near)}?" if near else "",
+            )
+        if name.text in taken:
+            self.fail(f"the setting {name} is there twice", name, expected="each setting once")
+
+    def value(self, sign: Sign) -> Any:
+        """A number, a text, true or false."""
+        if sign.kind == "text":
+            try:
+                return ESCAPE.sub(_sign, sign.text[1:-1])
+            except (KeyError, ValueError, OverflowError):
+                self.fail(f"{sign} has an escape that cannot be read", sign, expected=r"\\ for a backslash")
+        if sign.kind != "word":
+            self.fail(f"{sign} where a value should stand", sign, expected="a number, a text in quotes, true or false")
+        if NUMBER.fullmatch(sign.text):
+            # A number of so many digits is none of ours; as a float it is refused with the right words.
+            return int(sign.text) if re.fullmatch(r"[+-]?[0-9]{1,18}", sign.text) else float(sign.text)
+        return WORDS.get(sign.text, sign.text)
+
+    def pointed(self, place: Sign, make: Any, *given: Any, **named: Any) -> Any:
+        """What is made; what is wrong with it is pointed at."""
+        try:
+            return make(*given, **named)
+        except InputError as error:
+            self.fail(error.found, place, expected=error.expected, remedy=error.remedy, more=error.more)
+
+    def fail(
+        self, found: str, place: Sign | None = None, *, expected: str = "", remedy: str = "", more: tuple[str, ...] = ()
+    ) -> NoReturn:
+        at = (place or self.next).at
+        low, high = max(0, at - WINDOW), at + WINDOW
+        window = "".join(sign if sign.isprintable() else "·" for sign in self.text[low:high])
+        left, right = "…" if low else "", "…" if high < len(self.text) else ""
+        raise InputError(
+            f"cannot read the pipeline at character {at + 1}: {found}",
+            more=(*more, f"{left}{window}{right}", f"{' ' * (len(left) + at - low)}^"),
+            expected=expected,
+            remedy=remedy,
+        )
+
+
+def _sign(escape: re.Match[str]) -> str:
+    """The sign that an escape stands for."""
+    code = escape[1] or escape[2] or escape[3]
+    return chr(int(code, 16)) if code else ESCAPES[escape[4]]
+
+
+def _kind(name: str) -> type[Step]:
+    from ragworth.retrieval import STEPS
+
+    return STEPS.get(name)

@@ -1,0 +1,94 @@
+"""Pipelines: steps one behind the other, under one written form.
+
+``a >> b`` gives b what a retrieved, ``a % k`` keeps the first k. As in Python, ``%`` binds tighter than ``>>``, and
+it does not matter: ``a >> b % 10`` cuts what b gives, and so does ``(a >> b) % 10``. Two cuts in a row are the
+smaller one. Equal pipelines have equal written forms and hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from ragworth.errors import InputError, quoted
+from ragworth.retrieval.contract import Step
+from ragworth.retrieval.steps.ordered import Top
+
+Steplike: TypeAlias = Union["Pipeline", Step, str, Sequence["Steplike"]]
+"""A pipeline, a step, a written form, or a list of them, which is the same as all of them joined by ``>>``."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Steps in their order, at least one.
+
+    It may be a part, to be put behind another, so the first step need not be one that can stand first; `complete`
+    refuses that.
+    """
+
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise InputError("the pipeline has no steps", expected="at least one, such as bm25")
+        for before, step in zip(self.steps, self.steps[1:], strict=False):
+            if step.place == "first":
+                raise InputError(
+                    f"{step.kind} cannot stand behind {before.kind}: it retrieves on its own",
+                    expected=f"{step.kind} at the beginning",
+                )
+        object.__setattr__(self, "steps", _cuts_merged(self.steps))
+
+    @classmethod
+    def of(cls, thing: Steplike) -> Pipeline:
+        """A pipeline out of whatever says one."""
+        if isinstance(thing, Pipeline):
+            return thing
+        if isinstance(thing, Step):
+            return cls((thing,))
+        if isinstance(thing, str):
+            from ragworth.retrieval.parsing import parse
+
+            return parse(thing)
+        if isinstance(thing, Sequence):
+            return cls(tuple(step for part in thing for step in cls.of(part).steps))
+        raise InputError(
+            f"{quoted(thing)} is no pipeline", expected='a step, or a written form such as "bm25 >> reversed % 10"'
+        )
+
+    def complete(self) -> Pipeline:
+        """The pipeline, if it can run: something that retrieves stands first."""
+        if self.steps[0].place == "behind":
+            raise InputError(
+                f"{self.steps[0]} cannot stand first in {str(self)!r}: it works on what was retrieved before",
+                expected=f"something that retrieves before it, such as bm25 >> {self}",
+            )
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that stand for the written form."""
+        return hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def __rshift__(self, other: Steplike) -> Pipeline:
+        return Pipeline((*self.steps, *Pipeline.of(other).steps))
+
+    def __mod__(self, k: int) -> Pipeline:
+        return Pipeline((*self.steps, Top(k)))
+
+    def __str__(self) -> str:
+        first, *rest = self.steps
+        return str(first) + "".join(f" {step}" if isinstance(step, Top) else f" >> {step}" for step in rest)
+
+
+def _cuts_merged(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps with cuts in a row as one."""
+    merged: list[Step] = []
+    for step in steps:
+        if merged and isinstance(step, Top) and isinstance(last := merged[-1], Top):
+            merged[-1] = min(step, last, key=lambda each: each.k)
+        else:
+            merged.append(step)
+    return tuple(merged)

@@ -1,0 +1,130 @@
+"""Running pipelines: several systems on one setting, what they have in common computed once.
+
+Everything that can be checked is checked before anything runs. Systems that begin with the same steps share what
+those give; a first stage runs once, as deep as the deepest of them needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import polars as pl
+
+from ragworth.errors import InputError, TableError, counted, listed, quoted
+from ragworth.retrieval.contract import Setting, Step, refused
+from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.retrieval.steps.ordered import Top
+from ragworth.tables import Contexts
+
+System: TypeAlias = Steplike | Contexts
+"""What can be compared: a pipeline in any form, or contexts that are there already."""
+
+ANY = "run"
+"""What a system is called until it gets its name."""
+
+
+def retrieve(systems: Mapping[str, System], setting: Setting) -> Contexts:
+    """The contexts of all systems in one table, under their names.
+
+    A query for which a system retrieves nothing is in ``empty`` and in a note. Contexts that are there already are
+    taken as they are, for the queries of the setting.
+    """
+    pipelines = check(systems, setting)
+    runner = Runner(setting, list(pipelines.values()))
+    tables = []
+    for name, system in systems.items():
+        found = _completed(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
+        tables.append(_named(found, name))
+    made = Contexts.concat(tables)
+    made.notes = tuple(dict.fromkeys(made.notes))
+    return made
+
+
+def check(systems: Mapping[str, System], setting: Setting) -> dict[str, Pipeline]:
+    """Refuse systems that cannot run, all problems together; the pipelines by name where they can."""
+    problems: list[str] = []
+    pipelines: dict[str, Pipeline] = {}
+    if not systems:
+        problems.append("there are no systems")
+    if not setting.queries.height:
+        problems.append("there are no queries to retrieve for")
+    if setting.depth < 1:
+        problems.append(f"the depth is {setting.depth}; it may be 1 or more")
+    for name, system in systems.items():
+        try:
+            if not name:
+                raise InputError("the name of a system is empty")
+            if isinstance(system, Contexts):
+                system.renamed(name)
+                continue
+            pipelines[name] = Pipeline.of(system).complete()
+            problems += [f"{name}: {each}" for step in pipelines[name].steps for each in step.problems(setting)]
+        except InputError as error:
+            problems += [line if n else f"{name}: {line}" for n, line in enumerate(str(error).splitlines())]
+    if problems:
+        raise refused(problems)
+    return pipelines
+
+
+class Runner:
+    """Runs these pipelines on one setting and remembers what their beginnings gave."""
+
+    def __init__(self, setting: Setting, pipelines: list[Pipeline]) -> None:
+        self.setting = setting
+        self._deepest: dict[str, int] = {}
+        for pipeline in pipelines:
+            first = str(pipeline.steps[0])
+            self._deepest[first] = max(self._depth(pipeline.steps), self._deepest.get(first, 0))
+        self._done: dict[str, Contexts] = {}
+
+    def of(self, pipeline: Pipeline) -> Contexts:
+        """What one of the pipelines gives, under any name."""
+        found = self._first(pipeline.steps)
+        for end in range(2, len(pipeline.steps) + 1):
+            key = str(Pipeline(pipeline.steps[:end]))
+            if key not in self._done:
+                self._done[key] = self._run(pipeline.steps[end - 1], found, self.setting)
+            found = self._done[key]
+        return found
+
+    def _depth(self, steps: tuple[Step, ...]) -> int:
+        """How many passages of its first stage a pipeline uses."""
+        return steps[1].k if len(steps) > 1 and isinstance(steps[1], Top) else self.setting.depth
+
+    def _first(self, steps: tuple[Step, ...]) -> Contexts:
+        first, key = steps[0], str(steps[0])
+        if key not in self._done:
+            self._done[key] = self._run(first, None, replace(self.setting, depth=self._deepest[key]))
+        return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
+
+    def _run(self, step: Step, before: Contexts | None, setting: Setting) -> Contexts:
+        made = _completed(step.apply(before, setting), setting)
+        made.notes = tuple(dict.fromkeys((*(before.notes if before is not None else ()), *made.notes)))
+        return made
+
+
+def _completed(made: Contexts, setting: Setting) -> Contexts:
+    """The contexts of the queries that were asked for, in their order; those without a passage are named."""
+    if len(made.systems) > 1:
+        raise TableError(f"contexts of {counted(len(made.systems), 'system')}", expected="those of one")
+    numbers = setting.queries.select("query").with_row_index("number")
+    frame = made.frame.with_columns(pl.lit(ANY).alias("system")).join(numbers, on="query").sort("number", "rank")
+    with_some = set(frame["query"].unique())
+    completed = Contexts.trusted(frame, made.notes)
+    completed.empty = frozenset((ANY, query) for query in setting.ids if query not in with_some)
+    return completed
+
+
+def _named(found: Contexts, name: str) -> Contexts:
+    """Contexts under the name of their system, with a note on queries that have no passage."""
+    frame = found.frame.with_columns(pl.lit(name).alias("system"))
+    without = [query for _, query in sorted(found.empty)]
+    notes = found.notes
+    if without:
+        few = listed([quoted(query, 24) for query in without], 3)
+        notes = (*notes, f"{name}: nothing was retrieved for {counted(len(without), 'query', 'queries')} ({few})")
+    named = Contexts.trusted(frame, notes)
+    named.empty = frozenset((name, query) for query in without)
+    return named

@@ -1,0 +1,1 @@
+"""Kinds of steps, one subject a file."""

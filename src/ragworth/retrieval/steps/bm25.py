@@ -1,0 +1,139 @@
+"""``bm25``: passages by the words they share with the query.
+
+The score of a passage d is the sum over the words q of the query, each as often as it stands there, of
+idf(q) · tf(q, d), where tf is f / (f + k1 · (1 − b + b · |d| / mean |d|)) for f occurrences in |d| words and, of N
+passages, n with the word, idf is ln(1 + (N − n + 0.5) / (n + 0.5)). That is the variant ``lucene``; the others and
+the scores come from the library bm25s. Only a passage that has a word of some weight in common with the query is
+retrieved. Equal scores are ordered by passage id, descending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.errors import MissingExtraError
+from ragworth.judging.settings import setting as named
+from ragworth.retrieval.contract import Need, Place, Setting, Step, written
+from ragworth.retrieval.kept import digest, fingerprint, kept
+from ragworth.retrieval.words import STEMMERS, STOPWORDS, Words
+from ragworth.tables import Contexts, constant
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+FORM = 1
+"""Raised when the same settings would give another index than before."""
+
+
+@dataclass(frozen=True)
+class Bm25(Step):
+    """BM25 over the passages of the collection."""
+
+    k1: float = named(1.2, "how soon more occurrences of a word count less", low=0)
+    b: float = named(0.75, "how far long passages are held back", low=0, high=1)
+    method: str = named("lucene", "variant of the formula", choices=METHODS)
+    delta: float = named(0.5, "least share of a word that occurs, in bm25l and bm25+", low=0)
+    stopwords: str = named("none", "language whose stop words are left out", choices=("none", *STOPWORDS))
+    stemmer: str = named("none", "language whose words are stemmed", choices=("none", *STEMMERS))
+
+    kind: ClassVar[str] = "bm25"
+    title: ClassVar[str] = "passages that share words with the query, by BM25"
+    place: ClassVar[Place] = "first"
+    needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
+
+    def problems(self, setting: Setting) -> list[str]:
+        for package, wanted in (("bm25s", True), ("Stemmer", self.stemmer != "none")):
+            if wanted and find_spec(package) is None:
+                raise MissingExtraError({"Stemmer": "PyStemmer"}.get(package, package), "retrieval", "BM25")
+        return super().problems(setting)
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        passages = setting.collection.passages
+        index = self.index(passages, setting.cache)
+        ids = passages["passage"]
+        places = ids.rank("ordinal").to_numpy().astype(np.int64)
+        names = list(index.vocab_dict)
+        # In the order of the alphabet: that of the words in a query, or of passages in a file, cannot change the last
+        # digit of a sum.
+        found = [
+            best(index, sorted(words, key=names.__getitem__), places, setting.depth)
+            for words in self.words.split(setting.queries["text"], index.vocab_dict, grow=False)
+        ]
+        sizes = [len(each.rows) for each in found]
+        return Contexts.trusted(
+            pl.DataFrame(
+                {
+                    "system": constant("system", "run", sum(sizes)),
+                    "query": setting.queries["query"].gather(np.repeat(np.arange(len(found)), sizes)),
+                    "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
+                    "passage": ids.gather(np.concatenate([*(each.rows for each in found), NOTHING.rows])),
+                    "score": np.concatenate([*(each.scores for each in found), NOTHING.scores]),
+                }
+            )
+        )
+
+    @property
+    def words(self) -> Words:
+        """How texts are taken apart."""
+        return Words(self.stopwords, self.stemmer)
+
+    def index(self, passages: pl.DataFrame, cache: Path | None) -> Any:
+        """The index of the passages, as the library has it: out of the cache, memory-mapped, if it is there."""
+        import bm25s
+
+        name = ""
+        if cache is not None:
+            settings = {each: written(value) for each, value in asdict(self).items()}
+            facts = {"form": FORM, "settings": settings, "passages": fingerprint(passages), "bm25s": version("bm25s")}
+            name = digest(facts | self.words.versions)
+        return kept(
+            cache,
+            f"bm25-{name}",
+            make=lambda: self._made(passages["text"]),
+            save=lambda index, folder: index.save(folder, show_progress=False),
+            load=lambda folder: bm25s.BM25.load(folder, mmap=True, show_progress=False),
+        )
+
+    def _made(self, texts: pl.Series) -> Any:
+        import bm25s
+
+        vocabulary: dict[str, int] = {}
+        numbers = list(self.words.split(texts, vocabulary, grow=True))
+        # In double precision, so that scores are those of the formula, and ties are ties.
+        index = bm25s.BM25(k1=self.k1, b=self.b, delta=self.delta, method=self.method, dtype="float64")
+        with np.errstate(invalid="ignore"):  # without any word, lengths are divided by their mean of 0 for nothing
+            index.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
+        return index
+
+
+class Found(NamedTuple):
+    """Passages by their place in the collection, best first, with their scores."""
+
+    rows: Ints
+    scores: Floats
+
+
+NOTHING = Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+
+def best(index: Any, words: list[int], places: Ints, k: int) -> Found:
+    """The ``k`` best passages that share a word with the query; `places` says how ids are ordered, for ties."""
+    if not words:
+        return NOTHING
+    numbers = np.array(words, dtype=np.int32)
+    scores = index.get_scores_from_ids(numbers)
+    # In bm25l and bm25+ a word counts even where it does not occur; the passages without any have this score.
+    floor = 0.0 if index.nonoccurrence_array is None else index.nonoccurrence_array[numbers].sum()
+    last = np.partition(scores, -k)[-k] if len(scores) > k else floor
+    rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
+    rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
+    return Found(rows, scores[rows])

@@ -1,0 +1,52 @@
+"""``run``: what another program retrieved, out of its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ragworth.errors import InputError, counted
+from ragworth.formats import read_contexts, resolve
+from ragworth.retrieval.contract import Place, Setting, Step, argument
+from ragworth.tables import Contexts
+
+
+@dataclass(frozen=True)
+class Run(Step):
+    """A run in any format that contexts are read from: a TREC file, a table, JSON lines.
+
+    All of it is taken, however deep, unless a cut follows. Queries that were not asked for are left out.
+    """
+
+    path: str = argument("", "file of one system, or FORMAT:FILE")
+
+    kind: ClassVar[str] = "run"
+    title: ClassVar[str] = "what another program retrieved, out of its file"
+    place: ClassVar[Place] = "first"
+    bounded: ClassVar[bool] = False
+
+    def check(self) -> None:
+        if not self.path:
+            raise InputError("run names no file", expected='a path, such as run("runs/dense.txt")')
+
+    def problems(self, setting: Setting) -> list[str]:
+        (path,) = self.files(setting) or (None,)
+        return [f"run: there is no file {path}"] if path is not None and not path.exists() else []
+
+    def files(self, setting: Setting) -> tuple[Path, ...]:
+        form, path = resolve(self.path, "contexts")
+        return () if form.name == "ir_datasets" else ((setting.folder or Path()) / path,)
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        form, path = resolve(self.path, "contexts")
+        where = self.files(setting)
+        read = read_contexts(f"{form.name}:{where[0] if where else path}")
+        if len(read.systems) > 1:
+            raise InputError(
+                f"the file holds {counted(len(read.systems), 'system')}",
+                expected="one system",
+                remedy="write a file for each, or read it and give contexts.only(NAME) as a system",
+                file=self.path,
+            )
+        return read

@@ -1,0 +1,116 @@
+"""Texts as words, in any script.
+
+A text is brought into one form (NFKC, lower case) and taken apart into runs of letters, marks and digits. Scripts
+that are written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give each sign and each
+pair of neighbouring signs instead. Stop words are left out, and words are stemmed, where that is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import MissingExtraError
+
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+SIGN = rf"{UNSPACED}\p{{M}}*"
+WORD = rf"(?:{SIGN})+|[\w--{UNSPACED}]+"
+ROWS = 1 << 15
+"""Texts taken apart at a time, so that memory is bounded."""
+
+STOPWORDS = {
+    "english": "EN_PLUS",
+    **{
+        name: name.upper()
+        for name in (
+            "danish", "dutch", "french", "german", "italian", "norwegian", "portuguese", "russian", "spanish",
+            "swedish", "turkish",
+        )
+    },
+}  # fmt: skip
+"""Languages with a list of stop words in bm25s, and what it is called there."""
+
+STEMMERS = (
+    "arabic", "basque", "catalan", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi",
+    "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali", "norwegian", "porter", "portuguese",
+    "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
+)  # fmt: skip
+"""Stemmers of the Snowball project; ``porter`` is the first one for English, from 1980."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A way of taking texts apart."""
+
+    stopwords: str = "none"
+    stemmer: str = "none"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of the libraries that decide what comes out."""
+        return {"polars": pl.__version__} | ({"stemmer": version("PyStemmer")} if self.stemmer != "none" else {})
+
+    def split(self, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> Iterator[list[int]]:
+        """The words of each text as numbers by a vocabulary, which grows by new ones; or they are left out."""
+        for low in range(0, len(texts), ROWS):
+            part = texts.slice(low, ROWS)
+            runs = part.str.normalize("NFKC").str.to_lowercase().str.extract_all(WORD)
+            rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
+            rows = rows.filter(pl.col("run").is_not_null())
+            table = self._numbered(rows["run"].unique(maintain_order=True), vocabulary, grow)
+            found = rows.join(table, on="run", how="inner", maintain_order="left")
+            ends = np.cumsum(np.bincount(found["row"].to_numpy(), minlength=len(part)))
+            # The same few objects over and over: a list of new numbers would be five times as large.
+            shared = np.array([*range(len(vocabulary)), None], dtype=object)
+            every = shared[found["number"].to_numpy()].tolist()
+            yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
+
+    def _numbered(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
+        """The numbers that each run of signs is looked up by: run, number."""
+        owners: list[int] = []
+        numbers: list[int] = []
+        for owner, terms in enumerate(self._terms(runs)):
+            for term in terms:
+                number = vocabulary.setdefault(term, len(vocabulary)) if grow else vocabulary.get(term)
+                if number is not None:
+                    owners.append(owner)
+                    numbers.append(number)
+        return pl.DataFrame({"run": runs.gather(owners), "number": pl.Series(numbers, dtype=pl.UInt32)})
+
+    def _terms(self, runs: pl.Series) -> Iterator[list[str]]:
+        """What each run of signs is looked up as."""
+        words = runs.to_list()
+        signs = runs.str.extract_all(SIGN).to_list()
+        for run, stem, apart in zip(words, self._stem(words), signs, strict=True):
+            if apart:
+                yield [*apart, *map("".join, pairwise(apart))]
+            else:
+                yield [] if run in self._stops else [stem]
+
+    def _stem(self, words: list[str]) -> list[str]:
+        return words if self._stemmer is None else self._stemmer.stemWords(words)
+
+    @cached_property
+    def _stops(self) -> frozenset[str]:
+        if self.stopwords == "none":
+            return frozenset()
+        from bm25s import stopwords
+
+        return frozenset(getattr(stopwords, f"STOPWORDS_{STOPWORDS[self.stopwords]}"))
+
+    @cached_property
+    def _stemmer(self) -> Any:
+        if self.stemmer == "none":
+            return None
+        try:
+            import Stemmer
+        except ImportError as error:
+            raise MissingExtraError("PyStemmer", "retrieval", "stemming") from error
+        return Stemmer.Stemmer(self.stemmer)

@@ -1,0 +1,316 @@
+"""What the report says and carries, without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+import ragworth
+from ragworth.errors import FormatError, InputError, MissingExtraError
+from ragworth.report import page
+from ragworth.report.page import explorer
+from ragworth.report.page.charts import lines, shortened
+from ragworth.report.page.costs import total
+from ragworth.report.page.document import vega
+from ragworth.report.page.overview import letters
+from ragworth.report.page.pack import source_hash, unpacked
+from ragworth.report.page.prediction import predictions
+from ragworth.report.page.theme import DARK, LIGHT, MARK, painted
+from tests.report.page import odd_samples, samples
+
+Report = Callable[[str], Path]
+
+
+def visible(html: str) -> str:
+    """The words of a page, without scripts, styles and data."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]*>", "", bare))
+
+
+def island(html: str, name: str) -> dict[str, object]:
+    found = re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', html)
+    assert found is not None
+    made = unpacked(found[1].encode())
+    assert isinstance(made, dict)
+    return made
+
+
+def test_letters_join_what_cannot_be_told_apart() -> None:
+    # a > c, d; b > d: {a, b}, {b, c}, {c, d}.
+    assert letters("abcd", {("a", "c"), ("a", "d"), ("b", "d")}) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
+    assert letters("ab", set()) == {"a": "a", "b": "a"}
+    assert letters("abc", {("a", "b"), ("a", "c"), ("b", "c")}) == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        names = [f"s{i}" for i in range(7)]
+        pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+        different = {pair for pair in pairs if rng.random() < 0.4}
+        groups = letters(names, different)
+        for a, b in pairs:
+            assert bool(set(groups[a]) & set(groups[b])) == ((a, b) not in different)
+
+
+def test_sentences_say_what_each_system_is_worth() -> None:
+    made = page.build(samples.realistic())
+    view = made.overview
+    assert view.main == "UDCG@5"
+    assert view.standings[0].system == "oracle"
+    assert view.standings[-1].system == "adversary"
+    assert re.match(
+        r"oracle has a mean UDCG@5 of 0\.\d+, 95 % interval 0\.\d+ to 0\.\d+; \d+ % of its passages mislead",
+        view.standings[0].sentence,
+    )
+    assert re.match(
+        r"adversary is worth 0\.\d+ less to this model than oracle by UDCG@5, 95 % interval −0\.\d+ to −0\.\d+",
+        view.standings[-1].sentence,
+    )
+    best, worst = view.standings[0], view.standings[-1]
+    assert best.misleading is not None and worst.misleading is not None and best.misleading < worst.misleading
+    means = ragworth.summarise(samples.realistic().scores).filter(
+        (pl.col("metric") == "UDCG@5") & (pl.col("system") == "oracle")
+    )
+    assert best.means["UDCG@5"].mean == means["mean"][0]
+
+
+def test_a_baseline_of_the_settings_is_what_systems_are_held_against() -> None:
+    given = samples.realistic()
+    made = page.build(replace(given, manifest={"settings": {"baseline": "BM25"}}))
+    first = made.overview.standings[0].sentence
+    assert re.match(
+        r"oracle is worth 0\.\d+ more to this model than BM25 by UDCG@5, 95 % interval 0\.\d+ to 0\.\d+", first
+    )
+
+
+def test_systems_that_are_equal_cannot_be_told_apart() -> None:
+    given = samples.realistic()
+    twin = given.scores.frame.filter(pl.col("system") == "BM25")
+    scores = pl.concat([twin, twin.with_columns(system=pl.lit("random"))])
+    made = page.build(replace(given, scores=ragworth.Scores(scores)), metrics=["nDCG@5"])
+    known = {each.system: each for each in made.overview.standings}
+    assert known["BM25"].group == known["random"].group == "a"
+    assert known["oracle"].group == "–"
+    assert "cannot be told from" in known["BM25"].sentence + known["random"].sentence
+    assert "has no value of nDCG@5" in known["oracle"].sentence
+
+
+def test_metrics_that_were_not_computed_and_no_scores_at_all_are_refused() -> None:
+    with pytest.raises(InputError, match=r"AP was not computed\n  expected: UDCG@5, nDCG@5"):
+        page.build(samples.realistic(), metrics=["nDCG@5", "AP"])
+    given = odd_samples.minimal()
+    with pytest.raises(InputError, match="there are no scores to report"):
+        page.build(replace(given, scores=ragworth.Scores(given.scores.frame.clear())))
+
+
+def test_pictures_that_the_tables_do_not_allow_are_named_with_the_reason() -> None:
+    made = page.build(odd_samples.minimal())
+    assert [each.name for each in made.pictures.figures] == ["means"]
+    assert len(made.pictures.absent) == 8
+    words = visible(made.html)
+    for title, reason in made.pictures.absent.items():
+        assert f"{title}: {reason}" in words
+    for reason in made.diagnosis.absent.values():
+        assert reason in words
+
+
+def test_all_pictures_are_there_where_all_tables_are(report: Report) -> None:
+    made = page.build(samples.realistic())
+    assert made.pictures.absent == {}
+    assert {each.name for each in made.pictures.figures} == {
+        "means", "grades", "kinds", "ranks", "scatter", "depth", "predicted", "density", "agreement",
+    }  # fmt: skip
+    folder = report("realistic").parent
+    for figure in made.pictures.figures:
+        for panel in figure.panels:
+            ElementTree.fromstring((folder / "figures" / f"{panel.name}.svg").read_text())
+            assert f"figures/{panel.name}.svg" in (folder / "report.md").read_text()
+
+
+def test_shares_add_up_and_curves_end_at_the_reported_mean() -> None:
+    made = page.build(samples.realistic())
+    figures = {each.name: each.data for each in made.pictures.figures}
+    for name in ("grades", "kinds"):
+        assert figures[name].group_by("system").agg(pl.col("share").sum())["share"].to_list() == pytest.approx(
+            [1.0] * 5
+        )
+    last = figures["depth"].filter((pl.col("metric") == "nDCG") & (pl.col("place") == 5))
+    for system, mean in last.select("system", "mean").iter_rows():
+        standing = next(each for each in made.overview.standings if each.system == system)
+        assert mean == pytest.approx(standing.means["nDCG@5"].mean)
+
+
+def test_curves_are_left_out_where_the_tables_do_not_give_the_scores() -> None:
+    given = samples.realistic()
+    other = given.scores.frame.with_columns(
+        pl.when(pl.col("metric") == "RR").then(0.123).otherwise("value").alias("value")
+    )
+    made = page.build(replace(given, scores=ragworth.Scores(other)))
+    depth = next(each for each in made.pictures.figures if each.name == "depth")
+    assert "RR" not in depth.data["metric"].to_list()
+    assert "RR (the tables kept do not give the scores reported)" in depth.caption
+
+
+def test_predictions_have_intervals_over_queries() -> None:
+    given = samples.realistic()
+    assert given.outcomes is not None
+    found = predictions(given.scores, given.outcomes, ["UDCG@5", "Cov@5"], 0)
+    assert found["metric"].to_list() == ["UDCG@5"]  # no graded query has sub-questions
+    row = found.row(0, named=True)
+    assert row["low"] < row["rho"] < row["high"]
+    assert row["queries"] <= 40 < row["n"]
+
+
+def test_a_chart_names_colours_that_both_themes_have() -> None:
+    made = page.build(samples.realistic())
+    text = json.dumps([panel.spec for figure in made.pictures.figures for panel in figure.panels])
+    names = set(re.findall(rf'"{json.dumps(MARK)[1:-1]}([^"]*)"'.replace("\\", "\\\\"), text))
+    assert names >= {"main", "good", "bad"}
+    assert names <= set(LIGHT)
+    assert set(LIGHT) == set(DARK)
+    assert painted({"color": f"{MARK}good", "data": {"values": [f"{MARK}good"]}}) == {
+        "color": LIGHT["good"],
+        "data": {"values": [f"{MARK}good"]},
+    }
+
+
+def test_long_names_lose_their_middle_and_stay_different() -> None:
+    names = [f"{'x' * 20} k={i} {'y' * 20}" for i in range(12)] + ["short"]
+    short = shortened(names)
+    assert len(set(short.values())) == len(names)
+    assert all(len(each) <= 30 for each in short.values())
+    assert short["short"] == "short"
+    assert shortened(["all-MiniLM-L6-v2 top_k=3 chunk_size=64"]) == {
+        "all-MiniLM-L6-v2 top_k=3 chunk_size=64": "all-MiniLM…p_k=3 chunk_size=64"
+    }
+
+
+def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
+    frame = pl.DataFrame({"system": [f"s{i}" for i in range(12)], "place": [1] * 12, "mean": [0.5] * 12})
+    spec = lines(frame, "k", "mean")
+    values = spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
+    assert [row["line"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
+    assert [row["name"] for row in values] == [f"s{i}" for i in range(12)]
+
+
+def test_the_policy_allows_the_page_itself_and_nothing_else(report: Report) -> None:
+    html = report("realistic").read_text(encoding="utf-8")
+    policy = unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)[1])  # type: ignore[index]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", html, flags=re.DOTALL)
+    assert len(scripts) == 2
+    assert all(source_hash(script) in policy for script in scripts)
+    assert source_hash(re.search(r"<style>(.*?)</style>", html, flags=re.DOTALL)[1]) in policy  # type: ignore[index]
+    assert not re.search(r"<[^>]+\s(style|on\w+)=", re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
+    assert not re.search(r'(src|href)="(?!#)', re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL))
+
+
+def test_hostile_texts_end_no_element_and_are_shown(report: Report) -> None:
+    html = report("hostile").read_text(encoding="utf-8")
+    assert html.count("</script>") == html.count("<script") == 2 + 2 + len(re.findall(r'id="piece-\d+"', html))
+    assert "<img" not in re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert "<script>window.hacked=1</script><img src=x onerror=" in visible(html)
+    assert "\u202e" not in visible(html)
+    markdown = (report("hostile").parent / "report.md").read_text(encoding="utf-8")
+    assert "<script>" not in markdown
+    assert "<img" not in markdown
+
+
+def test_the_explorer_carries_every_judgment_with_its_source(report: Report) -> None:
+    given = samples.realistic()
+    html = report("realistic").read_text(encoding="utf-8")
+    index, piece = island(html, "index"), island(html, "piece-0")
+    assert index["systems"] == ["oracle", "BM25 + rerank", "BM25", "random", "adversary"]
+    assert len(index["queries"]) == 46  # type: ignore[arg-type]
+    judged = piece["judgments"]
+    assert isinstance(judged, dict)
+    shown = given.contexts.frame.select("query", "passage").unique()
+    assert given.judgments is not None
+    assert judged["n"] == given.judgments.frame.join(shown, on=["query", "passage"], how="semi").height
+    assert {"q", "passage", "aspect", "value", "status", "source", "reason", "p"} <= set(judged["columns"])
+    assert "text" in piece["passages"]["columns"]  # type: ignore[index]
+
+
+def test_columns_number_what_repeats_and_leave_out_what_says_nothing() -> None:
+    frame = pl.DataFrame({"a": ["x", "y", "x", "x", "x"], "b": [None] * 5, "c": [0.123456789, None, 1.0, 2.0, 3.0]})
+    assert explorer.columns(frame) == {
+        "n": 5,
+        "columns": {"a": {"d": ["x", "y"], "i": [0, 1, 0, 0, 0]}, "c": {"v": [0.123457, None, 1.0, 2.0, 3.0]}},
+    }
+
+
+def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explorer, "LIMIT", 20_000)
+    html = page.build(samples.realistic()).html
+    index, piece = island(html, "index"), island(html, "piece-0")
+    assert index["cut"] == 120
+    texts = piece["passages"]["columns"]["text"]["v"]  # type: ignore[index]
+    assert all(len(text) <= 121 for text in texts)
+    assert any(text.endswith("…") for text in texts)
+
+
+def test_a_thousand_queries_of_ten_systems_stay_under_twenty_megabytes() -> None:
+    # A tenth of the queries, with all passages of their contexts different: their share of the page grows with them.
+    given = odd_samples.large(queries=100, unique=60)
+    data = page.build(given)
+    pieces = explorer.explorer(given, data.facts, data.overview, data.diagnosis)
+    assert pieces.cut is None
+    assert 10 * (len(pieces.index) + sum(map(len, pieces.pieces))) < 25_000_000
+    assert explorer.LIMIT + 3_000_000 < 20_000_000
+
+
+def test_the_same_results_give_the_same_page() -> None:
+    assert page.build(odd_samples.minimal()).html == page.build(odd_samples.minimal()).html
+
+
+def test_costs_are_added_over_stages_whatever_their_form() -> None:
+    stages = {"a": {"calls": 2, "seconds": 1.5}, "b": {"calls": 3, "cost": 0.25}, "c": "done"}
+    found = total({"stages": stages})
+    assert found is not None
+    assert (found.calls, found.cost, found.seconds, found.new_tokens) == (5, 0.25, 1.5, None)
+    assert found.words() == "5 calls of the model, 0.25 in the currency of the price given, 1.5 s."
+    assert total({}) is None
+    assert total({"stages": "nothing"}) is None
+
+
+def test_provenance_has_what_the_manifest_has(report: Report) -> None:
+    words = visible(report("realistic").read_text(encoding="utf-8"))
+    for piece in ("9f" * 32, "4f1c0ad2b7e9", "reply with exactly NO-RESPONSE", "2026-11-15T12:00:00Z", "first-token"):
+        assert piece in words
+
+
+def test_markdown_says_the_same(report: Report) -> None:
+    text = (report("realistic").parent / "report.md").read_text(encoding="utf-8")
+    made = page.build(samples.realistic())
+    assert text.startswith("# Five ways to find who built what\n")
+    for each in made.overview.standings:
+        assert each.sentence.replace("_", "\\_") in text
+    assert "| misled by a distractor |" in text
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no folder to write to"):
+        page.write(odd_samples.minimal(), tmp_path / "nowhere" / "report.html")
+
+
+@pytest.mark.parametrize("name", ["altair", "vl_convert"])
+def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    vega.cache_clear()
+    with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[report\]"'):
+        _ = page.build(odd_samples.minimal()).html

@@ -1,0 +1,155 @@
+"""The cache of indexes: nothing is made twice, nothing damaged is used, nothing half-written is seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ragworth.retrieval import retrieve
+from ragworth.retrieval.kept import DAY, FILES, PART, fingerprint, kept
+from ragworth.retrieval.steps.bm25 import Bm25
+from ragworth.retrieval.words import Words
+from ragworth.tables import Contexts
+from tests.retrieval.samples import PASSAGES, world
+
+
+def run(cache: Path | None, pipeline: str = "bm25", **texts: str) -> Contexts:
+    return retrieve({"s": pipeline}, world({**PASSAGES, **texts}, cache=cache))
+
+
+@pytest.fixture
+def split(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether a vocabulary grew, each time texts were taken apart: then it was for an index."""
+    calls: list[bool] = []
+    real = Words.split
+
+    def watched(self: Words, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> object:
+        calls.append(grow)
+        return real(self, texts, vocabulary, grow=grow)
+
+    monkeypatch.setattr(Words, "split", watched)
+    return calls
+
+
+def entry(cache: Path) -> Path:
+    (found,) = cache.iterdir()
+    return found
+
+
+@pytest.mark.parametrize("method", ["lucene", "bm25+"])
+def test_an_index_is_made_once(method: str, tmp_path: Path, split: list[bool]) -> None:
+    pipeline = f'bm25(method="{method}")'
+    first = run(tmp_path, pipeline)
+    assert run(tmp_path, pipeline) == first == run(None, pipeline)
+    assert split == [True, False, False, True, False]
+    assert {path.name for path in tmp_path.iterdir()} == {entry(tmp_path).name}
+
+
+def test_an_index_that_is_there_is_memory_mapped(tmp_path: Path) -> None:
+    setting = world(cache=tmp_path)
+    Bm25().index(setting.collection.passages, tmp_path)
+    again = Bm25().index(setting.collection.passages, tmp_path)
+    assert isinstance(again.scores["data"], np.memmap)
+
+
+def test_other_passages_or_settings_have_an_index_of_their_own(tmp_path: Path, split: list[bool]) -> None:
+    run(tmp_path)
+    run(tmp_path, p5="one more")
+    run(tmp_path, p6="")
+    run(tmp_path, "bm25(k1=0.9)")
+    run(tmp_path, "bm25(stopwords=english)")
+    assert split.count(True) == len(list(tmp_path.iterdir())) == 5
+    run(tmp_path, "bm25(k1=1.2) % 2 >> reversed")
+    assert split.count(True) == 5
+
+
+def test_equal_settings_have_one_index(tmp_path: Path, split: list[bool]) -> None:
+    retrieve({"s": Bm25(k1=1)}, world(cache=tmp_path))
+    retrieve({"s": Bm25(k1=1.0)}, world(cache=tmp_path))
+    assert split.count(True) == 1
+
+
+def test_another_version_of_the_library(tmp_path: Path, split: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path)
+    monkeypatch.setattr("ragworth.retrieval.steps.bm25.version", lambda name: "0.0")
+    run(tmp_path)
+    assert split.count(True) == 2
+
+
+def files() -> list[str]:
+    """Names of the files of an index, for tests that damage each."""
+    return ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "vocab.index.json", FILES]
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "gone", "empty"])
+@pytest.mark.parametrize("name", files())
+def test_a_damaged_index_is_made_again(name: str, how: str, tmp_path: Path, split: list[bool]) -> None:
+    whole = run(tmp_path)
+    path = entry(tmp_path) / name
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    else:
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        path.write_bytes({"cut": content[:middle], "changed": flipped, "empty": b""}[how])
+    assert run(tmp_path) == whole
+    assert split.count(True) == 2
+    assert path.read_bytes() == content
+    assert run(tmp_path) == whole
+    assert split.count(True) == 2
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"x": 3}', "null", '{"/etc/hosts": [1, "2"]}'])
+def test_a_strange_list_of_files(content: str, tmp_path: Path) -> None:
+    whole = run(tmp_path)
+    (entry(tmp_path) / FILES).write_text(content)
+    assert run(tmp_path) == whole
+
+
+def test_a_folder_that_cannot_be_written_to_costs_nothing_but_time(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    assert run(blocked / "cache") == run(None)
+
+
+def test_what_fails_while_it_is_written_is_not_there(tmp_path: Path) -> None:
+    def save(made: str, folder: Path) -> None:
+        (folder / "half").write_text(made)
+        raise OSError("no space left")
+
+    made = kept(tmp_path, "thing", make=lambda: "made", save=save, load=lambda folder: "loaded")
+    assert made == "made"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_written_folders_of_others_go_after_a_day(tmp_path: Path) -> None:
+    for name, age in (("young", 60.0), ("old", 2.0 * DAY)):
+        (tmp_path / f"{PART}{name}").mkdir()
+        os.utime(tmp_path / f"{PART}{name}", (time.time() - age,) * 2)
+    run(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(PART)) == [f"{PART}young"]
+
+
+def test_files_are_listed_with_size_and_digest(tmp_path: Path) -> None:
+    run(tmp_path)
+    listed = json.loads((entry(tmp_path) / FILES).read_text())
+    assert {path.name: path.stat().st_size for path in entry(tmp_path).iterdir() if path.name != FILES} == {
+        name: size for name, (size, _) in listed.items()
+    }
+
+
+def test_fingerprints() -> None:
+    frame = pl.DataFrame({"passage": ["a", "bc"], "text": ["é", ""]})
+    same = pl.concat([frame[:1], frame[1:]], rechunk=False)
+    assert fingerprint(frame) == fingerprint(same)
+    others = [frame[::-1], frame[:1], frame.with_columns(passage=pl.Series(["ab", "c"]))]
+    others.append(frame.with_columns(text=pl.Series(["", "é"])))
+    assert len({fingerprint(each) for each in (frame, *others)}) == 5

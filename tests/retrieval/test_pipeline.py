@@ -1,0 +1,197 @@
+"""The written form of pipelines: it parses, prints and hashes, and Python's operators make the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth import retrieval
+from ragworth.errors import InputError
+from ragworth.retrieval import STEPS
+from ragworth.retrieval.contract import Step, argument
+from ragworth.retrieval.parsing import parse
+from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.steps.bm25 import Bm25
+from ragworth.retrieval.steps.labelled import Oracle
+from ragworth.retrieval.steps.ordered import Reversed, Top
+from tests.retrieval.samples import SETTINGS, pipelines
+
+
+@given(pipelines())
+def test_what_is_printed_parses_to_the_same(pipeline: Pipeline) -> None:
+    again = parse(str(pipeline))
+    assert again == pipeline
+    assert hash(again) == hash(pipeline)
+    assert str(again) == str(pipeline)
+    assert again.digest == pipeline.digest
+
+
+@given(pipelines())
+def test_a_list_of_written_steps_is_the_joined_one(pipeline: Pipeline) -> None:
+    written = [f"top({step.k})" if isinstance(step, Top) else str(step) for step in pipeline.steps]
+    assert Pipeline.of(written) == pipeline
+    assert parse(" >> ".join(written)) == pipeline
+
+
+@given(st.text() | st.text(alphabet="bm25(k1=0.9) >>%,'\"\\reversed10\n", max_size=40))
+def test_any_text_is_a_pipeline_or_an_error_of_ours(text: str) -> None:
+    try:
+        made = parse(text)
+    except InputError as error:
+        assert "cannot read the pipeline at character" in str(error)
+    else:
+        assert parse(str(made)) == made
+
+
+def test_every_kind_is_tried() -> None:
+    assert set(SETTINGS) == set(STEPS.names())
+
+
+def test_operators_make_what_is_written() -> None:
+    made = retrieval.bm25(k1=0.9) >> retrieval.reversed() % 10
+    assert made == parse("bm25(k1=0.9) >> reversed % 10")
+    assert made == (retrieval.bm25(k1=0.9) >> retrieval.reversed()) % 10
+    assert made == parse("(bm25(k1=0.9) >> reversed) % 10")
+    assert made == retrieval.bm25(k1=0.9) >> "reversed % 10"
+    assert made == Pipeline.of([retrieval.bm25(k1=0.9), "reversed % 10"])
+    assert made.steps == (Bm25(k1=0.9), Reversed(), Top(10))
+    assert str(made) == "bm25(k1=0.9) >> reversed % 10"
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("bm25", "bm25"),
+        ("bm25()", "bm25"),
+        (" bm25 ( ) ", "bm25"),
+        ("bm25(k1=1.2, b=0.75)", "bm25"),
+        ("bm25(b=0.4,k1=0.9)", "bm25(k1=0.9, b=0.4)"),
+        ("bm25(k1=1)", "bm25(k1=1)"),
+        ("bm25(k1=1.0)", "bm25(k1=1)"),
+        ("bm25(k1=1e-2)", "bm25(k1=0.01)"),
+        ("bm25(method=bm25+)", 'bm25(method="bm25+")'),
+        ("bm25(method='bm25+')", 'bm25(method="bm25+")'),
+        ("bm25%10", "bm25 % 10"),
+        ("bm25 >> top(10)", "bm25 % 10"),
+        ("bm25 % 10 % 5", "bm25 % 5"),
+        ("bm25 % 5 % 10", "bm25 % 5"),
+        ("bm25 % 20 >> reversed % 5", "bm25 % 20 >> reversed % 5"),
+        ("bm25 >> (reversed >> oracle) % 3", "bm25 >> reversed >> oracle % 3"),
+        ("oracle(fill=False)", "oracle(fill=false)"),
+        ("oracle(fill=false,)", "oracle(fill=false)"),
+        ("run('a \"b\".txt')", 'run("a \\"b\\".txt")'),
+        (r'run("C:\\data\u00e9\n")', r'run("C:\\dataé\n")'),
+        ("run(path='x')", 'run("x")'),
+        ("run(x.txt)", 'run("x.txt")'),
+        ("bm25\n  >> reversed\n", "bm25 >> reversed"),
+    ],
+)
+def test_canonical_form(written: str, printed: str) -> None:
+    assert str(parse(written)) == printed
+    assert str(parse(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "words"),
+    [
+        ("", 1, "the end where a step should stand"),
+        ("bm25 >>", 8, "the end where a step should stand"),
+        ("bm25 >> % 5", 9, "'%' where a step should stand"),
+        ("bm52 >> reversed", 1, "did you mean bm25?"),
+        ("bm25 >> reverse", 9, "did you mean reversed"),
+        ("bm25(k=1)", 6, "did you mean k1?"),
+        ("bm25(b=0.4, method=lucen)", 1, "lucene, robertson"),
+        ("bm25(b=2)", 1, "from 0 to 1"),
+        ("bm25(b=inf)", 1, "from 0 to 1"),
+        ("bm25(k1=1e999)", 1, "a number 0 or more"),
+        ("bm25(k1=99999999999999999999999)", None, ""),
+        ("bm25(0.9)", 6, "one value too many for bm25"),
+        ("reversed(1)", 10, "no settings"),
+        ("bm25(k1=1, k1=2)", 12, "there twice"),
+        ("run('a', path='b')", 10, "there twice"),
+        ("bm25(k1=1, 2)", 12, "behind a setting with a name"),
+        ("bm25(k1=)", 9, "where a value should stand"),
+        ("bm25(", 6, "where a parenthesis should end"),
+        ("bm25(k1", 6, "one value too many"),
+        ("bm25(k1=", 9, "where a value should stand"),
+        ("run(x,", 7, "where a parenthesis should end"),
+        ("bm25(k1=1", 10, "behind a value"),
+        ("bm25(k1=1 b=2)", 11, "behind a value"),
+        ("(bm25", 6, "where a parenthesis should end"),
+        ("(" * 60 + "bm25", 51, "too many parentheses"),
+        ("bm25)", 5, "where a step ends"),
+        ("bm25 reversed", 6, "where a step ends"),
+        ("bm25 % ten", 8, "a whole number"),
+        ("bm25 % 0", 8, "1 or more"),
+        ("bm25 % 2.5", 8, "a whole number"),
+        ("bm25 % -1", 8, "a whole number"),
+        ("bm25 %", 7, "a whole number"),
+        ("bm25 > reversed", 6, "where a step ends"),
+        ("bm25 >> bm25", 6, "it retrieves on its own"),
+        ("run", 1, "names no file"),
+        (r"run('\q')", 5, "escape"),
+        (r"run('\U00110000')", 5, "escape"),
+        ("run('a)", 5, "where a value should stand"),
+    ],
+)
+def test_errors_point_at_the_place(text: str, at: int | None, words: str) -> None:
+    if at is None:  # a number of many digits is a number
+        assert parse(text).steps[0] == Bm25(k1=1e23)
+        return
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert f"at character {at}:" in str(caught.value)
+    assert words in str(caught.value)
+    line, arrow = [each for each in caught.value.more if not each.startswith("bm25:")][-2:]
+    cut = line.removeprefix("…")
+    assert (line + " ")[arrow.index("^")] == (text + " ")[at - 1]
+    assert cut.removesuffix("…") in text
+
+
+def test_control_characters_are_not_shown() -> None:
+    with pytest.raises(InputError) as caught:
+        parse("bm25 >> \x1b[31mreversed")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_an_unfinished_pipeline_is_a_part() -> None:
+    part = parse("reversed % 10")
+    assert str(Bm25() >> part) == "bm25 >> reversed % 10"
+    with pytest.raises(InputError, match="reversed cannot stand first"):
+        part.complete()
+    assert (Oracle() % 3).complete() == parse("oracle % 3")
+
+
+@pytest.mark.parametrize("wrong", [3, None, [], [3], {"bm25": 1}])
+def test_what_is_no_pipeline(wrong: object) -> None:
+    with pytest.raises(InputError):
+        Pipeline.of(wrong)  # type: ignore[arg-type]
+
+
+def test_settings_are_checked_in_python_too() -> None:
+    with pytest.raises(InputError, match="b is 2; it may be from 0 to 1"):
+        retrieval.bm25(b=2)
+    with pytest.raises(InputError, match="k is 0"):
+        Bm25() % 0
+
+
+def test_what_goes_by_place_goes_by_name_behind_a_gap() -> None:
+    @dataclass(frozen=True)
+    class Two(Step):
+        a: int = argument(1, "one")
+        b: int = argument(2, "two")
+        kind: ClassVar[str] = "two"
+
+    assert [str(Two(*given)) for given in ((), (5,), (5, 6), (1, 6))] == ["two", "two(5)", "two(5, 6)", "two(b=6)"]
+
+
+def test_names_of_steps_are_attributes_and_hide_no_module() -> None:
+    for name in STEPS.names():
+        assert getattr(retrieval, name) is STEPS.get(name)
+        assert STEPS.get(name).kind == name
+    with pytest.raises(AttributeError):
+        _ = retrieval.nonsense
