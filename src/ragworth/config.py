@@ -8,6 +8,7 @@ steps of a pipeline) is for the rooms to say that have them.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.errors import FormatError, InputError, listed
+
+EVERY = "*"
+"""Name of a system that stands for all that a file of runs has, each under its own name."""
 
 NAME = "ragworth.toml"
 """What the file of a workspace is called."""
@@ -206,7 +210,7 @@ def read(path: str | Path) -> Workspace:
     file = Path(path)
     file = file / NAME if file.is_dir() else file
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         remedy = f"ragworth init {file.parent} writes one"
         raise InputError("there is no such file", file=str(file), expected=NAME, remedy=remedy) from error
@@ -236,21 +240,22 @@ def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:
     reader.keys(metrics, ("use", "baseline"), "metrics")
     reader.keys(paths, ("results", "store", "cache", "prompts"), "paths")
     systems = _systems(reader, reader.table(whole, "systems"))
+    given = _texts(reader, reader.table(whole, "collection"))
     baseline = reader.text(metrics, "baseline", "metrics")
-    if baseline is not None and systems and baseline not in systems:
+    if baseline is not None and systems and EVERY not in systems and not given.whole and baseline not in systems:
         reader.say(
             f"the baseline {baseline!r} is no system; there are {listed(list(systems), 20)}", "metrics", "baseline"
         )
     judgments, judged = _tasks(reader, reader.table(whole, "judgments"), "judgments")
     grades, graded = _tasks(reader, reader.table(whole, "grades"), "grades")
-    made = Workspace(file, collection=_texts(reader, reader.table(whole, "collection")), systems=systems)
+    made = Workspace(file)
     return Workspace(
         file,
         title=reader.text(whole, "title") or file.resolve().parent.name,
         seed=reader.number(whole, "seed", 0) or 0,
         k=reader.number(whole, "k", 1) or made.k,
         limit=reader.number(whole, "limit", 1),
-        collection=made.collection,
+        collection=given,
         systems=systems,
         model=_model(reader, whole.get("model", {}), "model") or Asked(),
         judgments=judgments,
@@ -280,12 +285,18 @@ def _systems(reader: Reader, table: dict[str, Any]) -> dict[str, str]:
     """Pipelines as texts; a list of steps is joined, and a table names the file of a run."""
     made: dict[str, str] = {}
     for name, value in table.items():
-        if isinstance(value, dict):
+        if not name:
+            reader.say("the name of a system is empty", "systems")
+        elif isinstance(value, dict):
             reader.keys(value, ("run",), "systems", name)
-            if run := reader.text(value, "run", "systems", name):
+            if not value:
+                reader.say(f"the system {name!r} says nothing", "systems", name)
+            elif run := reader.text(value, "run", "systems", name):
                 made[name] = 'run("' + run.replace("\\", "\\\\").replace('"', '\\"') + '")'
         elif steps := reader.texts(table, name, "systems"):
             made[name] = " >> ".join(steps)
+        elif value == []:
+            reader.say(f"the system {name!r} has no steps", "systems", name)
     return made
 
 
@@ -326,7 +337,7 @@ def _writing(reader: Reader, value: Any) -> Writing | None:
     everything = bool(reader.take(settings, "everything", bool, "true or false", "answers"))
     file = reader.text(settings, "file", "answers")
     rest = {key: each for key, each in settings.items() if key not in ("without", "oracle", "everything", "file")}
-    if file is not None and (rest or task.model or any(flags.values())):
+    if file is not None and (rest or task.model or everything or any(flags.values())):
         reader.say("answers that come from a file have no other settings", "answers", "file")
     return Writing(Task(rest, task.model), **flags, everything=everything, file=file)
 
@@ -334,20 +345,26 @@ def _writing(reader: Reader, value: Any) -> Writing | None:
 def _budget(reader: Reader, table: dict[str, Any]) -> Budget:
     reader.keys(table, ("calls", "tokens", "cost", "price"), "budget")
     price = reader.take(table, "price", list, "a list of two numbers", "budget")
-    if price is not None and not (
-        len(price) == 2 and all(isinstance(each, int | float) and not isinstance(each, bool) for each in price)
-    ):
+    if price is not None and not (len(price) == 2 and all(_amount(each) for each in price)):
         reader.say(
             "budget.price is not a list of two numbers: for a million tokens read, and written", "budget", "price"
         )
         price = None
     cost = reader.take(table, "cost", (int, float), "a number", "budget")
+    if cost is not None and not _amount(cost):
+        reader.say(f"budget.cost is {cost}; it may be 0 or more", "budget", "cost")
+        cost = None
     return Budget(
         reader.number(table, "calls", 0, "budget"),
         reader.number(table, "tokens", 0, "budget"),
         float(cost) if cost is not None else None,
         (float(price[0]), float(price[1])) if price else None,
     )
+
+
+def _amount(value: Any) -> bool:
+    """Whether something is a number that money can be."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _shown(value: Any) -> str:

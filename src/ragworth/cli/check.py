@@ -10,39 +10,43 @@ import click
 @click.command("check", short_help="Validate a workspace without asking a model.")
 @click.argument("workspace", default=".", type=click.Path())
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
+@click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
 @click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
-def command(workspace: str, limit: int | None, quiet: bool) -> None:
+def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None:
     """Read everything that a ragworth.toml names and report what is wrong, all of it at once.
 
-    Files, ids, pipelines, settings, metrics and models are checked; nothing is asked, no weights are loaded, and
-    nothing is written but the index of a retriever. Exit code 2 where something is wrong.
+    Files, ids, pipelines, settings, metrics, models and paths are checked; nothing is asked, no weights are loaded,
+    and nothing is written but the cache. Exit code 2 where something is wrong.
     """
     from ragworth import config
     from ragworth.evaluation.planning import planned
     from ragworth.report.render import printable
 
-    space = config.read(workspace)
-    stages = planned(space, limit=limit)
+    found = planned(config.read(workspace), limit=limit, every=every)
     if quiet:
         return
-    for line in described(space, limit):
+    for line in described(found.material):
         click.echo(printable(line))
-    for stage in stages:
-        click.echo(f"{stage.stage}: {stage.words}")
+    for stage in found.stages:
+        click.echo(f"{stage.name}: {stage.words}")
     click.echo("All is well. Next: ragworth evaluate")
 
 
-def described(space: Any, limit: int | None) -> list[str]:
+def described(material: Any) -> list[str]:
     """What there is, in words."""
-    from ragworth.errors import counted, listed
-    from ragworth.evaluation.material import load
+    from ragworth.errors import counted, listed, quoted
 
-    material = load(space, limit)
     texts = material.collection
-    parts = [counted(len(material.queries), "query", "queries"), counted(texts.passages.height, "passage")]
-    parts += [counted(texts.answers.height, "accepted answer")] if texts.answers.height else []
-    parts += [counted(texts.relevance.frame.height, "relevance label")] if texts.relevance is not None else []
-    parts += [counted(texts.subquestions.height, "sub-question")] if texts.subquestions.height else []
-    parts += [counted(texts.ratings.frame.height, "rating")] if texts.ratings is not None else []
-    lines = [f"collection: {', '.join(parts)}", f"systems: {listed(list(material.systems), 30)}"]
+    labels, ratings = texts.relevance, texts.ratings
+    numbers = [
+        (len(material.queries), "query", "queries"),
+        (texts.passages.height, "passage", ""),
+        (texts.answers.height, "accepted answer", ""),
+        (labels.frame.height if labels is not None else 0, "relevance label", ""),
+        (texts.subquestions.height, "sub-question", ""),
+        (ratings.frame.height if ratings is not None else 0, "rating", ""),
+    ]
+    parts = [counted(number, noun, plural) for number, noun, plural in numbers if number]
+    systems = [name if name.isprintable() else quoted(name) for name in material.systems]
+    lines = [f"collection: {', '.join(parts)}", f"systems: {listed(systems, 30)}"]
     return [*lines, *(f"note: {note}" for note in material.notes)]

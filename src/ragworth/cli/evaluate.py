@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +15,29 @@ from ragworth.cli.output import tell
 from ragworth.errors import counted
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
+WORDS = {
+    "done": "done",
+    "kept": "as before",
+    "given": "from a file",
+    "skipped": "nothing to do",
+    "incomplete": "done in part",
+}
+"""Statuses of stages, for people."""
 
 
 @click.command("evaluate", short_help="Run a workspace: from its files to the report.")
 @click.argument("workspace", default=".", type=click.Path())
-@click.option("--only", type=STAGES, help="Run this stage alone; what comes before it must be there.")
+@click.option("--only", type=STAGES, help="Run this stage alone; what it needs must be there.")
 @click.option("--until", type=STAGES, help="End after this stage.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
 @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a store that is in use.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
+)
 @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
-def command(
-    workspace: str,
-    only: str | None,
-    until: str | None,
-    limit: int | None,
-    every: bool,
-    dry_run: bool,
-    as_json: bool,
-    wait: float,
-    quiet: bool,
-) -> None:
+def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     """Retrieve, judge, answer, grade, score, compare and report, as a ragworth.toml says.
 
     WORKSPACE is the file or its folder; ragworth init writes one. What was done before and is still right is not done
@@ -46,49 +49,86 @@ def command(
     ragworth evaluate examples/demo --dry-run
     ragworth evaluate examples/demo --until annotate
     """
+    from ragworth.calls.job import Interrupted
+
+    try:
+        if dry_run:
+            _plan(workspace, chosen["limit"], chosen["every"], as_json)
+        else:
+            _run(workspace, as_json, quiet, chosen)
+    except KeyboardInterrupt as error:
+        # Between the calls of models, where a job would have caught it.
+        raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
+
+
+def _plan(workspace: str, limit: int | None, every: bool, as_json: bool) -> None:
     from ragworth import config
     from ragworth.evaluation.planning import planned
-    from ragworth.evaluation.running import evaluate
 
-    space = config.read(workspace)
-    if dry_run:
-        for stage in planned(space, limit=limit, every=every):
-            click.echo(f"{stage.stage}: {stage.words}")
+    found = planned(config.read(workspace), limit=limit, every=every)
+    if as_json:
+        click.echo(json.dumps({"stages": [stage._asdict() for stage in found.stages]}, ensure_ascii=False, indent=1))
         return
-    found = evaluate(
-        space, only=only, until=until, limit=limit, every=every, console=None if quiet else Lines(), wait=wait
-    )
-    tell(found.notes, quiet)
+    for stage in found.stages:
+        click.echo(f"{stage.name}: {stage.words}")
+    if not found.stages:
+        click.echo("no model is asked")
+
+
+def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) -> None:
+    from ragworth.evaluation.running import evaluate
+    from ragworth.report.render import printable, render
+
+    found = evaluate(workspace, console=None if quiet else Lines(), **chosen)
     if as_json:
         click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
-        from ragworth.report.render import printable, render
-
         click.echo(render(leaderboard(found.page), "text").decode(), nl=False)
         click.echo()
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
-        click.echo(f"\nReport: {shown(found.report)}")
+        click.echo(f"\nReport: {printable(shown(found.report))}")
 
 
 class Lines:
-    """A line on standard error for each stage, and one that changes while a model is asked."""
+    """A line on standard error for each stage; in a terminal one that changes while a model is asked."""
 
-    def stage(self, name: str) -> Any:
+    def begun(self, name: str) -> Any:
+        if os.environ.get("CI"):
+            return None  # logs of machines: how each stage ended is enough
+        if sys.stderr.isatty():
+            click.echo(f"{name} …", err=True)
+        return Live()
+
+    def ended(self, facts: Mapping[str, Any]) -> None:
+        words = [f"{facts['name']}: {WORDS[facts['status']]}"]
+        if facts["status"] in ("done", "incomplete"):
+            words += [counted(facts["calls"], "call")] if "calls" in facts else []
+            words += [f"{facts['stored']:,} from the store"] if facts.get("stored") else []
+            words += [f"{facts['seconds']:.1f} s"]
+        if facts.get("failed"):
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in facts["reasons"].items())
+            again = ", tried again next time" if facts["status"] == "incomplete" else ""
+            words.append(f"{facts['failed']:,} failed ({reasons}){again}")
+        click.echo(" · ".join(words), err=True)
+        if facts["status"] != "kept":
+            tell(tuple(facts.get("notes", ())), False)
+
+
+class Live:
+    """How the calls of a stage go; what came of them is told when the stage ends."""
+
+    def __init__(self) -> None:
         from ragworth.calls.progress import Progress
 
-        click.echo(f"{name} …", err=True)
-        return Progress(None)
+        self._progress = Progress()
 
-    def ended(self, facts: dict[str, Any]) -> None:
-        words = [f"{facts['name']}: {'as before' if facts['status'] == 'kept' else 'done'}"]
-        if "calls" in facts and facts["status"] == "done":
-            words.append(f"{counted(facts['calls'], 'call')} in {facts['seconds']:.0f} s")
-            if facts["failed"]:
-                words.append(f"{facts['failed']:,} failed, and are tried again next time")
-        click.echo(" · ".join(words), err=True)
-        if facts["status"] == "done":
-            tell(tuple(facts.get("notes", ())), False)
+    def update(self, tally: Any, waiting: int) -> None:
+        self._progress.update(tally, waiting)
+
+    def done(self, tally: Any) -> None:
+        if sys.stderr.isatty():
+            self._progress.done(tally)
 
 
 def leaderboard(page: Any) -> Any:
@@ -96,20 +136,20 @@ def leaderboard(page: Any) -> Any:
     import polars as pl
 
     view = page.overview
-    metrics = view.metrics[:4]
     rows = []
     for standing in view.standings:
         row: dict[str, Any] = {"system": standing.system, "group": standing.group}
-        for metric in metrics:
-            mean = standing.means.get(metric)
-            known = mean is not None and mean.mean is not None
-            row[metric] = (
-                f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]" if known and mean.low is not None else "–"
-            )
+        row |= {metric: _interval(standing.means.get(metric)) for metric in view.metrics[:4]}
         row |= {name: _share(getattr(standing, name)) for name in ("misleading", "correct", "wrong")}
         rows.append(row)
     frame = pl.DataFrame(rows)
     return frame.select([name for name in frame.columns if name in ("system", "group") or (frame[name] != "–").any()])
+
+
+def _interval(mean: Any) -> str:
+    if mean is None or mean.mean is None:
+        return "–"
+    return f"{mean.mean:.3f}" if mean.low is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
 
 
 def _share(value: float | None) -> str:
@@ -118,7 +158,7 @@ def _share(value: float | None) -> str:
 
 def facts(found: Any) -> dict[str, Any]:
     """What an evaluation came to, for machines."""
-    made: dict[str, Any] = {"stages": list(found.stages), "notes": list(found.notes)}
+    made: dict[str, Any] = {"stages": list(found.stages)}
     if found.page is None:
         return made
     view = found.page.overview
@@ -134,7 +174,8 @@ def facts(found: Any) -> dict[str, Any]:
         }
         for each in view.standings
     ]
-    return made | {"metric": view.main, "systems": systems, "results": str(found.folder), "report": str(found.report)}
+    made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline, "systems": systems}
+    return made | {"results": str(found.folder), "report": str(found.report)}
 
 
 def shown(path: Path) -> str:

@@ -2,56 +2,52 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
-from ragworth.calls.job import Job, Watcher
+from ragworth.calls.job import Job
 from ragworth.calls.spending import Limits, Price, Tally
 from ragworth.calls.store import Store
 from ragworth.config import Asked, Workspace
-from ragworth.errors import Stopped, counted
+from ragworth.errors import InputError, Stopped, counted
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 
+T = TypeVar("T")
 
-@dataclass
-class Spent:
-    """What a stage came to."""
-
-    calls: int = 0
-    stored: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    new_tokens: int = 0
-    cost: float | None = 0.0
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, tally: Tally, seconds: float) -> Spent:
-        read, written = tally.prompt_tokens, tally.new_tokens
-        return cls(tally.calls, tally.cached, tally.failed, read, written, tally.cost, seconds)
-
-    def facts(self) -> dict[str, Any]:
-        return asdict(self)
+IN_VAIN = frozenset(
+    ("too-long", "ambiguous-labels", "bad-label", "boundary", "empty-prompt", "empty-continuation", "not-scripted")
+)
+"""Why calls fail that would fail again: what came of a stage is kept in spite of them."""
 
 
-@dataclass
+class Watching(Protocol):
+    """Somebody who is told how a stage goes that asks a model."""
+
+    def update(self, tally: Tally, waiting: int) -> None:
+        """``waiting``: distinct calls that have not begun."""
+        ...
+
+    def done(self, tally: Tally) -> None:
+        """It has ended, in whatever way."""
+        ...
+
+
 class Models:
-    """All models that a workspace names, over one store."""
+    """All models that a workspace names, over one store; closed with it.
 
-    space: Workspace
-    watch: Callable[[str], Watcher | None]
-    """Who is told how a stage goes, by its name."""
-    plan: bool = False
-    wait: float = 0.0
-    limits: Limits = field(init=False)
+    ``wait``: seconds to wait for another process that writes to the store.
+    """
 
-    def __post_init__(self) -> None:
-        budget = self.space.budget
+    def __init__(self, space: Workspace, wait: float = 0.0) -> None:
+        self.space = space
+        self.wait = wait
+        budget = space.budget
         self.limits = Limits(budget.calls, budget.tokens, budget.cost)
+        """What is left of the budget."""
         self._stack = ExitStack()
         self._open: dict[str, Model] = {}
         self._store: Store | None = None
@@ -64,63 +60,93 @@ class Models:
         self._stack.close()
 
     @contextmanager
-    def job(self, asked: Asked | None, stage: str) -> Iterator[Job]:
-        """A job for one stage; what it spends is taken off the budget of those that follow."""
-        wanted = asked or self.space.model
-        price = self.space.budget.price
-        job = Job(
-            self._model(wanted),
-            self._stored(),
-            limits=self.limits,
-            price=Price(*price) if price is not None else None,
-            watcher=None if self.plan else self.watch(stage),
-            wait=self.wait,
-            only_plan=self.plan,
-        )
-        self._cards[str(job.card)] = job.card
+    def job(self, asked: Asked | None, *, plan: bool = False) -> Iterator[Job]:
+        """A job for one stage, of the workspace's model or another; what it spends is taken off the budget.
+
+        ``plan``: nothing will be asked, not even an endpoint what it can do.
+        """
+        price = Price(*self.space.budget.price) if self.space.budget.price is not None else None
+        model = self._model(asked or self.space.model)
+        free = getattr(model, "partial", None) is None  # what is on this machine costs nothing
+        if self.limits.cost is not None and price is None and not free:
+            raise InputError(
+                "the cost is limited, but what the endpoint charges is not known",
+                remedy="say it under [budget]: price = [READ, WRITTEN], for a million tokens each",
+            )
+        job = Job(model, self._stored(plan), limits=self.limits, price=price, wait=self.wait, only_plan=plan)
         try:
             yield job
         finally:
             self.limits = self.limits.less(job.tally)
-            if job.watcher is not None and job.tally.asked and hasattr(job.watcher, "done"):
-                job.watcher.done(job.tally)
+        if not plan:
+            self._cards[repr(job.card)] = job.card
 
     @property
     def cards(self) -> list[Card]:
-        """Those of all models that were asked or could have been."""
+        """Those of all models that were asked, or would have been if that had not been kept."""
         return list(self._cards.values())
 
     def _model(self, asked: Asked) -> Model:
         name = f"{asked.use} {sorted(asked.options.items())}"
         if name not in self._open:
-            model = llm(asked.use, **asked.options)
+            model = llm(located(asked.use, self.space.folder), **asked.options)
             self._stack.enter_context(closing(model))
             self._open[name] = model
         return self._open[name]
 
-    def _stored(self) -> Store | None:
+    def _stored(self, plan: bool) -> Store | None:
         path = self.space.path(self.space.store)
-        if self._store is None and (not self.plan or path.exists()):
+        if self._store is None and (not plan or path.exists()):
             self._store = Store(path)
             self._stack.enter_context(closing(self._store))
         return self._store
 
 
-@contextmanager
-def spending(job: Job, stage: str) -> Iterator[Spent]:
-    """What a stage spends; a budget that ended it, or failures alone, end the evaluation."""
-    begun, found = time.monotonic(), Spent()
-    yield found
+def located(spec: str, folder: Path) -> str:
+    """A model whose files lie in the folder of the workspace, or below it, from wherever the command is called."""
+    kind, _, rest = spec.partition(":")
+    if kind == "sampled":
+        return f"{kind}:{located(rest, folder)}"
+    if kind in ("gguf", "scripted") or (kind == "hf" and (folder / rest).is_dir()):
+        return f"{kind}:{folder / rest}" if rest else spec
+    return spec
+
+
+def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]) -> tuple[T, dict[str, Any]]:
+    """What comes of work that asks a model, and what it took, for the manifest.
+
+    A budget that ended it, or failures alone, end the evaluation.
+    """
+    job.watcher = watching
+    try:
+        found = work()
+    finally:
+        if watching is not None:
+            watching.done(job.tally)
     tally = job.tally
-    found.__dict__.update(Spent.of(tally, time.monotonic() - begun).__dict__)
+    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
     if job.stopped:
         raise Stopped(
-            f"{stage}: the budget of {job.stopped} is spent; {counted(tally.not_asked, 'call')} left over\n"
-            "  to do: run the same again with a larger budget to go on"
+            f"{stage}: the budget is spent (left for it: {job.stopped}); {counted(tally.not_asked, 'call')} to go\n"
+            "  to do: run the same again to go on, with a new budget of the same size or a larger one"
         )
     if tally.failed and not tally.done and not tally.cached:
-        reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
         raise Stopped(f"{stage}: all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: mend it and run again")
+    facts = {
+        "calls": tally.calls,
+        "stored": tally.cached,
+        "failed": tally.failed,
+        "reasons": dict(tally.reasons),
+        "prompt_tokens": tally.prompt_tokens,
+        "new_tokens": tally.new_tokens,
+        "cost": tally.cost,
+    }
+    return found, facts
+
+
+def may_pass(facts: Mapping[str, Any]) -> bool:
+    """Whether calls of a stage failed that may succeed another time."""
+    return any(reason not in IN_VAIN for reason in facts["reasons"])
 
 
 def card_facts(card: Card) -> Mapping[str, Any]:

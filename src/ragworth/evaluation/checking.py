@@ -1,72 +1,194 @@
-"""What can be found wrong before anything is asked of a model."""
+"""What can be found wrong before anything is asked of a model, all of it together."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 
-from ragworth.annotate import KINDS
+import polars as pl
+
+from ragworth.annotate import KINDS, annotating
+from ragworth.answers import grading
+from ragworth.answers.book import Book
 from ragworth.answers.grading import GRADERS
-from ragworth.answers.writing import Writer
-from ragworth.errors import InputError, MissingExtraError, counted
-from ragworth.evaluation.material import Material
+from ragworth.answers.writing import NONE, ORACLE, Writer
+from ragworth.config import Task, Workspace
+from ragworth.errors import InputError, MissingExtraError, listed, quoted
+from ragworth.evaluation.asking import Models
+from ragworth.evaluation.material import Material, load
+from ragworth.evaluation.problems import Problems
+from ragworth.evaluation.state import settings_of
 from ragworth.judging.settings import given
+from ragworth.judging.texts import Texts
+from ragworth.retrieval import check
 from ragworth.scoring import split
+from ragworth.tables import OK, Answers
+
+REPORT = {"altair": "altair", "vl_convert": "vl-convert-python"}
+"""What the report is drawn with: modules, and the packages that have them."""
 
 
-def checked(material: Material) -> None:
-    """Refuse names and settings that nobody knows, and what lacks what it needs; all of it together."""
-    space, wrong = material.workspace, Wrong()
-    texts = material.collection
+def prepared(
+    space: Workspace, models: Models, *, limit: int | None = None, every: bool = False, report: bool = True
+) -> Material:
+    """Everything read and found to fit together; else one error that tells all that is wrong.
+
+    Models are opened, and their weights are not loaded; endpoints are not asked. ``report``: one is to be written.
+    """
+    problems = Problems(space)
+    material = load(space, problems, limit, every=every)
+    if material is None:
+        _named(space, problems)
+    else:
+        problems.of(lambda: check(material.systems, material.setting), "systems")
+        Fitting(material, models, problems).check()
+    if report:
+        problems.of(_drawable)
+    for name in ("results", "cache", "store"):
+        path = space.path(getattr(space, name))
+        problems.of(partial(_writable, path, folder=name != "store"), "paths", name)
+    problems.done()
+    assert material is not None
+    return material
+
+
+def _named(space: Workspace, problems: Problems) -> None:
+    """Refuse names and settings that nobody knows: what can be said where files cannot be read."""
     for kind, task in space.judgments.items():
-        chosen = wrong.of(lambda kind=kind: KINDS.get(kind))  # type: ignore[misc]
-        if chosen is None:
-            continue
-        wrong.of(lambda chosen=chosen, task=task, kind=kind: given(chosen, dict(task.settings), kind))  # type: ignore[misc]
-        if not texts.queries.height or not texts.passages.height:
-            wrong.say(f"judgments.{kind} needs texts of queries and passages", "name them under [collection]")
-        for what in chosen.compares:
-            if not getattr(texts, what).height:
-                wrong.say(f"judgments.{kind} needs {what}", f"name {what} under [collection]")
-        if chosen.unit == "rating" and texts.ratings is not None:
-            wrong.say(f"judgments.{kind} would rate what [collection] has ratings of", "take one of them out")
-    if space.answers is not None and space.answers.file is None:
-        settings = dict(space.answers.task.settings)
-        wrong.of(lambda: given(Writer, settings, "answers"))
-        if not texts.queries.height or not texts.passages.height:
-            wrong.say("[answers] needs texts of queries and passages", "name them under [collection]")
+        problems.of(partial(_known, KINDS.get, kind, task), "judgments", kind)
     for kind, task in space.grades.items():
-        grader = wrong.of(lambda kind=kind: GRADERS.get(kind))  # type: ignore[misc]
-        if grader is not None:
-            wrong.of(lambda grader=grader, task=task, kind=kind: given(grader, dict(task.settings), kind))  # type: ignore[misc]
-        if space.answers is None:
-            wrong.say(f"grades.{kind} grades answers, and there are none", "add [answers], or its file")
-    wrong.of(lambda: split(list(space.metrics)) if space.metrics else None)
-    if space.baseline is not None and space.baseline not in material.systems:
-        wrong.say(f"the baseline {space.baseline!r} is no system", f"systems: {', '.join(material.systems)}")
-    wrong.done(str(space.file))
+        problems.of(partial(_known, GRADERS.get, kind, task), "grades", kind)
+    if space.answers is not None and space.answers.file is None:
+        problems.of(partial(given, Writer, dict(space.answers.task.settings), "answers"), "answers")
+    if space.metrics:
+        problems.of(partial(split, list(space.metrics)), "metrics", "use")
 
 
-class Wrong:
-    """Collects what is wrong."""
+def _known(find: Callable[[str], type], kind: str, task: Task) -> None:
+    given(find(kind), dict(task.settings), kind)
 
-    def __init__(self) -> None:
-        self.found: list[InputError] = []
 
-    def of(self, make: Callable[[], Any]) -> Any:
-        try:
-            return make()
-        except (InputError, MissingExtraError) as error:
-            self.found.append(error if isinstance(error, InputError) else InputError(str(error)))
-            return None
+def _drawable() -> None:
+    for module, package in REPORT.items():
+        if find_spec(module) is None:
+            raise MissingExtraError(package, "report", "drawing the report's charts")
 
-    def say(self, found: str, remedy: str) -> None:
-        self.found.append(InputError(found, remedy=remedy))
 
-    def done(self, file: str) -> None:
-        if len(self.found) == 1:
-            error = self.found[0]
-            raise InputError(error.found, expected=error.expected, remedy=error.remedy, file=file, more=error.more)
-        if self.found:
-            lines = [line for error in self.found for line in str(error).splitlines()]
-            raise InputError(counted(len(self.found), "problem"), file=file, more=tuple(lines))
+def _writable(path: Path, *, folder: bool) -> None:
+    """Refuse a place where nothing can be written, before anything is spent on what should go there."""
+    if path.exists() and path.is_dir() != folder:
+        found = f"this is a {'file' if folder else 'folder'}"
+        raise InputError(found, file=str(path), remedy="name another place under [paths]")
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
+        raise InputError("it cannot be written to", file=str(path), remedy="name another place under [paths]")
+
+
+class Fitting:
+    """Whether what the workspace asks for can be had from what it has."""
+
+    def __init__(self, material: Material, models: Models, problems: Problems) -> None:
+        self.material, self.models, self.problems = material, models, problems
+        self.space, self.texts = material.workspace, material.collection
+        self.folder = self.space.path(self.space.prompts) if self.space.prompts else None
+
+    def check(self) -> None:
+        for kind, task in self.space.judgments.items():
+            self.problems.of(partial(self._judgment, kind, task), "judgments", kind)
+        self._ratings()
+        if self.space.answers is not None and self.space.answers.file is None:
+            self.problems.of(self._answers, "answers")
+        for kind, task in self.space.grades.items():
+            self.problems.of(partial(self._grader, kind, task), "grades", kind)
+        self.problems.of(self._metrics, "metrics", "use")
+        baseline = self.space.baseline
+        if baseline is not None and baseline not in self.material.systems:
+            names = listed([quoted(name, 24) for name in self.material.systems], 12)
+            self.problems.say(
+                f"the baseline {quoted(baseline)} is no system", f"name one of {names}", "metrics", "baseline"
+            )
+
+    def _judgment(self, kind: str, task: Task) -> None:
+        chosen = KINDS.get(kind)
+        given(chosen, dict(task.settings), kind)
+        self._readable(f"judgments.{kind}")
+        lacking = [what for what in chosen.compares if not getattr(self.texts, what).height]
+        if lacking:
+            raise InputError(
+                f"judgments.{kind} needs {listed(lacking)}", remedy=f"name {listed(lacking)} under [collection]"
+            )
+        with self.models.job(task.model, plan=True) as job:
+            annotating.made(kind, job.card, self.texts, self.folder, settings_of(task, self.space))
+
+    def _readable(self, what: str) -> None:
+        if not self.texts.queries.height or not self.texts.passages.height:
+            raise InputError(f"{what} needs texts of queries and passages", remedy="name them under [collection]")
+
+    def _ratings(self) -> None:
+        """Ratings come from one place."""
+        kinds = [kind for kind in self.space.judgments if kind in KINDS and KINDS.get(kind).unit == "rating"]
+        for kind in kinds if self.texts.ratings is not None else kinds[1:]:
+            other = "[collection] has ratings" if self.texts.ratings is not None else f"judgments.{kinds[0]} rates"
+            self.problems.say(f"judgments.{kind} would rate what {other} of", "take one out", "judgments", kind)
+
+    def _answers(self) -> None:
+        writing = self.space.answers
+        assert writing is not None
+        settings = given(Writer, settings_of(writing.task, self.space), "answers")
+        self._readable("[answers]")
+        with self.models.job(writing.task.model, plan=True) as job:
+            writer = Writer(job.card, Texts(self.texts), self.folder, self.space.k, **settings)
+        _ = writer.template, writer.template_alone if writing.without else None
+        if writing.oracle:
+            writer.oracle.check()
+
+    def _grader(self, kind: str, task: Task) -> None:
+        chosen, settings = GRADERS.get(kind), settings_of(task, self.space)
+        given(chosen, settings, kind)
+        if self.space.answers is None:
+            raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
+        book = self._book()
+        if not chosen.asks:
+            grading.parted(grading.made(kind, None, self.texts, book, self.folder, settings), book.answers)
+            return
+        with self.models.job(task.model, plan=True) as job:
+            grader = grading.made(kind, job.card, self.texts, book, self.folder, settings)
+        grading.parted(grader, book.answers)
+        _ = grader.prompt
+
+    def _book(self) -> Book:
+        """The answers that there will be, without their words: those of one system stand for all."""
+        writing, answers = self.space.answers, self.material.answers
+        if answers is not None:
+            return grading.book_of(answers)
+        assert writing is not None
+        systems = [*list(self.material.systems)[:1], *[NONE] * writing.without, *[ORACLE] * writing.oracle]
+        known = set() if writing.everything else set(self.texts.answers["query"])
+        queries = [query for query in self.material.queries if query in known or not known]
+        rows = [(system, query, 0, "–", None, OK, "given") for system in systems for query in queries]
+        return Book(Answers.trusted(pl.DataFrame(rows, schema=Answers.schema, orient="row")))
+
+    def _metrics(self) -> None:
+        """Refuse metrics that are unknown, or lack what they need."""
+        if not self.space.metrics:
+            return
+        ours, theirs = split(list(self.space.metrics))
+        have = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
+        have |= {aspect for kind in self.space.judgments if kind in KINDS for aspect in KINDS.get(kind).aspects}
+        rated = "rating" in have or (self.texts.ratings is not None and self.texts.ratings.frame.height > 0)
+        have |= {"ratings"} if rated else set()
+        have |= {"tokens"} if self.texts.passages.height else set()
+        have |= {"runs"} if len(self.material.systems) > 1 else set()
+        needs = {str(metric): sorted({str(need) for need in metric.needs} - have) for metric in ours}
+        needs |= {str(measure): sorted({"relevance"} - have) for measure in theirs}
+        lacking = [f"{metric} needs {listed(lack)}" for metric, lack in needs.items() if lack]
+        if lacking:
+            raise InputError(
+                lacking[0],
+                more=tuple(lacking[1:]),
+                remedy="relevance is in qrels, ratings in ratings or [judgments], others in [judgments]; tokens are "
+                "counted where there are texts of passages; or name other metrics",
+            )

@@ -12,15 +12,18 @@ from typing import Any
 from ragworth import __version__
 from ragworth.evaluation.asking import card_facts
 from ragworth.evaluation.kept import file_digest
-from ragworth.evaluation.stages import State
+from ragworth.evaluation.state import State
 
-PACKAGES = ("polars", "numpy", "scipy", "onnxruntime", "torch", "transformers", "bm25s", "PyStemmer", "altair")
+PACKAGES = (
+    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "httpx"),
+    *("bm25s", "PyStemmer", "altair", "vl-convert-python", "ir-measures"),
+)
 
 
 def manifest(state: State) -> dict[str, Any]:
     """Versions, files, seeds, models, prompts, settings, and what each stage took."""
-    space = state.material.workspace
-    settings = tomllib.loads(space.file.read_text(encoding="utf-8"))
+    space = state.space
+    settings = _plain(tomllib.loads(space.file.read_text(encoding="utf-8")))
     return {
         "title": space.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -31,23 +34,23 @@ def manifest(state: State) -> dict[str, Any]:
         "queries": len(state.material.queries),
         "seed": space.seed,
         "settings": {**settings, "k": space.k, "seed": space.seed, "baseline": space.baseline},
-        "systems": {name: str(system) for name, system in _pipelines(state).items()},
+        "systems": dict(state.material.written),
         "models": [card_facts(card) for card in state.models.cards],
         "prompts": {
             name: {"version": template.version, "messages": [[each.role, each.text] for each in template.messages]}
             for name, template in sorted(state.prompts.items())
         },
         "stages": state.stages,
-        "notes": list(state.material.notes),
     }
 
 
-def _pipelines(state: State) -> dict[str, Any]:
-    from ragworth.tables import Contexts
-
-    return {
-        name: "given" if isinstance(system, Contexts) else system for name, system in state.material.systems.items()
-    }
+def _plain(value: Any) -> Any:
+    """What a TOML file holds as what JSON can hold: dates become texts."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def _packages() -> dict[str, str]:

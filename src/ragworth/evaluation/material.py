@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, TypeVar
 
 import polars as pl
 
 from ragworth import formats
-from ragworth.answers.generating import Answered
+from ragworth.answers.generating import Answered, shown_contexts
 from ragworth.answers.reading import read_answers
+from ragworth.answers.writing import NONE, ORACLE
 from ragworth.collection import Collection, merged
 from ragworth.config import Workspace
-from ragworth.doors import to_frame
-from ragworth.errors import InputError, MissingExtraError, RagworthError, counted, quoted
-from ragworth.evaluation.kept import file_digest
-from ragworth.formats import texts
+from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.evaluation.kept import frame_digest
+from ragworth.evaluation.problems import Problems
+from ragworth.evaluation.reading import EVERY, Reading, read_outcomes
 from ragworth.formats.contract import Loaded
-from ragworth.formats.frames import read_table
-from ragworth.retrieval import Pipeline, Setting, check
-from ragworth.retrieval.steps.given import Run
-from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
-
-T = TypeVar("T")
-
-EVERY = "*"
-"""Name of a system that stands for all that a file has, each under its own name."""
+from ragworth.judging.drawing import whole as whole_number
+from ragworth.retrieval import Pipeline, Setting
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 
 
 @dataclass(frozen=True)
@@ -37,25 +30,25 @@ class Material:
 
     workspace: Workspace
     collection: Collection
-    """Texts of all passages; labels and ratings of the queries that are evaluated."""
+    """Texts of all passages; texts, labels and ratings of the queries that are evaluated."""
     queries: tuple[str, ...]
     systems: Mapping[str, Pipeline | Contexts]
+    written: Mapping[str, str]
+    """What each system is, in its written form."""
     judged: Judgments | None
     """Judgments out of files, other than the collection's."""
     answers: Answered | None
     """Answers out of a file."""
     outcomes: Outcomes | None
+    """Outcomes out of files."""
     files: Mapping[str, str]
     """Hashes of all files that were read, by their path from the workspace."""
     notes: tuple[str, ...]
 
     @property
-    def relevance(self) -> Judgments | None:
-        return self.collection.relevance
-
-    @property
-    def ratings(self) -> Ratings | None:
-        return self.collection.ratings
+    def given(self) -> list[Judgments]:
+        """All judgments that were read."""
+        return [table for table in (self.collection.relevance, self.judged) if table is not None]
 
     @cached_property
     def setting(self) -> Setting:
@@ -70,208 +63,144 @@ class Material:
             folder=space.folder,
         )
 
+    @cached_property
+    def texts_key(self) -> list[str]:
+        """What the texts are, in short."""
+        texts = self.collection
+        return [frame_digest(frame) for frame in (texts.queries, texts.passages, texts.answers, texts.subquestions)]
 
-class Together:
-    """Does one thing after the other, and reports what went wrong in all of them at once."""
-
-    def __init__(self) -> None:
-        self.wrong: list[RagworthError] = []
-
-    def of(self, make: Callable[[], T]) -> T | None:
-        try:
-            return make()
-        except (InputError, MissingExtraError) as error:
-            self.wrong.append(error)
-            return None
-
-    def done(self) -> None:
-        if len(self.wrong) == 1:
-            raise self.wrong[0]
-        if self.wrong:
-            number = counted(len(self.wrong), "problem")
-            raise InputError(f"{number}:\n" + "\n".join(str(error) for error in self.wrong))
+    @cached_property
+    def labels_key(self) -> list[str]:
+        """What labels and ratings are, in short."""
+        tables = (self.collection.relevance, self.collection.ratings)
+        return [frame_digest(table.frame if table is not None else None) for table in tables]
 
 
-def load(space: Workspace, limit: int | None = None, *, every: bool = False) -> Material:
-    """Read everything that a workspace names; what cannot be read is reported together.
+@dataclass(frozen=True)
+class Systems:
+    """What is compared: each by its name, in its written form, and what came in the same files."""
 
-    ``every``: all queries, whatever limit the workspace has.
+    made: dict[str, Pipeline | Contexts]
+    written: dict[str, str]
+    logs: list[Collection]
+    runs: list[Contexts]
+
+
+def load(space: Workspace, problems: Problems, limit: int | None = None, *, every: bool = False) -> Material | None:
+    """Read everything that a workspace names; what cannot be read is a problem, and leaves nothing.
+
+    ``limit`` goes before that of the workspace; ``every``: all queries, whatever limit the workspace has.
     """
-    together, given = Together(), space.collection
-    files: dict[str, str] = {}
-
-    def noted(text: str, read: Callable[[str], T]) -> T | None:
-        spec = space.spec(text)
-        found = together.of(partial(read, spec))
-        path = Path(spec.partition(":")[2] if not Path(spec).exists() else spec)
-        if path.exists():
-            files[text] = file_digest(path)
-        return found
-
-    whole = noted(given.whole, formats.load) if given.whole else None
-    parts = [
-        noted(path, partial(_texts, kind))
-        for kind in ("queries", "passages", "answers", "subquestions")
-        if (path := getattr(given, kind))
-    ]
-    labels = [noted(path, formats.read_judgments) for path in given.qrels]
-    ratings = noted(given.ratings, formats.read_ratings) if given.ratings else None
-    judged = [noted(path, formats.read_judgments) for path in space.judged]
-    written = space.answers.file if space.answers is not None else None
-    answers = noted(written, read_answers) if written else None
-    outcomes = [noted(path, _outcomes) for path in space.graded]
-    pipelines = {name: together.of(partial(Pipeline.of, text)) for name, text in space.systems.items()}
-    logs = _logs(space, pipelines, noted)
-    together.done()
-    collection = merged([*_known(whole, labels, ratings), *filter(None, parts), *logs, *_labels(labels, ratings)])
-    systems: dict[str, Pipeline | Contexts] = {}
-    for name, found in pipelines.items():
-        if found is not None:
-            systems |= _several(found, space) if name == EVERY else {name: found}
-    if not systems and whole is not None and whole.contexts is not None:
-        systems = {name: whole.contexts.only(name) for name in whole.contexts.systems}
-    if not systems:
-        raise InputError(
-            "there are no systems",
-            file=str(space.file),
-            remedy="name some under [systems]: pipelines, or files of runs",
-        )
-    others = Judgments.concat([each for each in judged if each is not None]) if judged else None
-    queries, notes = _queries(space, collection, systems, limit or (None if every else space.limit))
-    return Material(
+    problems.of(partial(whole_number, "limit", limit))
+    reading, before = Reading(space, problems), len(problems.found)
+    source = space.collection.whole
+    whole = reading.of(source, formats.load, "collection", "from") if source else None
+    collection = _collection(reading, whole)
+    systems = _systems(reading, whole)
+    judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
+    outcomes = [reading.of(path, read_outcomes, "grades", "files") for path in space.graded]
+    file = space.answers.file if space.answers is not None else None
+    answers = reading.of(file, read_answers, "answers", "file") if file else None
+    if len(problems.found) > before or collection is None:
+        return None
+    texts = problems.of(lambda: merged([collection, *systems.logs]), "systems")
+    others = problems.of(lambda: Judgments.concat([each for each in judged if each is not None]), "judgments", "files")
+    if texts is None or others is None:
+        return None
+    queries = problems.of(lambda: _queries(texts, systems.runs), "collection")
+    results = problems.of(lambda: _joined([each for each in outcomes if each is not None]), "grades", "files")
+    if not queries or results is None or not systems.made:
+        return None
+    most = limit or (None if every else space.limit)
+    notes = list(texts.notes)
+    if most is not None and most < len(queries):
+        notes.append(f"the first {most:,} of {counted(len(queries), 'query', 'queries')}")
+        queries = queries[:most]
+    scope = Scope(queries, systems.made, problems, notes)
+    material = Material(
         space,
-        _only(collection, queries),
-        queries,
-        systems,
-        Judgments.trusted(_of(others.frame, queries)) if others is not None else None,
-        answers,
-        _joined([each for each in outcomes if each is not None], queries) if outcomes else None,
-        files,
-        tuple(dict.fromkeys((*collection.notes, *notes))),
+        scope.collection(texts),
+        tuple(queries),
+        systems.made,
+        systems.written,
+        Judgments.trusted(scope.queried(others.frame), others.notes) if judged else None,
+        scope.answers(answers),
+        scope.outcomes(results) if outcomes else None,
+        reading.files,
+        (),
     )
+    problems.of(lambda: Judgments.concat(material.given), "judgments", "files")
+    return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
-def verified(material: Material) -> None:
-    """Refuse systems that cannot run."""
-    try:
-        check(material.systems, material.setting)
-    except InputError as error:
-        if error.file:
-            raise
-        raise InputError(
-            error.found,
-            expected=error.expected,
-            remedy=error.remedy,
-            file=str(material.workspace.file),
-            more=error.more,
-        ) from error
-
-
-def _texts(kind: Any, spec: str) -> Collection:
-    return texts.read(spec, kind)
-
-
-def _outcomes(spec: str) -> Outcomes:
-    """Outcomes out of a table, long or with one column for each aspect."""
-    frame, _ = read_table(spec)
-    if "aspect" not in frame.columns:
-        keys = [name for name in frame.columns if name in ("system", "query", "system_id", "query_id", "run", "qid")]
-        numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
-        frame = frame.unpivot(numbers, index=keys, variable_name="aspect", value_name="value").drop_nulls("value")
-    return Outcomes(to_frame(frame), source=spec)
-
-
-def _logs(space: Workspace, pipelines: Mapping[str, Pipeline | None], noted: Any) -> list[Collection]:
-    """Texts that come in the files of runs."""
-    made: list[Collection] = []
-    for pipeline in pipelines.values():
-        first = pipeline.steps[0] if pipeline is not None and pipeline.steps else None
-        if isinstance(first, Run):
-            loaded = noted(first.path, _with_texts)
-            made += [loaded] if loaded is not None else []
-    return made
-
-
-def _with_texts(spec: str) -> Collection | None:
-    """The texts of a run's file, if it is of a kind that has them."""
-    chosen, _ = formats.resolve(spec, "contexts")
-    return formats.load(spec).collection if chosen.name == "jsonl" else None
-
-
-def _known(whole: Loaded | None, labels: list[Any], ratings: Any) -> list[Collection]:
-    """The collection without what other files replace."""
-    if whole is None:
-        return []
-    theirs = whole.collection
-    return [
-        replace(
-            theirs,
-            relevance=None if labels else theirs.relevance,
-            ratings=None if ratings is not None else theirs.ratings,
-        )
-    ]
-
-
-def _labels(labels: list[Any], ratings: Any) -> list[Collection]:
-    made = [Collection(relevance=Judgments.concat([each for each in labels if each is not None]))] if labels else []
-    return made + ([Collection(ratings=ratings)] if ratings is not None else [])
-
-
-def _queries(
-    space: Workspace, collection: Collection, systems: Mapping[str, Pipeline | Contexts], limit: int | None
-) -> tuple[tuple[str, ...], list[str]]:
-    """The queries to run for: those with a text; else those with labels; else all that the runs have."""
-    if collection.queries.height:
-        found = collection.queries["query"].to_list()
-    elif collection.relevance is not None:
-        found = collection.relevance.frame["query"].unique(maintain_order=True).to_list()
-    elif collection.ratings is not None:
-        found = collection.ratings.frame["query"].unique(maintain_order=True).to_list()
-    else:
-        tables = [system if isinstance(system, Contexts) else _first_run(system, space) for system in systems.values()]
-        found = list(dict.fromkeys(query for table in tables if table is not None for query in table.frame["query"]))
-    if not found:
-        raise InputError(
-            "there are no queries", file=str(space.file), remedy="name a file: queries = … under [collection]"
-        )
-    notes = [f"the first {limit:,} of {len(found):,} queries"] if limit is not None and limit < len(found) else []
-    return tuple(found[:limit] if limit else found), notes
-
-
-def _several(pipeline: Pipeline, space: Workspace) -> dict[str, Pipeline | Contexts]:
-    """All systems of a run's file."""
-    found = _first_run(pipeline, space) if len(pipeline.steps) == 1 else None
-    if found is None:
-        raise InputError(
-            f"the system {EVERY!r} is no file of runs", file=str(space.file), expected='"*" = {run = "FILE"}'
-        )
-    return {name: found.only(name) for name in found.systems}
-
-
-def _first_run(pipeline: Pipeline, space: Workspace) -> Contexts | None:
-    first = pipeline.steps[0]
-    return formats.read_contexts(space.spec(first.path)) if isinstance(first, Run) else None
-
-
-def _of(frame: pl.DataFrame, queries: tuple[str, ...]) -> pl.DataFrame:
-    return frame.filter(pl.col("query").is_in(list(queries)))
-
-
-def _only(collection: Collection, queries: tuple[str, ...]) -> Collection:
-    """The collection with the queries that are evaluated, and with all passages."""
-    relevance, ratings = collection.relevance, collection.ratings
+def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
+    """Texts and labels; what has a file of its own replaces that of the whole."""
+    given = reading.space.collection
+    parts = reading.parts()
+    labels = [reading.of(path, formats.read_judgments, "collection", "qrels") for path in given.qrels]
+    ratings = reading.of(given.ratings, formats.read_ratings, "collection", "ratings") if given.ratings else None
+    base = whole.collection if whole is not None else Collection()
+    own = {kind: getattr(part, kind) for kind, part in parts.items()}
+    notes = [note for part in (base, *parts.values()) for note in part.notes]
+    read = [each for each in labels if each is not None]
+    relevance = reading.problems.of(lambda: Judgments.concat(read), "collection", "qrels")
+    if relevance is None:
+        return None
     return replace(
-        collection,
-        queries=_of(collection.queries, queries),
-        answers=_of(collection.answers, queries),
-        subquestions=_of(collection.subquestions, queries),
-        relevance=None if relevance is None else Judgments.trusted(_of(relevance.frame, queries), relevance.notes),
-        ratings=None if ratings is None else Ratings.trusted(_of(ratings.frame, queries), ratings.notes),
+        base,
+        **own,
+        relevance=relevance if given.qrels else base.relevance,
+        ratings=ratings if given.ratings else base.ratings,
+        notes=(*notes, *relevance.notes, *(ratings.notes if ratings is not None else ())),
     )
 
 
-def _joined(tables: list[Outcomes], queries: tuple[str, ...]) -> Outcomes:
-    frame = pl.concat([table.frame for table in tables])
+def _systems(reading: Reading, whole: Loaded | None) -> Systems:
+    """Pipelines, and what was retrieved elsewhere."""
+    space, problems = reading.space, reading.problems
+    systems = Systems({}, {}, [], [])
+    for name, text in space.systems.items():
+        pipeline = problems.of(partial(Pipeline.of, text), "systems", name)
+        if pipeline is None:
+            continue
+        found = reading.run(name, pipeline)
+        made: dict[str, Pipeline | Contexts] = {} if name == EVERY else {name: pipeline}
+        if found is not None and found.contexts is not None:
+            systems.logs.append(found.collection)
+            systems.runs.append(found.contexts)
+            if name == EVERY:
+                made = {each: found.contexts.only(each) for each in found.contexts.systems}
+            elif len(pipeline.steps) == 1:
+                made = {name: found.contexts}
+        for each in made.keys() & systems.made.keys():
+            problems.say(f"two systems are called {quoted(each)}", "give one of them another name", "systems", name)
+        systems.made.update(made)
+        systems.written.update(dict.fromkeys(made, str(pipeline)))
+    if not space.systems and whole is not None and whole.contexts is not None:
+        systems.runs.append(whole.contexts)
+        systems.made.update({name: whole.contexts.only(name) for name in whole.contexts.systems})
+        systems.written.update(dict.fromkeys(systems.made, str(space.collection.whole)))
+    if not space.systems and not systems.made:
+        problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
+    return systems
+
+
+def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
+    """The queries to run for: those with a text; else those with labels or ratings; else all that the runs have."""
+    frames = [collection.queries]
+    frames += [table.frame for table in (collection.relevance, collection.ratings) if table is not None]
+    found = next((frame["query"].unique(maintain_order=True).to_list() for frame in frames if frame.height), [])
+    if not found:
+        pairs = [(run.frame["query"].to_list(), sorted(query for _, query in run.empty)) for run in runs]
+        found = list(dict.fromkeys(query for shown, empty in pairs for query in (*shown, *empty)))
+    if not found:
+        raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")
+    return found
+
+
+def _joined(tables: Sequence[Outcomes]) -> Outcomes:
+    """Outcomes from several files in one table; each may come from one of them only."""
+    frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
     again = frame.filter(frame.select(pl.struct("system", "query", "aspect").is_duplicated()).to_series())
     if again.height:
         row = again.row(0, named=True)
@@ -279,4 +208,57 @@ def _joined(tables: list[Outcomes], queries: tuple[str, ...]) -> Outcomes:
             f"two outcomes {quoted(row['aspect'])} of {quoted(row['system'])} for the query {quoted(row['query'])}",
             expected="one in all files of outcomes",
         )
-    return Outcomes.trusted(_of(frame, queries))
+    return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
+
+    queries: Sequence[str]
+    systems: Mapping[str, Pipeline | Contexts]
+    problems: Problems
+    notes: list[str]
+
+    def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of these queries; a source that is a file is named from the workspace on, as its file has it."""
+        mine = frame.filter(pl.col("query").is_in(list(self.queries)))
+        if "source" not in mine.columns:
+            return mine
+        folder = str(self.problems.space.folder / "_").removesuffix("_")
+        return mine.with_columns(pl.col("source").str.strip_prefix(folder))
+
+    def collection(self, whole: Collection) -> Collection:
+        """The collection with these queries, and with all passages."""
+        relevance, ratings = whole.relevance, whole.ratings
+        return replace(
+            whole,
+            queries=self.queried(whole.queries),
+            answers=self.queried(whole.answers),
+            subquestions=self.queried(whole.subquestions),
+            relevance=None if relevance is None else Judgments.trusted(self.queried(relevance.frame), relevance.notes),
+            ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
+        )
+
+    def answers(self, given: Answered | None) -> Answered | None:
+        if given is None:
+            return None
+        frame = self._compared(given.frame, "answers", "answers", "file")
+        return Answered(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
+
+    def outcomes(self, given: Outcomes) -> Outcomes:
+        return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
+
+    def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:
+        """The rows of systems that are compared; all of them strangers is a problem."""
+        known = [*self.systems, NONE, ORACLE]
+        strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
+        few = listed([quoted(name, 24) for name in strange], 3)
+        mine = self.queried(frame.filter(pl.col("system").is_in(known)))
+        if strange and mine.height:
+            self.notes.append(f"{what} of {counted(len(strange), 'system')} are left out, not being evaluated ({few})")
+        if not mine.height:
+            names = listed([quoted(name, 24) for name in self.systems], 5)
+            found = f"no {what} are of a system and a query that are evaluated"
+            self.problems.say(found, f"name systems alike: there {few or 'as here'}, here {names}", *path)
+        return mine

@@ -11,56 +11,61 @@ from ragworth.answers.grading import GRADERS
 from ragworth.config import Workspace
 from ragworth.errors import counted
 from ragworth.evaluation.asking import Models
-from ragworth.evaluation.checking import checked
+from ragworth.evaluation.checking import prepared
 from ragworth.evaluation.kept import Kept
-from ragworth.evaluation.material import load, verified
-from ragworth.evaluation.running import KEPT
-from ragworth.evaluation.stages import State, annotator_of, answerable, judged_items, of_systems, writer_of
+from ragworth.evaluation.material import Material
+from ragworth.evaluation.stages import annotator_of, grader_of, judged_items, show, writer_of
+from ragworth.evaluation.state import State
+
+KEPT = "stages"
+"""Folder of what stages made, in the cache."""
 
 
-class Planned(NamedTuple):
+class Stage(NamedTuple):
     """A stage, and what it would take, in words."""
 
-    stage: str
+    name: str
     words: str
 
 
-def planned(space: Workspace, *, limit: int | None = None, every: bool = False) -> list[Planned]:
-    """Each stage that asks a model. Systems are retrieved, since what they show is what is asked about."""
-    material = load(space, limit, every=every)
-    verified(material)
-    checked(material)
-    with Models(space, lambda _: None, plan=True) as models:
+class Planned(NamedTuple):
+    """What was read, and each stage that may ask a model."""
+
+    material: Material
+    stages: list[Stage]
+
+
+def planned(space: Workspace, *, limit: int | None = None, every: bool = False) -> Planned:
+    """What evaluating would take. Systems are retrieved, since what they show is what is asked about."""
+    with Models(space) as models:
+        material = prepared(space, models, limit=limit, every=every)
         state = State(material, models, Kept(space.path(space.cache) / KEPT))
-        of_systems(state)
-        return list(_planned(state, space))
+        show(state)
+        return Planned(material, list(_planned(state)))
 
 
-def _planned(state: State, space: Workspace) -> Iterator[Planned]:
-    number = 0
+def _planned(state: State) -> Iterator[Stage]:
+    space, answers = state.space, 0
     for kind, task in space.judgments.items():
-        with state.models.job(task.model, kind) as job:
+        with state.models.job(task.model, plan=True) as job:
             annotator = annotator_of(state, kind, job)
             things = judged_items(state, annotator)
-            yield Planned(f"annotate.{kind}", str(annotating.planned(annotator, things, job)))
-    writing = space.answers
-    if writing is not None and writing.file is None:
-        with state.models.job(writing.task.model, "answer") as job:
-            writer = writer_of(state, job, plan=True)
-            contexts = answerable(state)
-            items = generating.items(writer, contexts, state.collection, without=writing.without, oracle=writing.oracle)
-            number = len(items)
-            yield Planned("answer", str(generating.planned(writer, items, job)))
+            words = str(annotating.planned(annotator, things, job)) if things else "nothing is left to judge"
+            yield Stage(f"annotate.{kind}", words)
+    if space.answers is not None and space.answers.file is None:
+        with state.models.job(space.answers.task.model, plan=True) as job:
+            writer, items = writer_of(state, job, plan=True)
+            answers = len(items)
+            yield Stage("answer", str(generating.planned(writer, items, job)))
+    state.answers = state.material.answers
     for kind, task in space.grades.items():
-        if not GRADERS.get(kind).asks:
-            yield Planned(f"grade.{kind}", "no model is asked")
-        elif state.material.answers is not None:
-            with state.models.job(task.model, kind) as job:
-                book = grading.book_of(state.material.answers, state.shown)
-                folder = space.path(space.prompts) if space.prompts else None
-                grader = grading.made(kind, job.card, state.collection, book, folder, dict(task.settings))
-                yield Planned(f"grade.{kind}", str(grading.planned(grader, book.answers, job)))
+        chosen = GRADERS.get(kind)
+        if not chosen.asks:
+            yield Stage(f"grade.{kind}", "no model is asked")
+        elif state.answers is None:
+            more = " or more" if chosen.rounds > 1 else ""
+            yield Stage(f"grade.{kind}", f"{counted(answers, 'answer')} to grade, with one call{more} for each")
         else:
-            rounds = GRADERS.get(kind).rounds
-            most = counted(number * rounds, "call")
-            yield Planned(f"grade.{kind}", f"about {most}, one{' or more' if rounds > 1 else ''} for each answer")
+            with state.models.job(task.model, plan=True) as job:
+                grader = grader_of(state, kind, job)
+                yield Stage(f"grade.{kind}", str(grading.planned(grader, grader.book.answers, job)))

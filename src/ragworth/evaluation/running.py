@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
-
-import polars as pl
+from typing import Any
 
 from ragworth import config
-from ragworth.calls.job import Watcher
-from ragworth.collection import Collection
-from ragworth.comparison import compare, summarise
 from ragworth.config import Workspace
 from ragworth.errors import InputError, listed
 from ragworth.evaluation import stages
+from ragworth.evaluation.alone import alone
 from ragworth.evaluation.asking import Models
-from ragworth.evaluation.checking import checked
+from ragworth.evaluation.checking import prepared
 from ragworth.evaluation.kept import Kept
-from ragworth.evaluation.manifest import manifest
-from ragworth.evaluation.material import Material, load, verified
-from ragworth.evaluation.stages import STAGES, State
-from ragworth.metrics.declare import parse
+from ragworth.evaluation.planning import KEPT
+from ragworth.evaluation.stages import NEEDS, STAGES
+from ragworth.evaluation.state import Console, Silent, State
+from ragworth.evaluation.writing import write
 from ragworth.report import page
 from ragworth.results import Results
-from ragworth.tables import Contexts, Judgments, Outcomes, Scores
-
-KEPT = "stages"
-"""Folder of what stages made, in the cache."""
-
-
-class Console(Protocol):
-    """Somebody who is told how an evaluation goes."""
-
-    def stage(self, name: str) -> Watcher | None:
-        """A stage that asks a model begins; who watches its calls."""
-        ...
-
-    def ended(self, facts: dict[str, Any]) -> None:
-        """A stage has ended, with its status, calls, tokens, time and notes."""
-        ...
-
-
-class Silent:
-    """Tells nobody."""
-
-    def stage(self, name: str) -> Watcher | None:
-        return None
-
-    def ended(self, facts: dict[str, Any]) -> None:
-        pass
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of an evaluation: None where it was ended before that."""
+    """What came of an evaluation: None where it was ended before that.
 
-    stages: Sequence[dict[str, Any]]
-    notes: tuple[str, ...]
+    ``stages``: name, status, notes, seconds and, where a model was asked, calls and tokens of each.
+    """
+
+    stages: Sequence[Mapping[str, Any]]
     results: Results | None = None
     folder: Path | None = None
     report: Path | None = None
@@ -83,117 +57,56 @@ def evaluate(
     Parameters
     ----------
     workspace: from `ragworth.config.read`, or the path of a ``ragworth.toml`` or its folder.
-    only: run this stage alone; what comes before it must be there.
+    only: run this stage alone; what it needs must be there.
     until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
     limit: only the first so many queries.
     every: all queries, whatever limit the workspace has.
     console: who is told how it goes.
-    wait: seconds to wait for another process that writes to the store of calls.
+    wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     """
     space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
-    last = _last(only, until)
-    material = load(space, limit, every=every)
-    verified(material)
-    checked(material)
-    told = console or Silent()
-    with Models(space, told.stage, wait=wait) as models:
-        state = State(material, models, Kept(space.path(space.cache) / KEPT, only))
-        for run in _plan(state, last):
-            before = len(state.stages)
-            run()
-            for facts in state.stages[before:]:
-                told.ended(facts)
-        if last != "report":
-            return Evaluated(state.stages, material.notes)
-        return _reported(state, material)
+    wanted = _wanted(only, until)
+    if every and limit is not None:
+        raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
+    begun = time.monotonic()
+    with Models(space, wait) as models:
+        material = prepared(space, models, limit=limit, every=every, report="report" in wanted)
+        with alone(space, wait):
+            state = State(material, models, Kept(space.path(space.cache) / KEPT, only), console or Silent())
+            state.did("load", "done", notes=list(material.notes), seconds=_since(begun))
+            for run in _plan(state, wanted):
+                run()
+            if "report" not in wanted:
+                return Evaluated(state.stages)
+            begun = time.monotonic()
+            state.console.begun("report")
+            written = write(state)
+            state.did("report", "done", notes=[], seconds=_since(begun))
+            return Evaluated(state.stages, *written)
 
 
-def _last(only: str | None, until: str | None) -> str:
-    """The stage after which to end."""
+def _since(begun: float) -> float:
+    return round(time.monotonic() - begun, 3)
+
+
+def _wanted(only: str | None, until: str | None) -> tuple[str, ...]:
+    """The stages to go through."""
     if only is not None and until is not None:
-        raise InputError("--only and --until cannot both be given", remedy="give one of them")
-    last = only or until or "report"
+        raise InputError("one stage alone is wanted, and a last one is given", remedy="give --only or --until")
+    last = only or until or STAGES[-1]
     if last not in STAGES:
         raise InputError(f"there is no stage {last!r}", expected=listed(list(STAGES), 9))
-    return last
+    return (*NEEDS[last], last) if only is not None else STAGES[: STAGES.index(last) + 1]
 
 
-def _plan(state: State, last: str) -> list[Callable[[], None]]:
+def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], None]]:
     """What is to be done, one after the other."""
-    space = state.material.workspace
+    space = state.space
     parts: dict[str, list[Callable[[], None]]] = {
-        "retrieve": [lambda: stages.of_systems(state)],
-        "annotate": [(lambda kind=kind: stages.judge(state, kind)) for kind in space.judgments],  # type: ignore[misc]
-        "answer": [lambda: stages.write(state)],
-        "grade": [(lambda kind=kind: stages.grade(state, kind)) for kind in space.grades],  # type: ignore[misc]
-        "score": [lambda: stages.compute(state, space.metrics or stages.default_metrics(state))],
+        "retrieve": [partial(stages.show, state)],
+        "annotate": [partial(stages.judge, state, kind) for kind in space.judgments],
+        "answer": [partial(stages.write, state)],
+        "grade": [partial(stages.grade, state, kind) for kind in space.grades],
+        "score": [partial(stages.compute, state)],
     }
-    wanted = STAGES[: STAGES.index(last) + 1]
     return [run for name in wanted for run in parts.get(name, [])]
-
-
-def _reported(state: State, material: Material) -> Evaluated:
-    """Write the tables and the report."""
-    space, scores = material.workspace, state.scores
-    assert scores is not None
-    contexts = _to_show(state)
-    results = Results(
-        _texts(material.collection, contexts, state),
-        contexts,
-        Judgments.concat(state.judgments) if state.judgments else None,
-        state.ratings,
-        state.answers.table if state.answers is not None else None,
-        _together(state.outcomes),
-        scores,
-        state.said,
-        manifest(state),
-    )
-    folder = space.path(space.results)
-    results.write(folder)
-    summarise(scores).write_parquet(folder / "summary.parquet")
-    if len(material.systems) > 1:
-        compare(scores, baseline=space.baseline).differences.write_parquet(folder / "comparison.parquet")
-    made = page.write(results, folder / "report.html")
-    return Evaluated(state.stages, material.notes, results, folder, folder / "report.html", made)
-
-
-def _to_show(state: State) -> Contexts:
-    """What the tables and the report keep of each context: as deep as the model reads, or a metric looks."""
-    depths = [metric.cutoff for name in _names(state.scores) if (metric := _parsed(name)) is not None and metric.cutoff]
-    return state.contexts.cut(max([state.material.workspace.k, *depths]))
-
-
-def _names(scores: Scores | None) -> list[str]:
-    return scores.frame["metric"].unique(maintain_order=True).to_list() if scores is not None else []
-
-
-def _parsed(name: str) -> Any:
-    try:
-        return parse(name)
-    except InputError:
-        return None  # a measure of another package
-
-
-def _texts(collection: Collection, contexts: Contexts, state: State) -> Collection:
-    """The texts that the tables speak of."""
-    named = [contexts.frame["passage"]]
-    if state.answers is not None:
-        named.append(state.answers.contexts.frame["passage"])
-    if state.ratings is not None:
-        named.append(state.ratings.frame["passage"])
-    passages = collection.passages.filter(pl.col("passage").is_in(pl.concat(named).unique().to_list()))
-    return Collection(collection.queries, passages, collection.answers, collection.subquestions)
-
-
-def _together(tables: Sequence[Outcomes]) -> Outcomes | None:
-    if not tables:
-        return None
-    frame = pl.concat([table.frame.select(list(Outcomes.schema)) for table in tables])
-    again = frame.filter(frame.select(pl.struct("system", "query", "aspect").is_duplicated()).to_series())
-    if again.height:
-        row = again.row(0, named=True)
-        raise InputError(
-            f"two outcomes are called {row['aspect']!r}, the second from {row['source']}",
-            remedy="take one of the graders out of [grades], or its file out",
-        )
-    return Outcomes.trusted(frame)

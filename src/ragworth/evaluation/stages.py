@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -10,159 +11,128 @@ import polars as pl
 from ragworth.annotate import annotating
 from ragworth.annotate.contract import Annotator, Item
 from ragworth.answers import generating, grading
+from ragworth.answers.contract import Grader
 from ragworth.answers.generating import Answered, shown_contexts
 from ragworth.answers.grading import GRADERS
+from ragworth.answers.writing import Item as Wanted
 from ragworth.answers.writing import Writer
 from ragworth.calls.job import Job
 from ragworth.calls.records import model_digest
-from ragworth.collection import Collection
+from ragworth.collection import COUNTER
 from ragworth.config import Task
 from ragworth.errors import InputError
-from ragworth.evaluation.asking import Models, spending
-from ragworth.evaluation.kept import Kept, Made, frame_digest
-from ragworth.evaluation.material import Material
+from ragworth.evaluation.asking import Watching, may_pass, spent
+from ragworth.evaluation.kept import Made, file_digest, frame_digest
+from ragworth.evaluation.state import State, settings_of
 from ragworth.metrics.engine import Tokens
-from ragworth.prompts.template import Template
-from ragworth.retrieval import retrieve
+from ragworth.retrieval import Pipeline, retrieve
 from ragworth.scoring import score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
 """In their order; reading the files comes before all of them."""
 
-
-@dataclass
-class State:
-    """What an evaluation has come to so far."""
-
-    material: Material
-    models: Models
-    kept: Kept
-    contexts: Contexts = field(init=False)
-    judgments: list[Judgments] = field(default_factory=list)
-    ratings: Ratings | None = None
-    answers: Answered | None = None
-    outcomes: list[Outcomes] = field(default_factory=list)
-    scores: Scores | None = None
-    said: dict[str, pl.DataFrame] = field(default_factory=dict)
-    prompts: dict[str, Template] = field(default_factory=dict)
-    stages: list[dict[str, Any]] = field(default_factory=list)
-    """Name, status, calls, tokens and time of each."""
-
-    def __post_init__(self) -> None:
-        given = (self.material.relevance, self.material.judged)
-        self.judgments = [table for table in given if table is not None]
-        self.ratings = self.material.ratings
-        self.outcomes = [self.material.outcomes] if self.material.outcomes is not None else []
-
-    @property
-    def collection(self) -> Collection:
-        return self.material.collection
-
-    @property
-    def shown(self) -> Contexts:
-        """What the model reads: the first k passages."""
-        return self.contexts.cut(self.material.workspace.k)
-
-    def did(self, name: str, made: Made) -> None:
-        """Remember how a stage went."""
-        status = "done" if made.fresh else "kept"
-        self.stages.append({"name": name, "status": status, **made.facts})
+NEEDS = {
+    "retrieve": (),
+    "annotate": ("retrieve",),
+    "answer": ("retrieve",),
+    "grade": ("retrieve", "answer"),
+    "score": ("retrieve", "annotate"),
+    "report": STAGES[:-1],
+}
+"""What each stage cannot do without."""
 
 
-def of_systems(state: State) -> None:
+def show(state: State) -> None:
     """What each system shows."""
     material, setting = state.material, state.material.setting
-    systems = {
-        name: frame_digest(system.frame) if isinstance(system, Contexts) else str(system)
-        for name, system in material.systems.items()
-    }
+    steps = [step for system in material.systems.values() if isinstance(system, Pipeline) for step in system.steps]
+    labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
     key = {
-        "systems": systems,
-        "files": dict(material.files),
+        "systems": [[name, _system_key(system)] for name, system in material.systems.items()],
+        "files": {str(step): list(map(file_digest, step.files(setting))) for step in steps},
         "queries": [setting.ids, frame_digest(setting.queries)],
-        "passages": frame_digest(material.collection.passages),
+        "passages": material.texts_key[1],
+        "labels": [frame_digest(table.frame) for table in material.given] if labelled else [],
         "seed": setting.seed,
         "depth": setting.depth,
     }
 
-    def make() -> Made:
+    def make(watching: Watching | None) -> Made:
         found = retrieve(material.systems, setting)
         return Made({"contexts": found.frame}, {"empty": sorted(found.empty), "notes": list(found.notes)})
 
-    made = state.kept.of("retrieve", key, make)
+    made = state.stage("retrieve", key, make)
     state.contexts = Contexts.trusted(made.frames["contexts"], tuple(made.facts["notes"]))
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
-    state.did("retrieve", Made({}, {"notes": made.facts["notes"]}, fresh=made.fresh))
 
 
-def texts_key(state: State) -> list[str]:
-    """What the texts are, in short."""
-    texts = state.collection
-    return [frame_digest(frame) for frame in (texts.queries, texts.passages, texts.answers, texts.subquestions)]
+def _system_key(system: Pipeline | Contexts) -> Any:
+    return contexts_key(system) if isinstance(system, Contexts) else str(system)
 
 
 def contexts_key(contexts: Contexts) -> list[Any]:
+    """What contexts are, in short."""
     return [frame_digest(contexts.frame), sorted(contexts.empty)]
 
 
 def annotator_of(state: State, kind: str, job: Job) -> Annotator:
-    task, space = state.material.workspace.judgments[kind], state.material.workspace
-    prompts = space.path(space.prompts) if space.prompts else None
-    return annotating.made(kind, job.card, state.collection, prompts, dict(task.settings))
+    """A kind of judgment as the workspace has it."""
+    settings = settings_of(state.space.judgments[kind], state.space)
+    return annotating.made(kind, job.card, state.collection, state.folder, settings)
 
 
 def judged_items(state: State, annotator: Annotator) -> list[Item]:
-    """What is to be judged: what is shown; relevance only where nobody has labelled it."""
+    """What is to be judged: what is shown, where no label and no file says already what it is."""
     things = annotating.items(annotator, state.shown, state.collection)
-    if annotator.kind != "relevance" or state.material.relevance is None:
+    if annotator.judged != "passage":
         return things
-    known = set(state.material.relevance.of("relevance").select("query", "passage").iter_rows())
+    wanted = set(annotator.valued)
+    known: dict[tuple[str, str], set[str]] = {}
+    for table in state.material.given:
+        rows = table.frame.filter(pl.col("aspect").is_in(list(wanted)))
+        for query, passage, aspect in rows.select("query", "passage", "aspect").iter_rows():
+            known.setdefault((query, passage), set()).add(aspect)
+    for item in things:
+        some = known.get((item.query, item.passage), wanted)
+        if some != wanted:
+            raise InputError(
+                f"of {', '.join(sorted(wanted))}, files say {', '.join(sorted(some))} alone of the passage "
+                f"{item.passage!r} for the query {item.query!r}",
+                expected="all that the kind gives, or nothing",
+            )
     return [item for item in things if (item.query, item.passage) not in known]
 
 
 def judge(state: State, kind: str) -> None:
     """One kind of judgment."""
-    name, task = f"annotate.{kind}", state.material.workspace.judgments[kind]
-    with state.models.job(task.model, name) as job:
+    name, task = f"annotate.{kind}", state.space.judgments[kind]
+    with state.models.job(task.model) as job:
         annotator = annotator_of(state, kind, job)
-        things = judged_items(state, annotator)
         state.prompts |= {each: annotator.prompt(each) for each in annotator.asked}
-        key = _key(state, job, task, annotator.source) | {"contexts": contexts_key(state.shown)}
-        if kind == "relevance":
-            key["labels"] = frame_digest(state.material.relevance.frame if state.material.relevance else None)
-
-        def make() -> Made:
-            with spending(job, name) as spent:
-                found = annotating.finished(annotator, things, job)
-            facts = {**spent.facts(), "notes": list(found.notes)}
-            return Made({"said": found.frame}, facts, lasting=not spent.failed)
-
-        made = state.kept.of(name, key, make) if things else Made({}, {"notes": ["nothing was left to judge"]})
-    state.did(name, made)
-    if "said" not in made.frames:
-        return
+        things = judged_items(state, annotator)
+        if not things:
+            state.did(name, "skipped", notes=["nothing was left to judge: labels or files say it all"])
+            return
+        key = _key(state, job, task, [annotator.source]) | {"items": things}
+        made = state.stage(name, key, partial(_judged, annotator, things, job, name))
     frame = state.said[kind] = made.frames["said"]
     if annotator.judged == "rating":
-        _check_once(state.ratings, kind)
         state.ratings = Ratings.trusted(frame)
     elif annotator.judged == "context":
-        state.outcomes.append(Outcomes.trusted(frame))
+        add_outcomes(state, kind, frame)
     else:
         state.judgments.append(Judgments.trusted(frame))
 
 
-def _check_once(ratings: Ratings | None, kind: str) -> None:
-    if ratings is not None:
-        raise InputError(
-            f"there are ratings already, and {kind} would be made as well",
-            remedy=f"take ratings = … out of [collection], or {kind} out of [judgments]",
-        )
+def _judged(annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None) -> Made:
+    found, facts = spent(job, name, watching, partial(annotating.finished, annotator, things, job))
+    return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
 
 
 def answerable(state: State) -> Contexts:
     """The contexts that are answered from: where some queries have accepted answers, only theirs."""
-    writing, answers = state.material.workspace.answers, state.collection.answers
+    writing, answers = state.space.answers, state.collection.answers
     if writing is None or writing.everything or not answers.height:
         return state.shown
     known = set(answers["query"].unique())
@@ -171,116 +141,126 @@ def answerable(state: State) -> Contexts:
     return made
 
 
-def writer_of(state: State, job: Job, *, plan: bool = False) -> Writer:
-    space = state.material.workspace
-    settings = dict(space.answers.task.settings) if space.answers is not None else {}
-    prompts = space.path(space.prompts) if space.prompts else None
-    return generating.made(job, state.collection, prompts, space.k, settings, plan=plan)
+def writer_of(state: State, job: Job, *, plan: bool = False) -> tuple[Writer, list[Wanted]]:
+    """How answers are asked for, and which."""
+    writing = state.space.answers
+    assert writing is not None
+    settings = settings_of(writing.task, state.space)
+    writer = generating.made(job, state.collection, state.folder, state.space.k, settings, plan=plan)
+    contexts = answerable(state)
+    extra = {"without": writing.without, "oracle": writing.oracle}
+    return writer, generating.items(writer, contexts, state.collection, **extra)
 
 
 def write(state: State) -> None:
     """What the model answers from each context."""
-    writing = state.material.workspace.answers
+    writing = state.space.answers
     if writing is None:
         return
     if writing.file is not None:
         state.answers = state.material.answers
-        state.said["answers"] = state.answers.frame if state.answers is not None else pl.DataFrame()
+        assert state.answers is not None
+        state.said["answers"] = state.answers.frame
+        state.did("answer", "given", notes=list(state.answers.notes))
         return
-    contexts = answerable(state)
-    with state.models.job(writing.task.model, "answer") as job:
-        writer = writer_of(state, job)
-        things = generating.items(writer, contexts, state.collection, without=writing.without, oracle=writing.oracle)
+    with state.models.job(writing.task.model) as job:
+        writer, things = writer_of(state, job)
         state.prompts[writer.template.name] = writer.template
         if writing.without:
             state.prompts[writer.template_alone.name] = writer.template_alone
-        systems = sorted({item.system for item in things})
-        key = _key(state, job, writing.task, *map(writer.source, systems)) | {"contexts": contexts_key(contexts)}
-        key["oracle"] = _labels_key(state) if writing.oracle or writer.tie_k or writer.tie_length else ""
-
-        def make() -> Made:
-            with spending(job, "answer") as spent:
-                found = generating.finished(writer, things, job)
-            facts = {**spent.facts(), "notes": list(found.notes)}
-            return Made({"said": found.frame}, facts, lasting=not spent.failed)
-
-        made = state.kept.of("answer", key, make)
+        sources = [writer.source(system) for system in sorted({item.system for item in things})]
+        key = _key(state, job, writing.task, sources) | {"items": things}
+        key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
+        made = state.stage("answer", key, partial(_written, writer, things, job))
     frame = state.said["answers"] = made.frames["said"]
-    state.did("answer", made)
-    state.answers = Answered(Answers.trusted(frame), frame, shown_contexts(frame), tuple(made.facts["notes"]))
+    notes = tuple(made.facts["notes"])
+    state.answers = Answered(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+
+
+def _written(writer: Writer, things: Sequence[Wanted], job: Job, watching: Watching | None) -> Made:
+    found, facts = spent(job, "answer", watching, partial(generating.finished, writer, things, job))
+    return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
 
 
 def grade(state: State, kind: str) -> None:
     """One way of grading the answers."""
-    space = state.material.workspace
-    name, task = f"grade.{kind}", space.grades[kind]
-    if state.answers is None:
-        raise InputError(
-            f"{kind} grades answers, and there are none", file=str(space.file), remedy="add [answers], or its file"
-        )
-    book = grading.book_of(state.answers, state.shown)
-    folder = space.path(space.prompts) if space.prompts else None
-    chosen = GRADERS.get(kind)
-
-    def graded(job: Job | None) -> Made:
-        grader = grading.made(kind, job.card if job else None, state.collection, book, folder, dict(task.settings))
-        if grader.asks:
-            state.prompts[grader.prompt.name] = grader.prompt
-        key = _key(state, job, task, grader.source) | {
-            "answers": frame_digest(state.said["answers"]),
-            "contexts": contexts_key(state.shown),
-            "labels": _labels_key(state),
-        }
-
-        def make() -> Made:
-            if job is None:
-                found = grading.finished(grader, book.answers, None)
-                return Made({"said": found.frame}, {"notes": list(found.notes)})
-            with spending(job, name) as spent:
-                found = grading.finished(grader, book.answers, job)
-            return Made({"said": found.frame}, {**spent.facts(), "notes": list(found.notes)}, lasting=not spent.failed)
-
-        return state.kept.of(name, key, make)
-
-    if chosen.asks:
-        with state.models.job(task.model, name) as job:
-            made = graded(job)
+    task = state.space.grades[kind]
+    if GRADERS.get(kind).asks:
+        with state.models.job(task.model) as job:
+            made = _graded_with(state, kind, task, job)
     else:
-        made = graded(None)
-    state.did(name, made)
-    frame = made.frames["said"]
-    state.said["grade" if "grade" in frame["aspect"].unique() and "grade" not in state.said else kind] = frame
-    state.outcomes.append(Outcomes.trusted(frame))
+        made = _graded_with(state, kind, task, None)
+    add_outcomes(state, kind, made.frames["said"])
 
 
-def compute(state: State, metrics: tuple[str, ...]) -> None:
+def grader_of(state: State, kind: str, job: Job | None) -> Grader:
+    """A grader as the workspace has it, for all answers."""
+    assert state.answers is not None
+    settings = settings_of(state.space.grades[kind], state.space)
+    book = grading.book_of(state.answers, state.shown)
+    return grading.made(kind, job.card if job else None, state.collection, book, state.folder, settings)
+
+
+def _graded_with(state: State, kind: str, task: Task, job: Job | None) -> Made:
+    grader, name = grader_of(state, kind, job), f"grade.{kind}"
+    if grader.asks:
+        state.prompts[grader.prompt.name] = grader.prompt
+    key = _key(state, job, task, [grader.source]) | {
+        "answers": frame_digest(state.said["answers"]),
+        "contexts": contexts_key(state.shown),
+        "labels": state.material.labels_key,
+    }
+
+    def make(watching: Watching | None) -> Made:
+        if job is None:
+            found = grading.finished(grader, grader.book.answers, None)
+            return Made({"said": found.frame}, {"notes": list(found.notes)})
+        work = partial(grading.finished, grader, grader.book.answers, job)
+        found, facts = spent(job, name, watching, work)
+        return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
+
+    return state.stage(name, key, make)
+
+
+def add_outcomes(state: State, kind: str, frame: pl.DataFrame) -> None:
+    """Outcomes of a kind. Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT."""
+    taken = {aspect for table in state.outcomes for aspect in table.frame["aspect"].unique()}
+    own = pl.col("aspect")
+    renamed = pl.when(own.is_in(list(taken))).then(pl.lit(f"{kind}-") + own).otherwise(own)
+    named = frame.with_columns(renamed.alias("aspect"))
+    state.said["grade" if "grade" in named["aspect"].unique() else kind] = named
+    state.outcomes.append(Outcomes.trusted(named))
+
+
+def compute(state: State) -> None:
     """Every metric for every system and query."""
+    metrics = state.space.metrics or default_metrics(state)
     judgments = Judgments.concat(state.judgments) if state.judgments else None
     key = {
         "contexts": contexts_key(state.contexts),
         "judgments": frame_digest(judgments.frame if judgments is not None else None),
         "ratings": frame_digest(state.ratings.frame if state.ratings is not None else None),
-        "passages": frame_digest(state.collection.passages),
+        "passages": state.material.texts_key[1],
         "metrics": metrics,
     }
 
-    def make() -> Made:
-        lengths = state.collection.tokens() if state.collection.passages.height else None
-        tokens = Tokens.of(lengths) if lengths is not None else None
+    def make(watching: Watching | None) -> Made:
+        passages = state.collection.passages.height
+        tokens = Tokens.of(state.collection.tokens(), COUNTER) if passages else None
         found = score(state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens)
-        return Made({"scores": found.frame}, {"notes": list(found.notes)})
+        # What came with the contexts was told with them.
+        notes = [note for note in found.notes if note not in state.contexts.notes]
+        return Made({"scores": found.frame}, {"notes": notes})
 
-    made = state.kept.of("score", key, make)
+    made = state.stage("score", key, make)
     state.scores = Scores.trusted(made.frames["scores"], tuple(made.facts["notes"]))
-    state.did("score", made)
 
 
 def default_metrics(state: State) -> tuple[str, ...]:
     """The metrics that what is known allows, at the depth that the model reads."""
-    k = state.material.workspace.k
-    known = {
-        aspect for table in state.judgments for aspect in table.frame.filter(pl.col("status") == OK)["aspect"].unique()
-    }
+    k = state.space.k
+    good = [table.frame.filter(pl.col("status") == OK)["aspect"].unique() for table in state.judgments]
+    known = {aspect for aspects in good for aspect in aspects}
     made: list[str] = []
     if {"relevance", "abstention"} <= known:
         made += [f"UDCG@{k}", f"Distraction@{k}"]
@@ -293,23 +273,18 @@ def default_metrics(state: State) -> tuple[str, ...]:
     if not made:
         raise InputError(
             "no metric can be computed: there are no relevance labels, judgments or ratings",
-            file=str(state.material.workspace.file),
+            file=str(state.space.file),
             remedy="name qrels or ratings under [collection], or kinds of judgment under [judgments]",
         )
     return tuple(made)
 
 
-def _key(state: State, job: Job | None, task: Task, *sources: str) -> dict[str, Any]:
-    """What everything depends on that a model is asked for."""
+def _key(state: State, job: Job | None, task: Task, sources: Sequence[str]) -> dict[str, Any]:
+    """What everything depends on that is asked, or compared, one by one."""
     return {
         "model": model_digest(job.card).hex() if job is not None else "",
         "declining": job.card.declining if job is not None else None,
         "settings": dict(task.settings),
         "sources": sources,
-        "texts": texts_key(state),
+        "texts": state.material.texts_key,
     }
-
-
-def _labels_key(state: State) -> list[str]:
-    relevance, ratings = state.material.relevance, state.material.ratings
-    return [frame_digest(table.frame if table is not None else None) for table in (relevance, ratings)]

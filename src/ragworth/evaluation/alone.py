@@ -1,0 +1,50 @@
+"""One evaluation of a workspace at a time: two would write the same results."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from ragworth.config import Workspace
+from ragworth.errors import FormatError, InputError
+
+STEP = 0.05
+"""Seconds between looks at a lock that somebody has."""
+
+
+@contextmanager
+def alone(space: Workspace, wait: float = 0.0) -> Iterator[None]:
+    """Be the only evaluation of a workspace; another is waited for, or refused.
+
+    The lock is SQLite's, so that it ends with the process that has it, however that ends.
+    """
+    path = space.path(space.cache) / "evaluating.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = sqlite3.connect(path, timeout=0, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise FormatError(f"it cannot be written to: {error}", file=str(path.parent)) from error
+    with closing(lock):
+        _take(lock, path, space, wait)
+        yield
+
+
+def _take(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float) -> None:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+            return
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                raise FormatError(f"it cannot be written to: {error}", file=str(path)) from error
+            if time.monotonic() >= until:
+                raise InputError(
+                    "another process is evaluating this workspace",
+                    file=str(space.file),
+                    remedy="wait for it (--wait SECONDS)",
+                ) from error
+            time.sleep(STEP)

@@ -1,0 +1,120 @@
+"""The files of a workspace: each read once, its hash noted; what cannot be read is told together with the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from ragworth import formats
+from ragworth.collection import Collection
+from ragworth.config import Workspace
+from ragworth.doors import ID_ALIASES
+from ragworth.errors import FormatError, counted
+from ragworth.evaluation.kept import file_digest
+from ragworth.evaluation.problems import Problems
+from ragworth.formats import texts
+from ragworth.formats.contract import Loaded
+from ragworth.formats.frames import read_table
+from ragworth.retrieval import Pipeline
+from ragworth.retrieval.steps.given import Run
+from ragworth.tables import Outcomes
+
+T = TypeVar("T")
+
+EVERY = "*"
+"""Name of a system that stands for all that a file has, each under its own name."""
+
+
+class Reading:
+    """Reads files, and remembers their hashes by their path as the workspace has it."""
+
+    def __init__(self, space: Workspace, problems: Problems) -> None:
+        self.space = space
+        self.problems = problems
+        self.files: dict[str, str] = {}
+        self._runs: dict[str, Loaded | None] = {}
+
+    def of(self, text: str, read: Callable[[str], T], *path: str) -> T | None:
+        """What a file holds that the key at ``path`` names; None where it cannot be read."""
+        spec = self.space.spec(text)
+        found = self.problems.of(partial(read, spec), *path)
+        file = Path(spec if Path(spec).exists() else spec.partition(":")[2])
+        if found is not None and file.exists():
+            self.files[text] = file_digest(file)
+        return found
+
+    def parts(self) -> dict[str, Collection]:
+        """The texts that come in files of their own, by kind."""
+        kinds: tuple[texts.Kind, ...] = ("queries", "passages", "answers", "subquestions")
+        named = {kind: getattr(self.space.collection, kind) for kind in kinds}
+        found = {kind: self.of(file, partial(_texts, kind), "collection", kind) for kind, file in named.items() if file}
+        return {kind: part for kind, part in found.items() if part is not None}
+
+    def run(self, name: str, pipeline: Pipeline) -> Loaded | None:
+        """What the file holds that a system begins with, and the texts in it; None where it begins with no file."""
+        first = pipeline.steps[0]
+        if not isinstance(first, Run):
+            return None
+        if first.path not in self._runs:
+            self._runs[first.path] = self.of(first.path, _run, "systems", name)
+        found = self._runs[first.path]
+        if found is None or found.contexts is None:
+            return None
+        if name == EVERY and len(pipeline.steps) > 1:
+            form = '"*" = {run = "FILE"}'
+            self.problems.say(f"the system {EVERY!r} is more than a file of runs", f"write {form}", "systems", name)
+        if name != EVERY and len(found.contexts.systems) > 1:
+            self.problems.say(
+                f"the file of {name!r} holds {counted(len(found.contexts.systems), 'system')}",
+                'take all of them, each under its own name: "*" = {run = "FILE"}',
+                "systems",
+                name,
+            )
+        return found
+
+
+def _texts(kind: texts.Kind, spec: str) -> Collection:
+    return texts.read(spec, kind)
+
+
+def _run(spec: str) -> Loaded:
+    """Contexts, and the texts that come with them in files of some kinds."""
+    chosen, _ = formats.resolve(spec, "contexts")
+    if chosen.name == "jsonl":
+        found = formats.load(spec)
+        if found.contexts is None:
+            raise FormatError("it holds texts, and nothing that was retrieved", file=spec, expected="a run")
+        return found
+    return Loaded(Collection(), formats.read_contexts(spec))
+
+
+def read_outcomes(spec: str) -> Outcomes:
+    """Outcomes out of a table, long or with one column of numbers for each aspect."""
+    frame, notes = read_table(spec)
+    if "aspect" not in frame.columns:
+        known = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
+        keys = [name for name in frame.columns if name in known]
+        values = {name: _numbers(frame[name]) for name in frame.columns if name not in known}
+        numbers = [column for column in values.values() if column is not None]
+        if not numbers:
+            raise FormatError(
+                "no column holds numbers",
+                file=spec,
+                expected="system, query, aspect, value; or a column for each aspect",
+            )
+        wide = frame.select(keys).with_columns(numbers)
+        names = [column.name for column in numbers]
+        frame = wide.unpivot(names, index=keys, variable_name="aspect", value_name="value").drop_nulls("value")
+    return Outcomes(frame, source=spec, notes=notes)
+
+
+def _numbers(column: pl.Series) -> pl.Series | None:
+    """A column as numbers, if it holds nothing else: in CSV, those of columns that nobody knows come as texts."""
+    if column.dtype != pl.String:
+        return column.cast(pl.Float64) if column.dtype.is_numeric() else None
+    made = column.cast(pl.Float64, strict=False)
+    return made if made.null_count() == column.null_count() < len(column) else None

@@ -1,0 +1,121 @@
+"""What an evaluation has come to so far, and who is told of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from ragworth.answers.generating import Answered
+from ragworth.collection import Collection
+from ragworth.config import Task, Workspace
+from ragworth.evaluation.asking import Models, Watching
+from ragworth.evaluation.kept import Kept, Made
+from ragworth.evaluation.material import Material
+from ragworth.prompts.template import Template
+from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
+
+
+class Console(Protocol):
+    """Somebody who is told how an evaluation goes."""
+
+    def begun(self, name: str) -> Watching | None:
+        """A stage is made anew; who watches its calls, if it makes any."""
+        ...
+
+    def ended(self, facts: Mapping[str, Any]) -> None:
+        """A stage has ended: its name, status, notes, seconds, and, where a model was asked, calls and tokens."""
+        ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def begun(self, name: str) -> Watching | None:
+        return None
+
+    def ended(self, facts: Mapping[str, Any]) -> None:
+        pass
+
+
+@dataclass
+class State:
+    """Tables as they come, stage by stage."""
+
+    material: Material
+    models: Models
+    kept: Kept
+    console: Console = field(default_factory=Silent)
+    contexts: Contexts = field(init=False)
+    judgments: list[Judgments] = field(init=False)
+    ratings: Ratings | None = field(init=False)
+    answers: Answered | None = None
+    outcomes: list[Outcomes] = field(init=False)
+    scores: Scores | None = None
+    said: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """What the model said, by the name of its step."""
+    prompts: dict[str, Template] = field(default_factory=dict)
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    """Name, status, notes, time, calls and tokens of each."""
+
+    def __post_init__(self) -> None:
+        self.judgments = self.material.given
+        self.ratings = self.material.collection.ratings
+        self.outcomes = [self.material.outcomes] if self.material.outcomes is not None else []
+
+    @property
+    def space(self) -> Workspace:
+        return self.material.workspace
+
+    @property
+    def collection(self) -> Collection:
+        return self.material.collection
+
+    @property
+    def shown(self) -> Contexts:
+        """What the model reads: the first k passages."""
+        return self.contexts.cut(self.space.k)
+
+    @property
+    def folder(self) -> Path | None:
+        """That of a user's own prompts."""
+        return self.space.path(self.space.prompts) if self.space.prompts else None
+
+    def stage(self, name: str, key: Mapping[str, Any], make: Callable[[Watching | None], Made]) -> Made:
+        """A stage as it was made before from the same, or made now; remembered, and told."""
+
+        def timed() -> Made:
+            watching, begun = self.console.begun(name), time.monotonic()
+            made = make(watching)
+            seconds = round(time.monotonic() - begun, 3)
+            return replace(made, facts={**made.facts, "lasting": made.lasting, "seconds": seconds})
+
+        made = self.kept.of(name, key, timed)
+        status = "kept" if not made.fresh else "done" if made.facts["lasting"] else "incomplete"
+        self.did(
+            name, status, **{fact: value for fact, value in made.facts.items() if fact not in ("lasting", "empty")}
+        )
+        return made
+
+    def did(self, name: str, status: str, **facts: Any) -> None:
+        """Remember how a stage went, and tell it.
+
+        ``status``: ``done``; ``kept`` from before; ``given`` by a file; ``skipped`` where nothing was left to do;
+        ``incomplete`` where calls failed that may pass, and are tried again the next time.
+        """
+        self.stages.append({"name": name, "status": status, **facts})
+        self.console.ended(self.stages[-1])
+
+
+def settings_of(task: Task, space: Workspace) -> dict[str, Any]:
+    """The settings of a task; a prompt that is a file of the workspace is named by where it lies."""
+    settings = dict(task.settings)
+    for name in ("prompt", "alone"):
+        given = settings.get(name)
+        if isinstance(given, str) and given and space.path(given).is_file():
+            settings[name] = str(space.path(given))
+    return settings

@@ -1,0 +1,105 @@
+"""The last stage: tables and report, written to the folder of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.comparison import compare, summarise
+from ragworth.errors import MetricError
+from ragworth.evaluation.manifest import manifest
+from ragworth.evaluation.state import State
+from ragworth.formats.files import created
+from ragworth.metrics.declare import Metric, parse
+from ragworth.report import page
+from ragworth.results import Results
+from ragworth.tables import Contexts, Judgments, Outcomes, Scores
+
+
+class Written(NamedTuple):
+    """What lies in the folder of results."""
+
+    results: Results
+    folder: Path
+    report: Path
+    page: page.Page
+
+
+def write(state: State) -> Written:
+    """Write the tables, then the report."""
+    space, scores = state.space, state.scores
+    assert scores is not None
+    metrics = list(filter(None, map(_parsed, _names(scores))))
+    contexts = state.contexts.cut(max([space.k, *(metric.cutoff for metric in metrics if metric.cutoff)]))
+    results = Results(
+        _texts(state, contexts),
+        contexts,
+        Judgments.concat(state.judgments) if state.judgments else None,
+        state.ratings,
+        state.answers.table if state.answers is not None else None,
+        _together(state.outcomes),
+        scores,
+        state.said,
+        manifest(state),
+    )
+    folder = space.path(space.results)
+    results.write(folder)
+    _parquet(summarise(scores, seed=space.seed), folder / "summary.parquet")
+    several = scores.frame["system"].n_unique() > 1
+    compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
+    _parquet(compared, folder / "comparison.parquet")
+    report = folder / "report.html"
+    named = _names(scores) if space.metrics else None
+    made = page.write(results, report, metrics=named, seed=space.seed, **_thresholds(metrics))
+    return Written(results, folder, report, made)
+
+
+def _parquet(frame: pl.DataFrame | None, path: Path) -> None:
+    """Write a table; where there is none, remove what an earlier evaluation wrote."""
+    if frame is None:
+        path.unlink(missing_ok=True)
+        return
+    with created(path) as stream:
+        frame.write_parquet(stream)
+
+
+def _names(scores: Scores) -> list[str]:
+    return scores.frame["metric"].unique(maintain_order=True).to_list()
+
+
+def _parsed(name: str) -> Metric | None:
+    try:
+        return parse(name)
+    except MetricError:
+        return None  # a measure of another package
+
+
+def _thresholds(metrics: Sequence[Metric]) -> dict[str, float]:
+    """From which relevance and rating on something counts in the diagnosis: as for the first metric that says so."""
+    made: dict[str, float] = {}
+    for name, wanted in (("rel", "level"), ("eta", "eta")):
+        first = next((metric.values[name] for metric in metrics if name in metric.values), None)
+        made |= {wanted: float(first)} if first is not None else {}
+    return made
+
+
+def _texts(state: State, contexts: Contexts) -> Collection:
+    """The texts that the tables speak of."""
+    collection, named = state.collection, [contexts.frame["passage"]]
+    if state.answers is not None:
+        named.append(state.answers.contexts.frame["passage"])
+    if state.ratings is not None:
+        named.append(state.ratings.frame["passage"])
+    passages = collection.passages.filter(pl.col("passage").is_in(pl.concat(named).unique().to_list()))
+    return Collection(collection.queries, passages, collection.answers, collection.subquestions)
+
+
+def _together(tables: Sequence[Outcomes]) -> Outcomes | None:
+    if not tables:
+        return None
+    notes = tuple(note for table in tables for note in table.notes)
+    return Outcomes.trusted(pl.concat([table.frame for table in tables]), notes)

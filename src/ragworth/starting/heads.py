@@ -1,0 +1,147 @@
+"""Looking into a folder: which files may be data, and how each begins.
+
+A file that is longer than what is looked at is represented by its beginning, copied to a folder that is thrown away:
+the readers of :mod:`ragworth.formats` decide what a file is, and nobody waits until a corpus is read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.errors import FormatError
+from ragworth.formats.files import BOM, opened
+from ragworth.formats.frames import read_parquet
+
+DEPTH = 2
+"""How many folders down files are looked for."""
+
+BYTES = 1 << 20
+"""How much of a file is looked at."""
+
+ROWS = 2000
+"""How many rows of a Parquet file are looked at."""
+
+FILES = 1000
+"""How many files are looked at."""
+
+LEFT_OUT = {"results", "node_modules", "__pycache__"}
+TABLES = (".parquet", ".csv", ".tsv")
+LINES = (".jsonl", ".ndjson", ".json")
+OTHERS = (
+    *(".md", ".rst", ".py", ".ipynb", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini", ".lock", ".log", ".xml", ".tex"),
+    *(".html", ".htm", ".css", ".js", ".pdf", ".png", ".jpg", ".jpeg", ".svg", ".zip", ".tar", ".tgz", ".bin"),
+    *(".sqlite", ".sqlite-wal", ".sqlite-shm", ".db", ".gguf", ".safetensors", ".npy", ".npz", ".pkl", ".pt"),
+)
+"""Endings of files that are no data of ours."""
+
+
+class File(NamedTuple):
+    """A file that may be data."""
+
+    path: Path
+    name: str
+    """From the folder that was looked into, with slashes."""
+
+    @property
+    def plain(self) -> str:
+        """The name in lower case, without the ending of compression."""
+        return self.name.lower().removesuffix(".gz").removesuffix(".zst")
+
+    @property
+    def telling(self) -> bool:
+        """Whether the name says that it is data."""
+        return self.plain.endswith((*TABLES, *LINES, ".run", ".trec", ".qrels"))
+
+
+class Head(NamedTuple):
+    """How a file begins."""
+
+    file: File
+    sample: Path
+    """Where readers read it: the file itself, or a copy of its beginning."""
+    whole: bool
+    data: bytes
+    """The lines of the beginning; nothing of Parquet."""
+
+
+class Seen(NamedTuple):
+    """What a folder has."""
+
+    files: list[File]
+    odd: list[str]
+    """Files whose names cannot be written, or that are too many."""
+
+
+def seen(folder: Path) -> Seen:
+    """Files, those nearest first, then by name."""
+    found = Seen([], [])
+    for entry in sorted(_entries(folder, folder, 0), key=lambda each: (each.name.count("/"), each.name)):
+        if not entry.name.isprintable():
+            found.odd.append(f"{entry.name!r}: the name has signs that cannot be shown")
+        elif not entry.plain.endswith(OTHERS):
+            found.files.append(entry)
+    if len(found.files) > FILES:
+        found.odd.append(f"{len(found.files) - FILES:,} more files were not looked at: there are {len(found.files):,}")
+        del found.files[FILES:]
+    return found
+
+
+def _entries(folder: Path, root: Path, depth: int) -> Iterator[File]:
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return  # not ours to read
+    for path in entries:
+        if path.name.startswith("."):
+            continue
+        file = File(path, path.relative_to(root).as_posix())
+        if not path.is_dir():
+            if path.is_file():
+                yield file
+        elif path.name not in LEFT_OUT and (depth < DEPTH or path.name == "qrels"):  # the last: of a BEIR folder
+            yield from _entries(path, root, depth + 1)
+
+
+def head(file: File, scratch: Path) -> Head | None:
+    """How a file begins; None where it is no text. ``scratch`` is a folder for copies."""
+    if file.plain.endswith(".parquet"):
+        return _rows(file, scratch)
+    with opened(file.path) as stream:
+        data = stream.read(BYTES)
+        whole = not stream.read(1)
+    if b"\0" in data:
+        return None
+    data = data.removeprefix(BOM)
+    if whole:
+        return Head(file, file.path, True, data)
+    data = data[: data.rfind(b"\n") + 1]
+    return Head(file, _copied(file, data, scratch), False, data)
+
+
+def _rows(file: File, scratch: Path) -> Head:
+    if file.path.suffix.lower() != ".parquet":  # compressed once more: there is no way to its beginning
+        frame = read_parquet(file.path)
+    else:
+        try:
+            frame = pl.scan_parquet(file.path, glob=False).head(ROWS + 1).collect()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise FormatError(f"cannot be read as Parquet ({str(error).splitlines()[0][:120]})") from error
+    if frame.height <= ROWS:
+        return Head(file, file.path, True, b"")
+    stream = io.BytesIO()
+    frame.head(ROWS).write_parquet(stream)
+    return Head(file, _copied(file, stream.getvalue(), scratch), False, b"")
+
+
+def _copied(file: File, data: bytes, scratch: Path) -> Path:
+    place = scratch / str(len(os.listdir(scratch)))  # noqa: PTH208 (a number, so that equal names do not meet)
+    place.mkdir()
+    made = place / Path(file.name.removesuffix(".gz").removesuffix(".zst")).name
+    made.write_bytes(data)
+    return made

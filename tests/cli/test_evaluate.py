@@ -1,0 +1,191 @@
+"""``ragworth evaluate``: progress, the table, JSON, exit codes, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from tests.evaluation.samples import TOML, change, workspace
+
+from ragworth.cli import main
+from ragworth.cli.evaluate import STAGES, WORDS, Lines
+from ragworth.evaluation import stages
+from ragworth.report.page.figures import Pictures
+
+PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
+SCRIPTED = TOML.replace("abstention = true", 'abstention = {model = "scripted:choose.json"}').replace(
+    "length = 8", 'length = 8\nmodel = {use = "scripted:write.json", seconds = 0.001}'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with scripted models, whose report is not drawn; commands are called from the folder above."""
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    made = workspace(tmp_path / "w", SCRIPTED.replace("judge = true", 'judge = {model = "scripted:choose.json"}'))
+    (made / "choose.json").write_text(json.dumps({"*": {"NO-RESPONSE": 0.25, "CORRECT": 0.7, "INCORRECT": 0.1}}))
+    (made / "write.json").write_text(json.dumps({"*": "Ann"}))
+    monkeypatch.setattr("ragworth.report.page.building.pictures", lambda sources: Pictures([], {}))
+    monkeypatch.setattr("ragworth.report.page.building.Page.write", lambda page, path: Path(path).write_text("drawn"))
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["evaluate", "w", *arguments])
+
+
+def test_stages_on_one_side_and_the_table_on_the_other(folder: Path) -> None:
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert [line.partition(":")[0] for line in done.stderr.splitlines() if not line.startswith("note: ")] == [
+        *("load", "retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score", "report")
+    ]
+    assert re.search(r"^annotate\.abstention: done · 22 calls · \d+\.\d s$", done.stderr, re.M)
+    table = done.stdout.splitlines()
+    assert table[0].split() == ["system", "group", "UDCG@2", "nDCG@2", "misleading", "correct", "wrong"]
+    assert {table[2].split()[0], table[3].split()[0]} == {"first", "second"}
+    assert table[-1] == "Report: w/results/report.html"
+    again = run()
+    assert "answer: as before" in again.stderr
+    assert again.stdout == done.stdout
+
+
+def test_quiet_says_nothing_on_the_way(folder: Path) -> None:
+    done = run("--quiet")
+    assert done.stderr == ""
+    assert "Report: " in done.stdout
+
+
+def test_json_alone_is_on_standard_output(folder: Path) -> None:
+    found = json.loads(run("--json").stdout)
+    assert {"stages", "metric", "queries", "baseline", "systems", "results", "report"} == found.keys()
+    assert found["metric"] == "UDCG@2"
+    assert {each["system"] for each in found["systems"]} == {"first", "second"}
+    mean = found["systems"][0]["metrics"]["nDCG@2"]
+    assert mean.keys() == {"mean", "low", "high", "n", "total", "missing"}
+    ended = json.loads(run("--json", "--until", "answer").stdout)
+    assert [stage["status"] for stage in ended["stages"]] == ["done", "kept", "kept", "kept"]
+    plan = json.loads(run("--json", "--dry-run").stdout)
+    assert plan["stages"][0] == {
+        "name": "annotate.abstention",
+        "words": "22 requests, 22 distinct, 22 answered already; 0 calls to make, about 0 tokens to read and at most "
+        "0 to write; cost at most about 0",
+    }
+
+
+def test_a_dry_run_asks_nothing(folder: Path) -> None:
+    done = run("--dry-run")
+    assert done.exit_code == 0
+    assert "22 calls to make" in done.stdout
+    assert not (folder / "calls.sqlite").exists()
+    change(folder, "abstention = ", "abstention = false\n# ")
+    change(folder, "length = 8", "file = 'x.csv'")
+    change(folder, "model = {use", "# model = {use")
+    change(folder, "judge = ", "# judge = ")
+    change(folder, '"UDCG@2", ', "")
+    (folder / "x.csv").write_text("system,query,text\nfirst,q1,Ann\n")
+    assert run("--dry-run").stdout == "grade.deterministic: no model is asked\n"
+
+
+def test_names_out_of_files_cannot_speak_to_the_terminal(folder: Path) -> None:
+    change(folder, "first = {run", '"\\u001b[31mred" = {run')
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.output
+    assert "\\x1b[31mred" in done.stdout
+    assert "\x1b" not in CliRunner().invoke(main, ["check", "w"]).output
+
+
+def test_a_budget_has_an_exit_code_of_its_own(folder: Path) -> None:
+    with (folder / "ragworth.toml").open("a") as stream:
+        stream.write("\n[budget]\ncalls = 20\n")
+    done = run()
+    assert done.exit_code == 4
+    assert "annotate.abstention: the budget is spent (left for it: 20 calls); 2 calls to go" in done.stderr
+    assert done.stdout == ""
+    assert run("--until", "score").exit_code == 0
+
+
+def test_mistakes_have_exit_code_2(folder: Path) -> None:
+    change(folder, "k = 2", "k = 2\nlimitt = 3")
+    done = run()
+    assert done.exit_code == 2
+    assert "ragworth.toml, line 4: there is no 'limitt'; did you mean 'limit'?" in done.stderr
+    assert run("--only", "answer", "--until", "score").exit_code == 2
+    assert CliRunner().invoke(main, ["evaluate", "nowhere"]).exit_code == 2
+
+
+def test_machines_get_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    assert Lines().begun("annotate.abstention") is None
+    monkeypatch.delenv("CI")
+    assert Lines().begun("annotate.abstention") is not None
+
+
+def test_failures_are_told(folder: Path) -> None:
+    change(folder, "seconds = 0.001}", "error = 0.5}")
+    done = run("--until", "answer")
+    assert done.exit_code == 0, done.output
+    said = r"^answer: done in part · 6 calls · \d\.\d s · \d failed \(server-error \d\), tried again next time$"
+    assert re.search(said, done.stderr, re.M), done.stderr
+
+
+def interrupted(arguments: list[str], ready: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ragworth", *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(1200):
+            if ready.exists() or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        time.sleep(0.2)
+        os.kill(process.pid, signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, out, error)
+
+
+def test_ctrl_c_while_a_model_is_asked(folder: Path) -> None:
+    change(folder, "seconds = 0.001}", "seconds = 0.3, batch = 1}")
+    change(folder, '{model = "scripted:choose.json"}', "false")
+    change(folder, '"UDCG@2", ', "")
+    done = interrupted(["evaluate", "w"], folder / "calls.sqlite.lock", folder.parent)
+    assert done.returncode == 130, done.stderr
+    assert "run the same again to go on" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stages, "retrieve", pressed)
+    done = run()
+    assert done.exit_code == 130
+    assert "interrupted; what was done is kept: run the same again to go on" in done.stderr
+
+
+def test_the_page_says_what_there_is() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for stage in stages.STAGES:
+        assert f"| `{stage}" in text, stage
+    for status in WORDS:
+        assert f"`{status}`" in text, status
+    (options,) = [each for each in [main.get_command(click.Context(main), "evaluate")] if each is not None]
+    for parameter in options.params:
+        if isinstance(parameter, click.Option):
+            assert f"`{parameter.opts[0]}" in text, parameter.opts
+    assert list(STAGES.choices) == list(stages.STAGES)
+    for code in ("0", "2", "4", "130"):
+        assert f"| {code} |" in text

@@ -1,0 +1,37 @@
+"""Models that are counted in place of all others, and reports that are built but not drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.report import page
+from ragworth.report.page.figures import Pictures
+from ragworth.results import Results
+from tests.evaluation.samples import Models
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    found = Models()
+    monkeypatch.setattr("ragworth.evaluation.asking.llm", found)
+    return found
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Drawing takes seconds: only what a report is built with is noted."""
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    built: list[dict[str, Any]] = []
+
+    def write(results: Results, path: Path, **given: Any) -> page.Page:
+        built.append(given)
+        path.write_text("a report", encoding="utf-8")
+        return page.build(results, **given)
+
+    monkeypatch.setattr("ragworth.report.page.write", write)
+    monkeypatch.setattr("ragworth.report.page.building.pictures", lambda sources: Pictures([], {}))
+    return built

@@ -1,0 +1,254 @@
+"""What is done again, and what is not: by hashes of what each stage was made from, and by the store of calls."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ragworth.evaluation.kept
+from ragworth import evaluate
+from ragworth.errors import InputError, Stopped
+from ragworth.evaluation.kept import Kept, Made, frame_digest
+from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
+
+ALL = ("retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score")
+
+
+def fresh(folder: Path, **given: object) -> set[str]:
+    """Names of the stages that were made anew."""
+    found = statuses(evaluate(folder, until="score", **given).stages)  # type: ignore[arg-type]
+    return {name for name, status in found.items() if status != "kept" and name != "load"}
+
+
+@pytest.fixture
+def done(tmp_path: Path, models: Models) -> Path:
+    """A workspace that was evaluated once."""
+    folder = workspace(tmp_path / "w")
+    assert fresh(folder) == set(ALL)
+    assert len(models.taken()) == 32
+    return folder
+
+
+def test_a_second_time_nothing_is_done(done: Path, models: Models) -> None:
+    assert fresh(done) == set()
+    assert models.taken() == []
+
+
+def test_a_limit_that_leaves_out_nothing_changes_nothing(done: Path, models: Models) -> None:
+    assert fresh(done, limit=3) == set()
+    assert fresh(done, limit=2) == set(ALL)
+    assert fresh(done, every=True) == set(ALL)
+    assert models.taken() == []
+    with pytest.raises(InputError, match="limit is 0"):
+        evaluate(done, limit=0)
+    with pytest.raises(InputError, match="a limit is given"):
+        evaluate(done, limit=1, every=True)
+
+
+def test_another_metric_is_scored_and_nothing_else(done: Path, models: Models) -> None:
+    change(done, '"nDCG@2"', '"nDCG@2", "P@1"')
+    assert fresh(done) == {"score"}
+    change(done, 'title = "The mill"', 'title = "The wind mill"')
+    assert fresh(done) == set()
+    assert models.taken() == []
+
+
+def test_another_run_asks_only_what_was_never_asked(done: Path, models: Models) -> None:
+    run(done / "second.run", {"q1": ["p4", "p11"], "q2": ["p8", "p2"], "q3": ["p12"]})
+    assert fresh(done) == {"retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score"}
+    asked = [request.prompt.messages[-1].content for _, request in models.taken()]
+    # One passage to judge, one context to answer from, and at most one answer to grade that nobody gave before.
+    assert 2 <= len(asked) <= 3
+    assert all("Passage 11" in text for text in asked[:2])
+
+
+def test_another_run_behind_a_pipeline(tmp_path: Path, models: Models) -> None:
+    piped = """first = 'run("first.run") % 2 >> reversed'"""
+    folder = workspace(tmp_path / "w", TOML.replace('first = {run = "first.run"}', piped))
+    fresh(folder)
+    assert fresh(folder) == set()
+    run(folder / "first.run", {"q1": ["p1", "p3"], "q2": ["p2", "p5"], "q3": ["p3", "p6", "p9"]})
+    assert {"retrieve", "annotate.abstention", "answer", "score"} <= fresh(folder)
+
+
+def test_the_same_passages_in_another_order_need_no_judgment(done: Path, models: Models) -> None:
+    run(done / "second.run", {"q1": ["p7", "p4"], "q2": ["p8", "p2"], "q3": ["p12"]})
+    made = fresh(done)
+    assert {"retrieve", "answer", "score"} <= made
+    assert all("NO-RESPONSE" not in request.prompt.messages[-1].content for _, request in models.taken())
+
+
+def test_labels_change_grades_and_scores(done: Path, models: Models) -> None:
+    (done / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p7 1\nq2 0 p2 1\nq3 0 p3 1\n")
+    assert fresh(done) == {"grade.deterministic", "grade.judge", "score"}
+    assert models.taken() == []
+
+
+def test_labels_change_what_an_oracle_shows(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace('first = {run = "first.run"}', 'first = "oracle % 2"'))
+    assert "retrieve" in fresh(folder)
+    assert fresh(folder) == set()
+    (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p7 1\nq2 0 p2 1\nq3 0 p3 1\n")
+    assert "retrieve" in fresh(folder)
+
+
+def test_another_setting_of_a_grader_grades_again(done: Path, models: Models) -> None:
+    change(done, "deterministic = true", "deterministic = {partial = false}")
+    assert fresh(done) == {"grade.deterministic"}
+
+
+def test_without_the_cache_everything_comes_from_the_store(done: Path, models: Models) -> None:
+    shutil.rmtree(done / ".ragworth")
+    assert fresh(done) == set(ALL)
+    assert models.taken() == []
+
+
+def test_damaged_stages_are_made_again(done: Path, models: Models) -> None:
+    (scores,) = (done / ".ragworth" / "stages").glob("score-*/scores.parquet")
+    data = bytearray(scores.read_bytes())
+    data[len(data) // 2] ^= 1
+    scores.write_bytes(data)
+    assert fresh(done) == {"score"}
+    (facts,) = (done / ".ragworth" / "stages").glob("answer-*/facts.json")
+    facts.write_text("{")
+    assert fresh(done) == {"answer"}
+    (said,) = (done / ".ragworth" / "stages").glob("annotate.abstention-*/said.parquet")
+    said.unlink()
+    assert fresh(done) == {"annotate.abstention"}
+    assert models.taken() == []
+
+
+def test_another_version_of_the_program_makes_it_again(
+    done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ragworth.evaluation.kept, "__version__", "9.9")
+    assert fresh(done) == set(ALL)
+    assert models.taken() == []
+
+
+def test_results_that_were_removed_are_written_again(done: Path, models: Models, undrawn: list[object]) -> None:
+    evaluate(done)
+    before = tables(done / "results")
+    shutil.rmtree(done / "results")
+    evaluate(done)
+    after = tables(done / "results")
+    assert before.keys() == after.keys()
+    assert all(before[name].equals(after[name]) for name in before)
+
+
+def test_one_stage_alone_needs_only_what_it_needs(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    with pytest.raises(InputError, match="what retrieve gives is not there"):
+        evaluate(folder, only="answer")
+    evaluate(folder, only="retrieve")
+    found = statuses(evaluate(folder, only="answer").stages)
+    assert found == {"load": "done", "retrieve": "kept", "answer": "done"}
+    with pytest.raises(InputError, match=r"annotate\.abstention gives is not there.*\n.*\n.*--only annotate first"):
+        evaluate(folder, only="score")
+    found = statuses(evaluate(folder, only="grade").stages)
+    assert found["grade.judge"] == "done"
+    assert "annotate.abstention" not in found
+
+
+def test_until_ends_there(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    found = evaluate(folder, until="annotate")
+    assert list(statuses(found.stages)) == ["load", "retrieve", "annotate.abstention"]
+    assert found.results is None
+    assert not (folder / "results").exists()
+    with pytest.raises(InputError, match="there is no stage 'compare'"):
+        evaluate(folder, until="compare")
+    with pytest.raises(InputError, match="give --only or --until"):
+        evaluate(folder, until="annotate", only="annotate")
+
+
+def test_a_budget_ends_it_and_the_same_again_goes_on(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML + "\n[budget]\ncalls = 24\n")
+    with pytest.raises(Stopped, match=r"answer: the budget is spent \(left for it: 2 calls\); 4 calls to go") as caught:
+        evaluate(folder, until="score")
+    assert caught.value.exit_code == 4
+    first = models.taken()
+    assert len(first) == 24
+    assert "score" in fresh(folder)
+    assert len(models.taken()) == 8
+    assert fresh(folder) == set()
+
+
+def test_a_cost_needs_a_price_before_anything_is_asked(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "w", TOML + "\n[budget]\ncost = 1.0\n")
+    change(folder, "k = 2", 'k = 2\nmodel = "openai:toy@http://localhost:9"')
+    with pytest.raises(InputError, match=r"price = \[READ, WRITTEN\]"):
+        evaluate(folder, until="score")
+
+
+def test_failures_that_may_pass_are_tried_again(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    models.failing = lambda request: "Passage 12" in request.prompt.messages[-1].content
+    found = {stage["name"]: stage for stage in evaluate(folder, until="score").stages}
+    assert found["annotate.abstention"]["status"] == "incomplete"
+    assert found["annotate.abstention"]["reasons"] == {"server-error": 1}
+    assert found["grade.deterministic"]["status"] == "done"
+    models.taken()
+    models.failing = lambda request: False
+    made = fresh(folder)
+    assert {"annotate.abstention", "answer", "score"} <= made
+    assert all("Passage 12" in request.prompt.messages[-1].content for _, request in models.taken()[:2])
+    assert fresh(folder) == set()
+
+
+def test_failures_in_vain_are_kept(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    models.reason = "too-long"
+    models.failing = lambda request: "Passage 12" in request.prompt.messages[-1].content
+    found = statuses(evaluate(folder, until="score").stages)
+    assert found["annotate.abstention"] == "done"
+    models.taken()
+    assert fresh(folder) == set()
+    assert models.taken() == []
+
+
+def test_failures_alone_end_it(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    models.failing = lambda request: True
+    with pytest.raises(Stopped, match=r"annotate\.abstention: all 22 calls failed: server-error 22") as caught:
+        evaluate(folder)
+    assert caught.value.exit_code == 4
+    models.failing = lambda request: False
+    assert fresh(folder) == set(ALL) - {"retrieve"}
+
+
+def test_digests_tell_values_and_not_pieces() -> None:
+    whole = pl.DataFrame({"a": ["x", None, "a long text that is not held inline"], "b": [[1.5], None, []]})
+    pieces = pl.concat([whole[:1], whole[1:]], rechunk=False)
+    many = pl.concat([whole, whole]).filter(pl.int_range(pl.len()) < 3)
+    assert frame_digest(whole) == frame_digest(pieces) == frame_digest(many)
+    others = [
+        whole.rename({"a": "c"}),
+        whole.with_columns(a=pl.col("a").fill_null("")),
+        whole.with_columns(b=pl.col("b").fill_null([])),
+        whole.reverse(),
+        pl.DataFrame({"a": ["xa", None, " long text that is not held inline"], "b": [[1.5], None, []]}),
+    ]
+    assert len({frame_digest(each) for each in (whole, *others)}) == 6
+    assert frame_digest(pl.DataFrame({"a": [1]})) != frame_digest(pl.DataFrame({"a": [1.0]}))
+
+
+def test_a_cache_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    kept = Kept(tmp_path / "file" / "stages")
+    frame = pl.DataFrame({"a": [1]})
+    assert kept.of("score", {}, lambda: Made({"scores": frame})).frames["scores"].equals(frame)
+    assert kept.of("score", {}, lambda: Made({"scores": frame})).fresh
+
+
+def test_only_the_last_of_a_stage_is_kept(done: Path, models: Models) -> None:
+    change(done, '"nDCG@2"', '"P@1"')
+    fresh(done)
+    names = [path.name for path in (done / ".ragworth" / "stages").iterdir()]
+    assert sorted(name.rpartition("-")[0] for name in names) == sorted(ALL)
+    facts = json.loads(next((done / ".ragworth" / "stages").glob("score-*/facts.json")).read_text())
+    assert facts["seconds"] >= 0

@@ -1,0 +1,194 @@
+"""What is wrong is found before anything is asked, all of it together, with file and line."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+from ragworth import config, evaluate
+from ragworth.calls.store import Store
+from ragworth.errors import InputError, MissingExtraError, RagworthError, StoreError
+from ragworth.evaluation import checking
+from ragworth.evaluation.alone import alone
+from ragworth.evaluation.planning import planned
+from tests.evaluation.samples import TOML, Models, change, statuses, workspace
+
+
+def problems(folder: Path) -> str:
+    with pytest.raises(RagworthError) as caught:
+        planned(config.read(folder))
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_all_that_is_wrong_is_told_together(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("abstention = true", "abstention = {lenght = 3}\nsureness = true"))
+    change(folder, "length = 8", "lenght = 8\ntemperature = 2")
+    change(folder, "judge = true", "ideal = true\nutility = {whithout = 1}")
+    change(folder, '"UDCG@2"', '"UDCG@2", "eRAG@2", "Den@2"')
+    change(folder, 'second = {run = "second.run"}', 'second = "bm25(k1=-1) % 2"\nthird = "revresed"')
+    found = problems(folder)
+    lines = (folder / "ragworth.toml").read_text().splitlines()
+    for words, key in (
+        ("abstention has no setting lenght", "abstention = "),
+        ("unknown kind of judgment 'sureness'", "sureness = "),
+        ("answers has no setting lenght", "[answers]"),
+        ("cannot read the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
+        ("utility has no setting whithout", "utility = "),
+    ):
+        number = next(n for n, line in enumerate(lines, 1) if line.startswith(key))
+        assert f"ragworth.toml, line {number}: {words}" in found, found
+    assert "k1 is -1" in found
+    assert found.startswith("6 problems")
+    assert models.taken() == []
+
+
+def test_what_files_cannot_give_is_told_too(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("abstention = true", "downstream = true"))
+    change(folder, 'answers = "answers.jsonl"\n', "")
+    change(folder, "judge = true", "ideal = true")
+    change(folder, '"UDCG@2"', '"UDCG@2", "Cov@2"')
+    found = problems(folder)
+    assert "judgments.downstream needs answers" in found
+    assert "deterministic needs accepted answers" in found
+    assert "there are no answers of the system '(oracle)'" in found
+    assert "UDCG@2 needs abstention" in found
+    assert "Cov@2 needs ratings" in found
+
+
+def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {lenght = 1}\nfiles = "none.csv"'))
+    (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
+    (folder / "first.run").write_text("q1 Q0 p1 1 high x\n")
+    (folder / "second.run").unlink()
+    (folder / "passages.jsonl").write_text('{"_id": "p1"}\n')
+    found = problems(folder)
+    assert found.startswith("6 problems\n")
+    for file in ("qrels.txt, line 2", "first.run, line 1", "second.run", "passages.jsonl, line 1", "none.csv"):
+        assert f"{folder / file.partition(',')[0]}{file.partition(',')[1]}{file.partition(',')[2]}: " in found, found
+    assert "judge has no setting lenght" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('first = {run = "first.run"}\nsecond = {run = "second.run"}\n', "", "there are no systems"),
+        ('second = {run = "second.run"}', '"*" = ["run(first.run)", "reversed"]', "more than a file of runs"),
+        ('second = {run = "second.run"}', 'second = "reversed"', "cannot stand first"),
+        ("[answers]", "[answers]\noracle = true\noracle_by = 'ratings'", "ratings"),
+        ("[answers]", "[answers]\nprompt = 'nonsense'", "there is no prompt 'nonsense'"),
+        ("[answers]\nlength = 8", "", "grades.judge grades answers, and there are none"),
+        ("[metrics]", "[metrics]\nbaseline = 'third'", "the baseline 'third' is no system"),
+    ],
+)
+def test_mistakes_of_every_kind(tmp_path: Path, models: Models, old: str, new: str, words: str) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace(old, new))
+    assert words in problems(folder)
+    assert models.taken() == []
+
+
+def test_an_unknown_model_is_found_for_every_task(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {model = "nonsense:x"}'))
+    change(folder, "k = 2", 'k = 2\nmodel = {use = "scripted:none.json", colour = 1}')
+    found = problems(folder)
+    assert "'nonsense:x' names no kind of model" in found
+    assert "has no option colour" in found
+
+
+def test_a_baseline_among_the_systems_of_a_file(tmp_path: Path, models: Models) -> None:
+    toml = TOML.replace('first = {run = "first.run"}\nsecond = {run = "second.run"}', '"*" = {run = "both.csv"}')
+    folder = workspace(tmp_path / "w", toml)
+    (folder / "both.csv").write_text("system,query,passage,rank\na,q1,p1,1\nb,q1,p2,1\n")
+    change(folder, "[metrics]", "[metrics]\nbaseline = 'b'")
+    assert planned(config.read(folder)).material.workspace.baseline == "b"
+    change(folder, "baseline = 'b'", "baseline = 'c'")
+    assert "the baseline 'c' is no system\n  to do: name one of 'a', 'b'" in problems(folder)
+
+
+@pytest.mark.parametrize(("module", "package"), [("altair", "altair"), ("vl_convert", "vl-convert-python")])
+def test_what_draws_the_report_is_missed_before_models_are_asked(
+    tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    monkeypatch.setattr(checking, "find_spec", lambda name: None if name == module else find_spec(name))
+    folder = workspace(tmp_path / "w")
+    with pytest.raises(MissingExtraError, match=rf"'{package}'.*\n.*pip install \"ragworth\[report\]\""):
+        evaluate(folder)
+    assert models.taken() == []
+    assert statuses(evaluate(folder, until="score").stages)["score"] == "done"  # tables need nothing to draw with
+
+
+def test_what_retrieves_is_missed_before_models_are_asked(
+    tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden: Callable[[str], object] = lambda name: None if name == "bm25s" else find_spec(name)  # noqa: E731
+    monkeypatch.setattr("ragworth.retrieval.steps.bm25.find_spec", hidden)
+    folder = workspace(tmp_path / "w", TOML.replace('{run = "first.run"}', '"bm25 % 2"'))
+    with pytest.raises(MissingExtraError, match=r"pip install \"ragworth\[retrieval\]\""):
+        evaluate(folder)
+    assert models.taken() == []
+
+
+@pytest.mark.parametrize("name", ["results", "cache", "store"])
+def test_places_that_cannot_be_written_are_refused_before_models_are_asked(
+    tmp_path: Path, models: Models, name: str
+) -> None:
+    folder = workspace(tmp_path / "w", TOML + f'\n[paths]\n{name} = "qrels.txt/here"\n')
+    with pytest.raises(InputError, match=r"qrels.txt/here: it cannot be written to\n.*\[paths\]"):
+        evaluate(folder)
+    assert models.taken() == []
+
+
+def test_a_file_where_a_folder_belongs_and_the_other_way_round(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML + '\n[paths]\nresults = "qrels.txt"\nstore = "calls"\n')
+    (folder / "calls").mkdir()
+    found = problems(folder)
+    assert f"{folder / 'qrels.txt'}: this is a file" in found
+    assert f"{folder / 'calls'}: this is a folder" in found
+
+
+def test_two_evaluations_at_once(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    with alone(config.read(folder)):
+        with pytest.raises(InputError, match=r"another process is evaluating this workspace\n.*--wait"):
+            evaluate(folder)
+        with pytest.raises(InputError, match="another process"):
+            evaluate(folder, wait=0.2)
+        assert models.taken() == []
+        assert planned(config.read(folder)).stages  # looking is always possible
+    assert statuses(evaluate(folder, until="score").stages)["score"] == "done"
+
+
+def test_a_store_in_use(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    with Store(folder / "calls.sqlite"):
+        pass
+    lock = sqlite3.connect(folder / "calls.sqlite.lock", isolation_level=None)
+    lock.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError, match=r"another process is writing to it[^\n]*\n.*--wait SECONDS"):
+        evaluate(folder)
+    lock.close()
+    assert models.taken() == []
+    evaluate(folder, until="score")
+
+
+def test_a_plan_asks_nothing_and_writes_only_the_cache(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    before = {path.name for path in folder.iterdir()}
+    found = planned(config.read(folder))
+    assert {stage.name: stage.words.partition(";")[0] for stage in found.stages} == {
+        "annotate.abstention": "22 requests, 22 distinct, 0 answered already",
+        "answer": "6 requests, 6 distinct, 0 answered already",
+        "grade.deterministic": "no model is asked",
+        "grade.judge": "6 answers to grade, with one call for each",
+    }
+    assert models.taken() == []
+    assert {path.name for path in folder.iterdir()} - before == {".ragworth"}
+    evaluate(folder, until="answer")
+    assert "22 answered already; 0 calls to make" in planned(config.read(folder)).stages[0].words

@@ -1,0 +1,46 @@
+"""With an endpoint: its key is nowhere in what is written, and it is not needed once everything is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("httpx")
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+from ragworth import config, evaluate
+from ragworth.errors import ModelError
+from ragworth.evaluation.planning import planned
+from tests.evaluation.samples import TOML, change, statuses, tables, workspace
+from tests.llm.openai.endpoint import Endpoint
+
+SECRET = "sk-test-5ecr3t-0123456789abcdef"
+
+
+def test_keys_stay_secret_and_an_endpoint_may_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTH_API_KEY", SECRET)
+    with Endpoint(key=SECRET) as server:
+        model = f'k = 2\nlimit = 2\nmodel = {{use = "openai:toy@{server.url}", deadline = 5.0}}'
+        folder = workspace(tmp_path / "w", TOML.replace("k = 2", model))
+        planned(config.read(folder))
+        assert server.seen == []  # not even what it can do
+        found = evaluate(folder)
+        assert server.seen
+        assert all(SECRET in seen.headers["authorization"] for seen in server.asked())
+    assert found.report is not None
+    assert "The mill" in found.report.read_text(encoding="utf-8")
+    assert (folder / "results" / "report.md").stat().st_size > 1000
+    written = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"manifest.json", "report.html", "calls.sqlite", "facts.json"} <= {path.name for path in written}
+    for path in written:
+        assert SECRET.encode() not in path.read_bytes(), path
+    # The endpoint is gone.
+    before = tables(folder / "results")
+    change(folder, '"nDCG@2"', '"nDCG@2", "P@1"')
+    again = statuses(evaluate(folder, until="score").stages)
+    assert [name for name, status in again.items() if status == "done"] == ["load", "score"]
+    assert before["answers.parquet"].height == 4
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1"):
+        evaluate(folder, every=True, until="score")
