@@ -217,6 +217,9 @@ def test_a_beir_folder_is_one_collection(put: Put, place: str) -> None:
     assert "oracle" in space.systems
     assert any("splits test, train it takes test" in line for line in plan.assumed)
     assert not plan.unused
+    # Nothing could grade them, so no answers are paid for.
+    assert (space.answers, dict(space.grades)) == (None, {})
+    assert any(line.startswith("accepted answers: no answers are asked for") for line in plan.lacking)
 
 
 def test_a_beir_folder_without_test_takes_another_split(put: Put) -> None:

@@ -266,7 +266,10 @@ class _Planner:
                 and texts.ratings is None
             ):
                 plan.set("judgments", "ratings", True)
-            plan.tables.setdefault("answers", {})
+            if texts.answers.height:
+                plan.tables.setdefault("answers", {})
+            elif "answers" not in plan.tables:
+                plan.lacking.append("accepted answers: no answers are asked for, since nothing could grade them")
         if texts.answers.height and "answers" in plan.tables:
             plan.set("grades", "deterministic", True)
         number = self.texts.queries.height
