@@ -22,10 +22,11 @@ import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.page import explorer
-from ragworth.report.page.charts import lines, shortened
+from ragworth.report.page.charts import lines
 from ragworth.report.page.costs import total
 from ragworth.report.page.document import vega
-from ragworth.report.page.overview import letters
+from ragworth.report.page.groups import grouped, letters
+from ragworth.report.page.names import shortened
 from ragworth.report.page.pack import source_hash, unpacked
 from ragworth.report.page.prediction import predictions
 from ragworth.report.page.theme import DARK, LIGHT, MARK, painted
@@ -53,6 +54,29 @@ def test_letters_join_what_cannot_be_told_apart() -> None:
     assert letters("abcd", {("a", "c"), ("a", "d"), ("b", "d")}) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
     assert letters("ab", set()) == {"a": "a", "b": "a"}
     assert letters("abc", {("a", "b"), ("a", "c"), ("b", "c")}) == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_places_stand_where_letters_would_be_too_many() -> None:
+    """Twelve systems of which only neighbours are alike have eleven groups of two."""
+    order = [f"s{i}" for i in range(12)]
+    apart = {(a, b) for i, a in enumerate(order) for b in order[i + 2 :]}
+    found = grouped(order, apart)
+    assert not found.lettered
+    assert [found.of[name] for name in order[:3]] == ["≈ 1–2", "≈ 1–3", "≈ 2–4"]
+    assert found.of["s11"] == "≈ 11–12"
+    every = grouped(order, {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]})
+    assert set(every.of.values()) == {"≠"}
+    few = grouped(order[:4], {pair for pair in apart if set(pair) <= set(order[:4])})
+    assert few.lettered
+    assert few.of == letters(order[:4], apart & {(a, b) for a in order[:4] for b in order[:4]})
+
+
+def test_places_leave_out_those_that_differ() -> None:
+    order = [f"s{i}" for i in range(24)]
+    apart = {(a, b) for i, a in enumerate(order) for b in order[i + 2 :]} - {("s0", "s5"), ("s0", "s7"), ("s0", "s6")}
+    found = grouped(order, apart)
+    assert found.of["s0"] == "≈ 1–2, 6–8"
+    assert found.of["s6"] == "≈ 1, 6–8"
 
 
 def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
@@ -173,6 +197,27 @@ def test_predictions_have_intervals_over_queries() -> None:
     row = found.row(0, named=True)
     assert row["low"] < row["rho"] < row["high"]
     assert row["queries"] <= 40 < row["n"]
+    assert row["apart"] is None  # the best, and alone
+
+
+def test_predictions_say_which_metric_differs_from_the_best() -> None:
+    """The same values twice cannot be told apart; noise can."""
+    rng = np.random.default_rng(3)
+    pairs = [(f"s{i}", f"q{j}") for i in range(5) for j in range(60)]
+    truth = rng.uniform(size=len(pairs))
+    columns = {"best": truth, "copy": truth, "noise": rng.uniform(size=len(pairs))}
+    scores = ragworth.Scores(
+        [
+            {"system": s, "query": q, "metric": name, "value": float(v)}
+            for name, values in columns.items()
+            for (s, q), v in zip(pairs, values, strict=True)
+        ]
+    )
+    outcomes = ragworth.Outcomes(
+        [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
+    )
+    found = predictions(scores, outcomes, list(columns), 0)
+    assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
 
 
 def test_a_chart_names_colours_that_both_themes_have() -> None:
@@ -192,11 +237,21 @@ def test_long_names_lose_their_middle_and_stay_different() -> None:
     names = [f"{'x' * 20} k={i} {'y' * 20}" for i in range(12)] + ["short"]
     short = shortened(names)
     assert len(set(short.values())) == len(names)
-    assert all(len(each) <= 30 for each in short.values())
+    assert all(len(each) <= 24 for each in short.values())
     assert short["short"] == "short"
-    assert shortened(["all-MiniLM-L6-v2 top_k=3 chunk_size=64"]) == {
-        "all-MiniLM-L6-v2 top_k=3 chunk_size=64": "all-MiniLM…p_k=3 chunk_size=64"
+
+
+def test_long_names_lose_what_all_have_in_common() -> None:
+    models = ("all-MiniLM-L6-v2", "all-mpnet-base-v2", "msmarco-distilroberta-base-v2")
+    names = [f"{model}__top_k={k}__chunk_size={size}" for model in models for k in (1, 2, 3) for size in (64, 256)]
+    short = shortened(names)
+    assert short["all-MiniLM-L6-v2__top_k=3__chunk_size=64"] == "all-MiniLM…k=3 size=64"
+    assert short["msmarco-distilroberta-base-v2__top_k=1__chunk_size=256"] == "msmarco-di…k=1 size=256"
+    assert len(set(short.values())) == len(names)
+    assert shortened(["one system alone with a long name"]) == {
+        "one system alone with a long name": "one system…a long name"
     }
+    assert shortened([]) == {}
 
 
 def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ragworth.diagnosis import Diagnosis, Facts, diagnose, facts
+from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
 from ragworth.errors import FormatError, counted
 from ragworth.formats.files import created
 from ragworth.report.page import costs, sections
@@ -85,7 +85,14 @@ class Page:
                 stream.write(content.encode("utf-8", "replace"))
 
 
-def build(results: Results, *, metrics: Sequence[str] | None = None, seed: int = 0) -> Page:
+def build(
+    results: Results,
+    *,
+    metrics: Sequence[str] | None = None,
+    seed: int = 0,
+    level: float = 1.0,
+    eta: float = ETA,
+) -> Page:
     """Everything that the report says, computed.
 
     Parameters
@@ -93,6 +100,8 @@ def build(results: Results, *, metrics: Sequence[str] | None = None, seed: int =
     metrics: those to show, the first being the one that systems are ordered and compared by; by default all that
         were computed, UDCG first.
     seed: of all resampling.
+    level: lowest relevance that counts as relevant in the diagnosis.
+    eta: lowest rating that counts as an answer there.
     """
     known = facts(
         results.contexts,
@@ -101,6 +110,8 @@ def build(results: Results, *, metrics: Sequence[str] | None = None, seed: int =
         outcomes=results.outcomes,
         passages=results.collection.passages,
         subquestions=results.collection.subquestions,
+        rel=level,
+        eta=eta,
     )
     view = overview(results, known, metrics, seed)
     title = results.manifest.get("title") or results.manifest.get("name")
@@ -114,8 +125,16 @@ def build(results: Results, *, metrics: Sequence[str] | None = None, seed: int =
     )
 
 
-def write(results: Results, path: str | Path, *, metrics: Sequence[str] | None = None, seed: int = 0) -> Page:
+def write(
+    results: Results,
+    path: str | Path,
+    *,
+    metrics: Sequence[str] | None = None,
+    seed: int = 0,
+    level: float = 1.0,
+    eta: float = ETA,
+) -> Page:
     """Build the report and write it: ``path``, the Markdown beside it and the figures below it."""
-    page = build(results, metrics=metrics, seed=seed)
+    page = build(results, metrics=metrics, seed=seed, level=level, eta=eta)
     page.write(path)
     return page

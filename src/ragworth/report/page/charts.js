@@ -20,6 +20,12 @@ function dark() {
   return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
+/** As many columns as there is room for, in pixels, when the longest name has so many letters. */
+function fitLegend(legend, room, longest, most) {
+  legend.columns = Math.max(1, Math.min(most, Math.floor(room / (7 * longest + 34))));
+  legend.labelLimit = Math.min(240, room / legend.columns - 30);
+}
+
 async function draw(place) {
   drawings = drawings || unpack('charts');
   const { specs, themes } = await drawings;
@@ -29,8 +35,6 @@ async function draw(place) {
   if (narrow) {
     config.axis.labelLimit = place.clientWidth * 0.48;
     config.axis.labelFontSize = 11;
-    config.legend.columns = 2;
-    config.legend.labelLimit = place.clientWidth / 2 - 50;
   }
   const options = {
     ast: true, actions: false, renderer: 'svg', defaultStyle: false, config, logLevel: 0,
@@ -38,6 +42,7 @@ async function draw(place) {
   };
   const before = drawn.get(place);
   const spec = painted(specs[place.dataset.chart], theme.colors);
+  fitLegend(config.legend, place.clientWidth - 50, spec.usermeta?.longest ?? 0, narrow ? 2 : 4);
   if (narrow) spec.width = 'container';
   drawn.set(place, window.drawChart(place, spec, options));
   if (before) (await before).finalize();

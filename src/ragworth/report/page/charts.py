@@ -10,13 +10,12 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import MissingExtraError
+from ragworth.report.page.names import shortened
 from ragworth.report.page.theme import DASHES, MARK, SHAPES, ink
 from ragworth.report.render import cell
 
 ROW = 24
 """Height of a system's row."""
-LONGEST = 30
-"""Letters of a system's name beside an axis."""
 LINES = 8
 """Systems that have a line of their own in the legend; the others are grey."""
 OTHERS = "the others"
@@ -49,15 +48,6 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     return made.with_columns(
         pl.col("system").alias("name"), pl.col("system").replace_strict(short, return_dtype=pl.String)
     )
-
-
-def shortened(names: list[str]) -> dict[str, str]:
-    """Long names without their middle, because names of systems often differ in how they end; never two alike."""
-    short: dict[str, str] = {}
-    for number, name in enumerate(names, 1):
-        brief = name if len(name) <= LONGEST else f"{name[:10]}…{name[-19:]}"
-        short[name] = f"{brief[: LONGEST - 4]}…{number}" if brief in short.values() else brief
-    return short
 
 
 def _spec(chart: Any, height: int, width: Any = "container") -> Spec:
@@ -184,7 +174,8 @@ def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
         chart = alt.layer(
             alt.Chart(_of(pl.DataFrame({"at": [0]}))).mark_rule(color=ink("soft")).encode(y="at:Q"), chart
         )
-    return _spec(chart, 260)
+    # The page gives the legend as many columns as there is room for.
+    return _spec(chart, 260) | {"usermeta": {"longest": max(map(len, order), default=0)}}
 
 
 def crosses(frame: pl.DataFrame, x: str, y: str) -> Spec:

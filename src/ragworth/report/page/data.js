@@ -39,8 +39,6 @@ function rowAt(table, row) {
   return made;
 }
 
-/** A long name without its middle: names of systems often differ in how they end. */
-const short = (name) => (name.length <= 28 ? name : `${name.slice(0, 12)}…${name.slice(-14)}`);
 const minus = (text) => text.replace('-', '−');
 const fixed = (value, digits = 3) => minus(value.toFixed(digits));
 const signed = (value, digits = 2) => (value > 0 ? '+' : '') + fixed(value, digits);

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.diagnosis import ETA, FINDINGS, Diagnosis, Facts, kind_of
+from ragworth.report.page.names import shortened
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.pack import packed
 from ragworth.results import Results
@@ -90,6 +91,7 @@ def _index(
     grades = [[known.grades.get((system, query)) for query in queries] for system in systems]
     return {
         "systems": systems,
+        "short": list(shortened(systems).values()),
         "metrics": view.metrics,
         "main": view.main,
         "queries": queries,

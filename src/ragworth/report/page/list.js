@@ -88,7 +88,7 @@ function heading() {
     const sort = mine ? (way === 'up' ? 'ascending' : 'descending') : 'none';
     const go = () => { state.order = `system:${i}:${next}`; state.page = 0; showList(); focusHead(i); };
     return el('th', { scope: 'col', class: 'n', 'aria-sort': sort, 'data-system': i },
-      el('button', { type: 'button', onclick: go, title: printable(name) }, short(printable(name)), el('span', { 'aria-hidden': 'true' }, mine ? (way === 'up' ? ' ▲' : ' ▼') : ' ↕')));
+      el('button', { type: 'button', onclick: go, title: printable(name) }, printable(index.short[i]), el('span', { 'aria-hidden': 'true' }, mine ? (way === 'up' ? ' ▲' : ' ▼') : ' ↕')));
   });
   const apart = kind === 'apart' || kind === 'ahead' ? el('th', { scope: 'col', class: 'n' }, 'difference') : null;
   return el('tr', null, el('th', { scope: 'col' }, 'Query'), apart, systems, el('th', { scope: 'col' }, 'Findings'));

@@ -11,6 +11,7 @@ import polars as pl
 from ragworth.comparison import compare, higher_is_better, summarise
 from ragworth.diagnosis import Facts, kind_of
 from ragworth.errors import InputError, listed
+from ragworth.report.page.groups import Groups, grouped
 from ragworth.results import Results
 from ragworth.tables import Scores
 
@@ -37,7 +38,7 @@ class Standing:
     system: str
     means: Mapping[str, Mean]
     group: str
-    """Letters: systems that share one cannot be told apart."""
+    """Which systems it cannot be told from: letters that they share, or their places."""
     sentence: str
     misleading: float | None
     """Share of passages that are hard distractors."""
@@ -58,6 +59,7 @@ class Overview:
     main: str
     metrics: list[str]
     standings: list[Standing]
+    groups: Groups
     queries: int
     baseline: str
     test: str
@@ -103,17 +105,20 @@ def overview(results: Results, known: Facts, metrics: Sequence[str] | None, seed
         for row in compared.differences.iter_rows(named=True):
             versus[row["baseline"], row["system"]] = row
     known_order = [system for system in order if _mean(means[system], main) is not None]
-    groups = dict.fromkeys(order, "–") | letters(
-        known_order, {pair for pair, row in versus.items() if (row["p_holm"] or 1.0) < ALPHA}
-    )
+    groups = grouped(known_order, {pair for pair, row in versus.items() if (row["p_holm"] or 1.0) < ALPHA})
     standings = [
         _standing(
-            results, known, system, means[system], groups[system], _sentence(main, baseline, system, means, versus)
+            results,
+            known,
+            system,
+            means[system],
+            groups.of.get(system, "–"),
+            _sentence(main, baseline, system, means, versus),
         )
         for system in order
     ]
     queries = len({query for _, query in known.shown})
-    return Overview(main, names, standings, queries, baseline, "randomisation", pairs, resamples, seed)
+    return Overview(main, names, standings, groups, queries, baseline, "randomisation", pairs, resamples, seed)
 
 
 def settings(results: Results) -> Mapping[str, Any]:
@@ -129,25 +134,6 @@ def _mean(means: Mapping[str, Mean], metric: str) -> float | None:
 def _place(mean: float | None, up: int) -> tuple[bool, float]:
     """Where a system goes: the best first, those without a value last."""
     return mean is None, -up * (mean or 0.0)
-
-
-def letters(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
-    """Groups of systems of which no two differ significantly, as letters, the best group first.
-
-    Starts from one group of all; each significant pair splits the groups that hold both; a group inside another goes.
-    """
-    groups: list[set[str]] = [set(order)]
-    for a, b in different:
-        split = [part for group in groups for part in ((group - {a}, group - {b}) if {a, b} <= group else (group,))]
-        distinct = [group for i, group in enumerate(split) if group not in split[:i]]
-        groups = [group for group in distinct if not any(group < other for other in distinct)]
-    place = {system: i for i, system in enumerate(order)}
-    groups.sort(key=lambda group: sorted(place[system] for system in group))
-    return {system: "".join(_letter(i) for i, group in enumerate(groups) if system in group) for system in order}
-
-
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"({number + 1})"
 
 
 def signed(value: float, digits: int = 2) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import correlate
@@ -18,6 +21,7 @@ SCHEMA = {
     "rho": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
+    "apart": pl.Boolean,
     "n": pl.Int64,
     "queries": pl.Int64,
 }
@@ -43,39 +47,58 @@ def correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) 
     return found.select("first", "second", pl.col("spearman").alias("value"), "n")
 
 
+class Drawn(NamedTuple):
+    """A correlation, its values in the resamples, and the queries that these draw from."""
+
+    metric: str
+    rho: float
+    draws: npt.NDArray[np.float64]
+    queries: list[str]
+    n: int
+
+
 def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
-    """How well each metric predicts each outcome: Spearman's ρ over all (system, query).
+    """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
-    independent. Returns metric, outcome, rho, low, high, n (contexts) and queries.
+    independent. Returns metric, outcome, rho, low, high, apart, n (contexts) and queries. ``apart`` says whether the
+    interval of the difference from the best, in the same resamples, lies above 0: null for the best itself, and where
+    a metric has values for other queries.
     """
     rows: list[dict[str, object]] = []
     good = scores.frame.filter(pl.col("value").is_not_null())
     for (aspect,), part in outcomes.frame.filter(pl.col("value").is_not_null()).group_by("aspect", maintain_order=True):
         right = part.select("system", "query", pl.col("value").alias("outcome"))
-        for metric in metrics:
-            both = good.filter(pl.col("metric") == metric).join(right, on=["system", "query"])
-            rho, span, queries = _interval(both, seed)
-            if rho is not None:
-                ends = {"low": span[0], "high": span[1]} if span is not None else {}
-                rows.append(
-                    {"metric": metric, "outcome": aspect, "rho": rho, "n": both.height, "queries": queries, **ends}
-                )
-    found = pl.DataFrame(rows, schema=SCHEMA)
-    return pl.concat(
-        [
-            found.clear(),
-            *(part.sort("rho", descending=True) for part in found.partition_by("outcome", maintain_order=True)),
+        every = [
+            drawn(metric, good.filter(pl.col("metric") == metric).join(right, on=["system", "query"]), seed)
+            for metric in metrics
         ]
-    )
+        found = sorted((each for each in every if each is not None), key=lambda each: -each.rho)
+        rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _interval(both: pl.DataFrame, seed: int) -> tuple[float | None, tuple[float, float] | None, int]:
+def _row(each: Drawn, best: Drawn) -> dict[str, object]:
+    span = expanded(each.draws, len(each.queries), LEVEL)
+    gap = expanded(best.draws - each.draws, len(each.queries), LEVEL) if each.queries == best.queries else None
+    return {
+        "metric": each.metric,
+        "rho": each.rho,
+        "low": span.low if span is not None else None,
+        "high": span.high if span is not None else None,
+        "apart": gap.low > 0 if gap is not None and each is not best else None,
+        "n": each.n,
+        "queries": len(each.queries),
+    }
+
+
+def drawn(metric: str, both: pl.DataFrame, seed: int) -> Drawn | None:
+    """Spearman's ρ of ``value`` and ``outcome`` in resamples of the queries; None where there is none."""
     ordered = both.sort("query")
     x, y = ordered["value"].to_numpy(), ordered["outcome"].to_numpy()
     rho = spearman(x, y) if len(x) else float("nan")
     if np.isnan(rho):
-        return None, None, 0
+        return None
     starts = np.flatnonzero(ordered["query"].is_first_distinct().to_numpy())
     spans = np.split(np.arange(len(x)), starts[1:])
     rng = np.random.default_rng(seed)
@@ -83,4 +106,4 @@ def _interval(both: pl.DataFrame, seed: int) -> tuple[float | None, tuple[float,
     for _ in range(RESAMPLES):
         rows = np.concatenate([spans[i] for i in rng.integers(0, len(spans), len(spans))])
         draws.append(spearman(x[rows], y[rows]))
-    return rho, expanded(np.array(draws), len(spans), LEVEL), len(spans)
+    return Drawn(metric, rho, np.array(draws), ordered["query"].unique(maintain_order=True).to_list(), len(x))

@@ -96,7 +96,9 @@ def _best(found: pl.DataFrame) -> list[str]:
     words = []
     for row in found.unique("outcome", keep="first", maintain_order=True).iter_rows(named=True):
         ends = f" (95 % interval {signed(row['low'])} to {signed(row['high'])})" if row["low"] is not None else ""
-        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}")
+        others = found.filter((pl.col("outcome") == row["outcome"]) & pl.col("apart").is_not_null())["apart"]
+        alike = f", and {(~others).sum()} of {len(others)} others cannot be told from it" if len(others) else ""
+        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}{alike}")
     return words
 
 

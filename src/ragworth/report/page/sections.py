@@ -34,7 +34,7 @@ def leaderboard(view: Overview) -> Safe:
     for place, each in enumerate(view.standings, 1):
         cells = [
             tag("th", tag("span", f"{place}", class_="place"), " ", each.system, scope="row"),
-            tag("td", tag("abbr", each.group, title="systems that share a letter cannot be told apart")),
+            tag("td", tag("abbr", each.group, title=view.groups.words)),
             _mean_cell(each.means.get(view.main)),
             *(tag("td", _extra_of(each, name), class_="n") for name in extra),
             *(_mean_cell(each.means.get(metric)) for metric in view.metrics[1:]),
@@ -52,8 +52,8 @@ def how_compared(view: Overview) -> str:
     if len(view.standings) < 2:
         return f"In brackets the 95 % bootstrap interval of the mean over queries (seed {view.seed})."
     return (
-        "In brackets the 95 % bootstrap interval of the mean over queries. Systems that share a letter cannot be told "
-        f"apart by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
+        f"In brackets the 95 % bootstrap interval of the mean over queries. {view.groups.words} "
+        f"by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value."
     )
 
