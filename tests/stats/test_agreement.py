@@ -165,3 +165,22 @@ def test_labels_are_counted_not_ordered() -> None:
     names = np.array(["pear", "fig", "apple", "lime"])
     assert cohen_kappa(names[a], names[b]).value == pytest.approx(cohen_kappa(a, b).value)
     assert Counter(names[a])  # all four occur
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_equal_to_other_implementations(weights: Weights | None) -> None:
+    rng = np.random.default_rng(4)
+    a = rng.integers(0, 4, 80)
+    b = np.where(rng.random(80) < 0.5, a, rng.integers(0, 4, 80))
+    found = cohen_kappa(a, b, weights=weights).value
+    metrics = pytest.importorskip("sklearn.metrics")
+    assert found == pytest.approx(metrics.cohen_kappa_score(a, b, weights=weights), abs=1e-12)
+
+
+def test_equal_to_statsmodels() -> None:
+    other = pytest.importorskip("statsmodels.stats.inter_rater")
+    table = np.array([[20, 5, 1], [3, 15, 4], [0, 6, 12]])
+    rows, columns = (np.repeat(axis.ravel(), table.ravel()) for axis in np.indices(table.shape))
+    assert cohen_kappa(rows, columns).value == pytest.approx(other.cohens_kappa(table).kappa, abs=1e-12)
+    weighted = other.cohens_kappa(table, wt="quadratic").kappa
+    assert cohen_kappa(rows, columns, weights="quadratic").value == pytest.approx(weighted, abs=1e-12)

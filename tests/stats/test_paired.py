@@ -10,7 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragworth.stats.paired import TESTS, bootstrap, holm, randomisation, sign, smallest_detectable, t, wilcoxon
+from ragworth.stats.paired import (
+    NOTHING,
+    SINGLE,
+    TESTS,
+    Test,
+    bootstrap,
+    bootstraps,
+    holm,
+    paired,
+    randomisation,
+    sign,
+    smallest_detectable,
+    t,
+    wilcoxon,
+)
 
 SAMPLE = np.array([0.3, -0.1, 0.2, 0.0, 0.25, 0.4, -0.05, 0.15, 0.1, 0.0, 0.35, -0.2])
 
@@ -49,6 +63,13 @@ def test_randomisation_by_sampling_agrees_with_the_exact_value() -> None:
 def test_no_difference_at_all_gives_1(name: str) -> None:
     assert TESTS[name](np.zeros(20)) == 1.0
     assert TESTS[name](np.array([])) == 1.0
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_missing_differences_are_left_out(name: str) -> None:
+    with_gaps = np.insert(SAMPLE, [0, 5, 12], np.nan)
+    found = TESTS[name](with_gaps, resamples=4000, seed=0)
+    assert found == pytest.approx(TESTS[name](SAMPLE, resamples=4000, seed=0), abs=0.02 if name == "bootstrap" else 0)
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -116,3 +137,56 @@ def test_a_difference_of_the_detectable_size_is_detected_four_times_out_of_five(
     assert np.mean(found) == pytest.approx(0.8, abs=0.04)
     assert np.isnan(smallest_detectable(np.array([1.0])))
     assert np.isnan(smallest_detectable(np.full(5, 0.1)))
+
+
+@pytest.mark.parametrize("rows", [4, 12, 1000])
+def test_the_seed_decides_and_chunks_do_not(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    d = np.random.default_rng(2).normal(0.2, 1, size=31)
+    once = [TESTS[name](d, resamples=333, seed=3) for name in ("randomisation", "bootstrap")]
+    monkeypatch.setattr("ragworth.stats.paired.CHUNK", rows * len(d))
+    monkeypatch.setattr("ragworth.stats.intervals.CHUNK", rows * len(d))
+    assert [TESTS[name](d, resamples=333, seed=3) for name in ("randomisation", "bootstrap")] == once
+    assert randomisation(d, resamples=333, seed=4) != once[0]
+
+
+def test_many_bootstrap_tests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    d = rng.normal(0.3, 1, size=(40, 6))
+    d[:, 1], d[:, 2], d[1:, 3], d[:, 4] = 0.0, 0.25, np.nan, np.nan
+    monkeypatch.setattr("ragworth.stats.paired.COLUMNS", 1)
+    found = bootstraps(d, resamples=500, seed=1)
+    assert found[[1, 3, 4]].tolist() == [1.0, 1.0, 1.0]
+    for column in (0, 2, 5):
+        assert found[column] == bootstrap(d[:, column], resamples=500, seed=1)
+    # A query that one comparison lacks does not count in it.
+    d[::2, 0] = np.nan
+    assert bootstraps(d, resamples=4000, seed=1)[0] == pytest.approx(bootstrap(d[1::2, 0], resamples=4000), abs=0.03)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_two_sides_with_missing_values(test: Test) -> None:
+    a = np.array([0.1, 0.5, np.nan, 0.2, 0.9, 0.4])
+    b = np.array([0.3, 0.5, 0.7, 0.1, np.nan, 0.8])
+    found = paired(a, b, test, resamples=500)
+    # Differences 0.2, 0, −0.1, 0.4.
+    assert found.value == pytest.approx(0.125)
+    assert (found.wins, found.ties, found.losses, found.n, found.missing, found.reason) == (2, 1, 1, 4, 2, "")
+    assert found.p == TESTS[test](np.array([0.3 - 0.1, 0.0, 0.1 - 0.2, 0.8 - 0.4]), resamples=500, seed=0)
+    assert found.interval is not None and -0.1 <= found.interval.low < 0.125 < found.interval.high <= 0.4
+
+
+def test_two_sides_at_the_edges() -> None:
+    assert paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0)
+    assert paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2)
+    assert paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0)
+    assert paired([0.3], [0.1 + 0.2]).ties == 1
+    with pytest.raises(ValueError, match="none of randomisation"):
+        paired([1.0], [1.0], "z")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="against"):
+        paired([1.0], [1.0, 2.0])
+
+
+def test_holm_equals_statsmodels() -> None:
+    other = pytest.importorskip("statsmodels.stats.multitest")
+    p = np.random.default_rng(0).random(12) ** 3
+    np.testing.assert_allclose(holm(p), other.multipletests(p, method="holm")[1])

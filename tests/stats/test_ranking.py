@@ -136,6 +136,7 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     assert (found.value, found.missing, found.queries, found.interval) == (1.0, 1, 1, None)
     nothing = win_rate(np.empty((0, 2)))
     assert (nothing.value, nothing.p, nothing.queries) == (None, 1.0, 0)
+    assert (nothing.reason, found.reason) == ("there are no pairs of values", "there is only one query, so no interval")
     assert win_rate([(np.inf, np.inf), (-np.inf, 0.0)]).value == 0.25
 
 
@@ -161,3 +162,11 @@ def test_what_cannot_be_ranked_is_refused() -> None:
         auc([1.0, 2.0], [1, 2])
     with pytest.raises(ValueError, match="groups"):
         auc_interval([1.0, 2.0], [1, 0], ["q"])
+
+
+def test_auc_equals_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    y = rng.random(200) < 0.3
+    x = np.round(y + rng.normal(size=200), 1)
+    assert auc(x, y) == pytest.approx(metrics.roc_auc_score(y, x), abs=1e-12)

@@ -1,13 +1,23 @@
-"""Correlations of two columns of numbers. A constant column, or fewer than two pairs, has none: NaN."""
+"""Correlations of two columns of numbers. A constant column, or fewer than two pairs, has none: NaN.
+
+:func:`correlation` says which of these it was, and leaves out pairs in which a value is missing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Measure = Literal["pearson", "spearman", "kendall", "kendall-c"]
+
+NOTHING = "there are no pairs of values"
+SINGLE = "there is only one pair of values"
+CONSTANT = "{} is constant"
+INFINITE = "a value is infinite, which only ranks can take"
 
 
 def _defined(x: Floats, y: Floats) -> bool:
@@ -35,10 +45,20 @@ def spearman(x: Floats, y: Floats) -> float:
 
 
 def kendall(x: Floats, y: Floats) -> float:
-    """Kendall's τ-b."""
+    """Kendall's τ-b: (concordant − discordant) / √(pairs untied in x × pairs untied in y)."""
     from scipy import stats
 
     return float(stats.kendalltau(x, y).statistic) if _defined(x, y) else float("nan")
+
+
+def kendall_c(x: Floats, y: Floats) -> float:
+    """Kendall's (Stuart's) τ-c: 2·(concordant − discordant) / (n²·(m − 1)/m), m the smaller number of distinct values.
+
+    Unlike τ-b it can reach 1 where one column has fewer distinct values than the other.
+    """
+    from scipy import stats
+
+    return float(stats.kendalltau(x, y, variant="c").statistic) if _defined(x, y) else float("nan")
 
 
 CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
@@ -46,3 +66,52 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
     "spearman": spearman,
     "kendall": kendall,
 }
+
+MEASURES: dict[str, Callable[[Floats, Floats], float]] = {**CORRELATIONS, "kendall-c": kendall_c}
+"""All of them; ``kendall`` is τ-b."""
+
+
+class Correlation(NamedTuple):
+    """A correlation, or why there is none.
+
+    Attributes
+    ----------
+    value: None where there is none.
+    reason: why there is none; empty where there is one.
+    n: pairs of values.
+    missing: pairs in which a value is NaN; they are left out.
+    """
+
+    value: float | None
+    reason: str
+    n: int
+    missing: int
+
+
+def correlation(x: npt.ArrayLike, y: npt.ArrayLike, measure: Measure = "spearman") -> Correlation:
+    """The correlation of two columns in which values may be missing (NaN)."""
+    check_measure(measure)
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"{a.shape} values with {b.shape} values")
+    there = ~(np.isnan(a) | np.isnan(b))
+    a, b, missing = a[there], b[there], int((~there).sum())
+    reason = why_none(a, b, measure)
+    value = None if reason else MEASURES[measure](a, b)
+    return Correlation(value, reason, len(a), missing)
+
+
+def why_none(x: Floats, y: Floats, measure: str, names: tuple[str, str] = ("the first", "the second")) -> str:
+    """Why two columns have no correlation; empty where they have one."""
+    if len(x) < 2:
+        return SINGLE if len(x) else NOTHING
+    for values, name in zip((x, y), names, strict=True):
+        if (values == values[0]).all():
+            return CONSTANT.format(name)
+    return INFINITE if measure == "pearson" and not (np.isfinite(x).all() and np.isfinite(y).all()) else ""
+
+
+def check_measure(measure: str) -> None:
+    """Refuse what is not a correlation."""
+    if measure not in MEASURES:
+        raise ValueError(f"measure={measure!r} is none of {', '.join(get_args(Measure))}")

@@ -1,24 +1,31 @@
 """Tests of paired differences: is the mean difference over queries further from 0 than chance would have it?
 
-All are two-sided. With no difference anywhere p is 1. A p-value is never 0: resampling tests count the
-observed data among the resamples, the others are bounded below by the smallest positive number.
+All are two-sided. Missing differences (NaN) are left out. With no difference anywhere p is 1. A p-value is never 0:
+resampling tests count the observed data among the resamples, the others are bounded below by the smallest positive
+number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.intervals import bootstrap_means
+from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.resampled import Span
 
 Floats = npt.NDArray[np.float64]
 Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap"]
 
 CHUNK = 1 << 22
+COLUMNS = 128
+"""Comparisons resampled at a time."""
 SMALLEST = float(np.finfo(np.float64).tiny)
+
+NOTHING = "no query has both values"
+SINGLE = "only one query has both values, so no interval"
 
 
 def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
@@ -26,7 +33,7 @@ def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0
 
     When there are no more ways to flip them than ``resamples``, all are tried and p is exact.
     """
-    moved = differences[differences != 0]
+    moved = _moved(differences)
     n = len(moved)
     if n == 0:
         return 1.0
@@ -37,13 +44,19 @@ def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0
         return float((np.abs(signs @ moved) >= observed).mean())
     rng = np.random.default_rng(seed)
     extreme = 0
-    step = max(1, CHUNK // n)
+    # Bytes are drawn by fours: in whole fours of rows, none is lost between one chunk and the next.
+    step = max(4, CHUNK // n // 4 * 4)
     for low in range(0, resamples, step):
         rows = min(step, resamples - low)
         flips = np.unpackbits(rng.integers(0, 256, size=(rows, (n + 7) // 8), dtype=np.uint8), axis=1, count=n)
         sums = moved.sum() - 2.0 * (flips.astype(np.float64) @ moved)
         extreme += int((np.abs(sums) >= observed).sum())
     return (extreme + 1) / (resamples + 1)
+
+
+def _moved(differences: Floats) -> Floats:
+    """Those that are not 0, nor missing."""
+    return np.asarray(differences[(differences != 0) & ~np.isnan(differences)])
 
 
 def constant(values: Floats) -> bool:
@@ -55,6 +68,7 @@ def t(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Student's paired t-test."""
     from scipy.special import stdtr
 
+    differences = differences[~np.isnan(differences)]
     n = len(differences)
     if n < 2 or not differences.any():
         return 1.0
@@ -68,7 +82,7 @@ def wilcoxon(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float
     """Wilcoxon's signed-rank test; queries without a difference are left out."""
     from scipy import stats
 
-    moved = differences[differences != 0]
+    moved = _moved(differences)
     if not len(moved):
         return 1.0
     tied = len(np.unique(np.abs(moved))) < len(moved)
@@ -80,7 +94,7 @@ def sign(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Sign test: queries without a difference are left out."""
     from scipy.special import bdtr
 
-    moved = differences[differences != 0]
+    moved = _moved(differences)
     n = len(moved)
     if n == 0:
         return 1.0
@@ -90,20 +104,40 @@ def sign(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
 
 def bootstrap(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
     """Bootstrap of the studentised mean, under a mean of 0."""
-    n = len(differences)
-    if n < 2 or not differences.any():
-        return 1.0
-    if constant(differences):
-        return randomisation(differences, resamples=resamples, seed=seed)
-    spread = differences.std(ddof=1)
-    centred = differences - differences.mean()
-    both = bootstrap_means(np.stack([centred, centred**2], axis=1), resamples, seed)
-    variance = np.maximum(both[:, 1] - both[:, 0] ** 2, 0) * n / (n - 1)
-    observed = abs(differences.mean()) / (spread / np.sqrt(n))
+    return float(bootstraps(differences[:, None], resamples=resamples, seed=seed)[0])
+
+
+def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
+    """The bootstrap test of each column (queries × comparisons), all in the same resamples; NaN is left out."""
+    found = np.ones(differences.shape[1])
+    centred, varied = [], []
+    for place, column in enumerate(differences.T):
+        known = column[~np.isnan(column)]
+        if len(known) < 2 or not known.any():
+            continue
+        if constant(known):
+            found[place] = randomisation(known, resamples=resamples, seed=seed)
+            continue
+        varied.append(place)
+        centred.append(column - known.mean())
+    for low in range(0, len(varied), COLUMNS):
+        part = np.stack(centred[low : low + COLUMNS], axis=1)
+        both = bootstrap_means(np.concatenate([part, part**2], axis=1), resamples, seed)
+        for place, mean, square in zip(varied[low : low + COLUMNS], *np.split(both.T, 2), strict=True):
+            found[place] = _beyond(differences[:, place], mean, square, resamples)
+    return found
+
+
+def _beyond(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:
+    """Share of the resamples whose studentised mean is as far from 0 as that of the differences."""
+    known = differences[~np.isnan(differences)]
+    n = len(known)
+    variance = np.maximum(square - mean**2, 0) * n / (n - 1)
+    observed = abs(known.mean()) / (known.std(ddof=1) / np.sqrt(n))
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = np.abs(both[:, 0]) / np.sqrt(variance / n)
+        drawn = np.abs(mean) / np.sqrt(variance / n)
     # A resample of one repeated value is as extreme as can be, unless that value is the mean.
-    drawn = np.where(variance > 0, drawn, np.where(np.abs(both[:, 0]) > 0, np.inf, 0))
+    drawn = np.where(variance > 0, drawn, np.where(np.abs(mean) > 0, np.inf, 0))
     return (int((drawn >= observed * (1 - 1e-10)).sum()) + 1) / (resamples + 1)
 
 
@@ -114,6 +148,63 @@ TESTS: dict[str, Callable[..., float]] = {
     "sign": sign,
     "bootstrap": bootstrap,
 }
+
+
+class Paired(NamedTuple):
+    """Two sides compared query by query.
+
+    Attributes
+    ----------
+    value: mean of second less first; None where no query has both.
+    reason: why there is no value, or no interval; empty where there are both.
+    interval: expanded percentile bootstrap over queries; None for fewer than two.
+    p: two-sided, of no difference; never 0; 1 where there is no difference, or nothing to compare.
+    wins, ties, losses: of the second side.
+    n: queries with both values.
+    missing: queries that lack one; they are left out.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    p: float
+    wins: int
+    ties: int
+    losses: int
+    n: int
+    missing: int
+
+
+def paired(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    test: Test = "randomisation",
+    *,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Paired:
+    """The mean difference of two sides whose values may be missing (NaN), with its interval and test.
+
+    Differences below 10⁻¹² are ties.
+    """
+    if test not in TESTS:
+        raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"{a.shape} values against {b.shape}")
+    known = (b - a)[~(np.isnan(a) | np.isnan(b))]
+    known = np.where(np.abs(known) < 1e-12, 0.0, known)
+    n, missing = len(known), len(a) - len(known)
+    if n == 0:
+        return Paired(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
+    wins, ties, losses = (int((np.sign(known) == kind).sum()) for kind in (1, 0, -1))
+    p = TESTS[test](known, resamples=resamples, seed=seed)
+    interval = None
+    if n > 1:
+        ends = mean_intervals(known[:, None], level=level, resamples=resamples, seed=seed)
+        interval = Span(float(ends.low[0]), float(ends.high[0]))
+    return Paired(float(known.mean()), "" if n > 1 else SINGLE, interval, p, wins, ties, losses, n, missing)
 
 
 def holm(p_values: Floats) -> Floats:

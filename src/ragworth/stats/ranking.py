@@ -53,6 +53,7 @@ class WinRate(NamedTuple):
     queries: that have a pair.
     p: two-sided sign test over queries; those won in exactly half of their pairs are left out.
     interval: bootstrap over queries; None for fewer than two.
+    reason: why there is no value, or no interval; empty where there are both.
     """
 
     value: float | None
@@ -63,6 +64,7 @@ class WinRate(NamedTuple):
     queries: int
     p: float
     interval: Span | None
+    reason: str = ""
 
 
 def auc(values: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -133,13 +135,14 @@ def win_rate(
     wins, ties, losses = (int((better == outcome).sum()) for outcome in (1, 0, -1))
     missing = int((~there).sum())
     if not len(better):
-        return WinRate(None, 0, 0, 0, missing, 0, 1.0, None)
+        return WinRate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
     rate = 0.5 + net / (2 * size)
     interval = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed)
     span = Span(float(interval.low[0]), float(interval.high[0])) if len(rate) > 1 else None
-    return WinRate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign(net), span)
+    reason = "" if span is not None else "there is only one query, so no interval"
+    return WinRate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign(net), span, reason)
 
 
 def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:

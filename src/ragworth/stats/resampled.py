@@ -36,6 +36,50 @@ def expanded(draws: Floats, n: int, level: float) -> Span | None:
     return Span(float(np.clip(low, draws.min(), draws.max())), float(np.clip(high, draws.min(), draws.max())))
 
 
+def expanded_p(draws: Floats, n: int) -> float | None:
+    """Two-sided p of a statistic being 0: 1 − the level at which its expanded percentile interval comes to hold 0.
+
+    It is never 0, because the sample counts as one more resample, on the far side. Resamples of exactly 0 count half
+    on either side. None where :func:`expanded` gives no interval.
+    """
+    from scipy.special import ndtri, stdtr
+
+    draws = draws[~np.isnan(draws)]
+    if n < 2 or not len(draws):
+        return None
+    beyond = min(int((draws < 0).sum()), int((draws > 0).sum())) + int((draws == 0).sum()) / 2
+    tail = min((beyond + 1) / (len(draws) + 1), 0.5)
+    return float(2 * stdtr(n - 1, ndtri(tail) * np.sqrt((n - 1) / n)))
+
+
+def standard_error(draws: Floats, left_out: Floats) -> float | None:
+    """How far a statistic would stray from sample to sample: the larger of two estimates of its standard error.
+
+    ``draws`` are its values in bootstrap resamples, ``left_out`` its values with each unit left out in turn (the
+    jackknife), or none. For few units both are too small, the bootstrap's the more so. None where fewer than two
+    resamples define the statistic.
+    """
+    known, left = draws[~np.isnan(draws)], left_out[~np.isnan(left_out)]
+    if len(known) < 2:
+        return None
+    jackknife = float(np.sqrt((len(left) - 1) * left.var())) if len(left) > 1 else 0.0
+    return max(float(known.std(ddof=1)), jackknife)
+
+
+def on_fisher_z(value: float, error: float, n: int, level: float) -> Span:
+    """Student's interval of a correlation over ``n`` units on Fisher's scale, z = artanh r, which has no ends to cross.
+
+    Its standard error there is ``error`` / (1 − r²). That of a perfect correlation is a point.
+    """
+    from scipy.special import stdtrit
+
+    if abs(value) >= 1 - 1e-12:
+        return Span(value, value)
+    half = float(stdtrit(n - 1, 0.5 + level / 2)) * error / (1 - value**2)
+    z = np.arctanh(value)
+    return Span(float(np.tanh(z - half)), float(np.tanh(z + half)))
+
+
 def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterator[Floats]:
     """How often each unit was drawn in each resample: (resamples × units), at most ``rows`` resamples at a time."""
     rng = np.random.default_rng(seed)

@@ -1,0 +1,267 @@
+"""Do intervals cover as often as they say, and do tests reject as seldom as they should?
+
+Data are made of which the truth is known, over and over, and the share of 95 % intervals that hold it is counted; or
+data in which nothing is to be found, and the share of tests that find something at the 5 % level. "Ties" are values
+on a coarse grid with an outcome of 0 or 1. Prints the tables of docs/statistics.md.
+
+    python benchmarks/coverage.py
+    python benchmarks/coverage.py means pooled --trials 2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.correlation import MEASURES, Measure
+from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.paired import TESTS
+from ragworth.stats.pooled import pooled, pooled_gaps
+from ragworth.stats.predicted import predicted_difference, predicted_mean
+from ragworth.stats.ranking import auc_interval, win_rate
+from ragworth.stats.within import by_query, within, within_gaps
+
+Floats = npt.NDArray[np.float64]
+Rng = np.random.Generator
+
+SIZES = (30, 100, 1000)
+TOGETHER = 4
+"""Metrics made for one outcome, so that one call does for several trials."""
+RHO = 0.6
+LARGE = 200_000
+"""Queries of a sample large enough to stand for the truth."""
+ALIKE = 0.3
+"""Share of the variance that rows of one query have in common."""
+
+
+def share(hits: list[bool]) -> str:
+    """In per cent, or a dash."""
+    return f"{100 * float(np.mean(hits)):.1f}" if hits else "–"
+
+
+def table(title: str, head: list[str], rows: Iterable[list[str]]) -> None:
+    """A Markdown table, row by row as they come."""
+    print(f"\n{title}\n\n| {' | '.join(head)} |\n| {' | '.join(['---'] + ['---:'] * (len(head) - 1))} |", flush=True)
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+MEANS: dict[str, tuple[Callable[[Rng, tuple[int, int]], Floats], float]] = {
+    "normal": (lambda rng, shape: rng.normal(size=shape), 0.0),
+    "skewed, 0 to 1": (lambda rng, shape: rng.beta(0.5, 1.0, size=shape), 1 / 3),
+    "60 % zeros": (lambda rng, shape: np.where(rng.random(shape) < 0.6, 0.0, rng.beta(2, 2, size=shape)), 0.2),
+    "0 or 1, mean 0.7": (lambda rng, shape: (rng.random(shape) < 0.7).astype(np.float64), 0.7),
+}
+
+
+def cover_mean(kind: str, n: int, trials: int, resamples: int, seed: int) -> list[bool]:
+    """Whether each interval of a mean holds it."""
+    make, truth = MEANS[kind]
+    values = make(np.random.default_rng(seed + n), (n, trials))
+    found = mean_intervals(values, resamples=resamples, seed=seed)
+    return list((found.low <= truth) & (truth <= found.high))
+
+
+NULLS: dict[str, Callable[[Rng, int], Floats]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "ties, a third of them 0": lambda rng, n: rng.choice([-1.0, -0.5, 0.5, 1.0, 0.0, 0.0], size=n),
+    "two skewed systems": lambda rng, n: rng.beta(0.5, 1.0, size=n) - rng.beta(0.5, 1.0, size=n),
+}
+
+
+def reject_paired(test: str, kind: str, n: int, trials: int, resamples: int, seed: int) -> list[bool]:
+    """Whether each test finds a difference where there is none."""
+    rng = np.random.default_rng(seed + n)
+    return [TESTS[test](NULLS[kind](rng, n), resamples=resamples, seed=i) < 0.05 for i in range(trials)]
+
+
+def contexts(rng: Rng, n: int, rows: int, columns: int, *, ties: bool) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    """Metrics that all go equally well with one outcome, in pairs that are like each other; and whose row each is."""
+
+    def noise(*more: int) -> Floats:
+        each = rng.normal(size=(n, rows, *more))
+        return np.asarray(np.sqrt(ALIKE) * rng.normal(size=(n, 1, *more)) + np.sqrt(1 - ALIKE) * each)
+
+    y = noise()
+    shared = np.repeat(noise(columns // 2), 2, axis=2)
+    x = RHO * y[:, :, None] + np.sqrt((1 - RHO**2) / 2) * (shared + noise(columns))
+    if ties:
+        x, y = np.round(2 * x) / 2, (y > 0.3).astype(np.float64)
+    return x.reshape(-1, columns), y.reshape(-1), np.repeat(np.arange(n), rows)
+
+
+@cache
+def truth(form: str, measure: Measure, rows: int, ties: bool) -> float:
+    """The correlation of a very large sample."""
+    rng = np.random.default_rng(12345)
+    if form == "pooled":
+        x, y, _ = contexts(rng, LARGE, 1, 2, ties=ties)
+        return float(np.mean([MEASURES[measure](column, y) for column in x.T]))
+    x, y, query = contexts(rng, LARGE, rows, 2, ties=ties)
+    return float(np.nanmean(by_query(x, y, query, measure=measure).values))
+
+
+def correlated(
+    form: str, measure: Measure, n: int, rows: int, ties: bool, trials: int, resamples: int, seed: int
+) -> tuple[list[bool], list[bool]]:
+    """Whether each interval of a correlation holds it, and whether two equal ones are found to differ."""
+    right = truth(form, measure, rows, ties)
+    rng = np.random.default_rng(seed + n)
+    pairs = [(i, i + 1) for i in range(0, TOGETHER, 2)]
+    held: list[bool] = []
+    apart: list[bool] = []
+    for batch in range(max(1, trials // TOGETHER)):
+        x, y, query = contexts(rng, n, rows, TOGETHER, ties=ties)
+        estimates = pooled if form == "pooled" else within
+        gaps = pooled_gaps if form == "pooled" else within_gaps
+        for one in estimates(x, y, query, measure=measure, resamples=resamples, seed=batch):
+            if one.interval is not None:
+                held.append(one.interval.low <= right <= one.interval.high)
+        for gap in gaps(x, y, query, pairs=pairs, measure=measure, resamples=resamples, seed=batch):
+            if gap.p is not None:
+                apart.append(gap.p < 0.05)
+    return held, apart
+
+
+def judged(rng: Rng, n: int, total: int, like: float, *, ties: bool) -> tuple[Floats, Floats]:
+    """Cheap values of all, and expensive ones of a sample, NaN elsewhere; the expensive have mean 0."""
+    both = rng.normal(size=total)
+    expensive = both if not ties else (both > 0).astype(np.float64) - 0.5
+    cheap = like * both + np.sqrt(1 - like**2) * rng.normal(size=total) + 0.4
+    cheap = np.round(cheap) if ties else cheap
+    expensive[rng.permutation(total)[n:]] = np.nan
+    return cheap, expensive
+
+
+def cover_predicted(
+    kind: str, n: int, total: int, like: float, ties: bool, trials: int, seed: int
+) -> tuple[list[bool], float, float]:
+    """Whether each interval holds the mean; length against the plain one; values saved, as a multiple of n."""
+    rng = np.random.default_rng(seed + n)
+    held, lengths, saved = [], [], []
+    for _ in range(trials):
+        cheap, expensive = judged(rng, n, total, like, ties=ties)
+        if kind == "mean":
+            found = predicted_mean(cheap, expensive)
+        else:
+            hard = rng.normal(size=total)  # what makes a query hard for both systems
+            found = predicted_difference((hard, hard + cheap), (hard, hard + expensive))
+        assert found.interval is not None and found.plain_interval is not None and found.saved is not None
+        held.append(found.interval.low <= 0 <= found.interval.high)
+        plain = found.plain_interval
+        lengths.append((found.interval.high - found.interval.low) / (plain.high - plain.low))
+        saved.append(found.saved / n)
+    return held, float(np.median(lengths)), float(np.median(saved))
+
+
+def show_means(trials: int, resamples: int, seed: int) -> None:
+    rows = ([kind, *(share(cover_mean(kind, n, trials, resamples, seed)) for n in SIZES)] for kind in MEANS)
+    table("Coverage of intervals of means (%)", ["values", *(f"n = {n:,}" for n in SIZES)], rows)
+
+
+def show_tests(trials: int, resamples: int, seed: int) -> None:
+    rows = (
+        [test, kind, *(share(reject_paired(test, kind, n, trials, resamples, seed)) for n in SIZES)]
+        for test in TESTS
+        for kind in NULLS
+    )
+    table("Paired tests: true nulls rejected (%)", ["test", "differences", *(f"n = {n:,}" for n in SIZES)], rows)
+
+
+def settings(form: str) -> Iterator[tuple[Measure, int, bool]]:
+    """Measures, contexts a query, ties or not."""
+    measures: tuple[Measure, ...] = ("pearson", "spearman", "kendall", "kendall-c")
+    for rows in (1, 5) if form == "pooled" else (10,):
+        for ties in (False, True):
+            for measure in measures:
+                if ties or measure != "kendall-c":  # without ties it is τ-b
+                    yield measure, rows, ties
+
+
+def show_correlated(form: str, trials: int, resamples: int, seed: int) -> None:
+    def cell(measure: Measure, rows: int, ties: bool, n: int) -> str:
+        # The pairs of 5,000 rows are many.
+        fewer = 6 if form == "pooled" and n * rows >= 5000 and measure.startswith("kendall") else 1
+        held, apart = correlated(form, measure, n, rows, ties, trials // fewer, resamples, seed)
+        return f"{share(held)} / {share(apart)}"
+
+    lines = (
+        [measure, str(rows), "ties" if ties else "none", *(cell(measure, rows, ties, n) for n in SIZES)]
+        for measure, rows, ties in settings(form)
+    )
+    head = ["measure", "contexts a query", "ties", *(f"{n:,} queries" for n in SIZES)]
+    table(f"Correlations, {form}: coverage / equal ones found to differ (%)", head, lines)
+
+
+def show_predicted(trials: int, resamples: int, seed: int) -> None:
+    rows = []
+    for kind in ("mean", "difference"):
+        for ties in (False, True):
+            for like in (0.0, 0.6, 0.9):
+                line = [kind, "0 or 1" if ties else "normal", f"{like}"]
+                for n, total in ((30, 300), (100, 1000), (1000, 5000)):
+                    some = trials if n < 1000 else trials // 2
+                    held, length, saved = cover_predicted(kind, n, total, like, ties, some, seed)
+                    line.append(f"{share(held)} / {length:.2f} / {round(saved, 1) + 0.0:+.1f}")
+                rows.append(line)
+    head = ["of", "expensive values", "correlation", "30 of 300", "100 of 1,000", "1,000 of 5,000"]
+    table("Prediction-powered: coverage (%) / length against plain / values saved per value bought", head, rows)
+
+
+def show_speed(trials: int, resamples: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    wide = rng.random((5000, 20))
+    y, label = wide[:, 0] + rng.random(5000), rng.random(5000) < 0.5
+    x10, y10, query10 = contexts(rng, 500, 10, 20, ties=True)
+    many, outcome, query = contexts(rng, 5000, 10, 20, ties=True)
+    jobs: list[tuple[str, Callable[[], object]]] = [
+        ("means, 5,000 queries × 20", lambda: mean_intervals(wide, resamples=10_000)),
+        ("Pearson, pooled, 5,000 × 20", lambda: pooled(wide, y, measure="pearson", resamples=10_000)),
+        ("Spearman, pooled, 5,000 × 20", lambda: pooled(wide, y, measure="spearman", resamples=10_000)),
+        ("Spearman, pooled, 500 × 10 contexts × 20", lambda: pooled(x10, y10, query10, resamples=10_000)),
+        ("τ-b, pooled, 500 × 10 contexts × 20", lambda: pooled(x10, y10, query10, measure="kendall", resamples=10_000)),
+        ("Spearman, within, 5,000 × 10 contexts × 20", lambda: within(many, outcome, query, resamples=10_000)),
+        (
+            "τ-b, within, 5,000 × 10 contexts × 20",
+            lambda: within(many, outcome, query, measure="kendall", resamples=10_000),
+        ),
+        ("AUC, 5,000", lambda: auc_interval(y, label, resamples=10_000)),
+        ("win rate, 5,000", lambda: win_rate(wide[:, :2], resamples=10_000)),
+    ]
+
+    def timed(job: Callable[[], object]) -> str:
+        start, busy = time.perf_counter(), time.process_time()
+        job()
+        return f"{time.perf_counter() - start:.1f} | {time.process_time() - busy:.1f}"
+
+    table("10,000 resamples", ["of", "seconds", "processor seconds"], ([name, timed(job)] for name, job in jobs))
+
+
+SECTIONS: dict[str, Callable[[int, int, int], None]] = {
+    "means": show_means,
+    "tests": show_tests,
+    "pooled": lambda *given: show_correlated("pooled", *given),
+    "within": lambda *given: show_correlated("within", *given),
+    "predicted": show_predicted,
+    "speed": show_speed,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="all without any")
+    parser.add_argument("--trials", type=int, default=1000, help="fewer where each takes long")
+    parser.add_argument("--resamples", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    for section in given.sections or SECTIONS:
+        SECTIONS[section](given.trials, given.resamples, given.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Does a metric prefer the context that turned out better? τ = (C − D)/(C + D) over pairs of contexts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.paired import sign
+from ragworth.stats.resampled import Span, expanded, numbered, resample_counts
+
+CHUNK = 1 << 22
+"""Numbers held at a time while resampling."""
+
+NOTHING = "no pair differs in outcome"
+TIED = "the metric tells no such pair apart"
+
+
+class Concordance(NamedTuple):
+    """How often metric and outcome prefer the same context of a pair.
+
+    Attributes
+    ----------
+    value: τ = (C − D)/(C + D), from −1 to 1; None where there is none.
+    reason: why there is none; empty where there is one.
+    interval: expanded percentile bootstrap over queries; None where there is none.
+    p: two-sided sign test over queries with more of the one kind than of the other; never 0.
+    concordant, discordant: C and D.
+    tied: pairs that differ in outcome but not in the metric; they are in neither.
+    even: pairs that do not differ in outcome; they are left out.
+    missing: pairs in which a value is NaN; they are left out.
+    queries: with a pair that is concordant or discordant.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    p: float
+    concordant: int
+    discordant: int
+    tied: int
+    even: int
+    missing: int
+    queries: int
+
+
+def concordance(
+    values: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Concordance:
+    """τ of pairs of contexts: ``values`` are the metric's for both (pairs × 2), ``outcomes`` what came of them.
+
+    Only pairs that differ in outcome count. ``queries`` says whose pair each is, and whole queries are resampled;
+    without it every pair is a query of its own.
+    """
+    x = np.asarray(values, dtype=np.float64).reshape(-1, 2)
+    y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} pairs of values with {len(y)} pairs of outcomes")
+    unit = numbered(queries, len(x))
+    there = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
+    metric, outcome = ((v[:, 0] > v[:, 1]).astype(np.float64) - (v[:, 0] < v[:, 1]) for v in (x, y))
+    differs = there & (outcome != 0)
+    agreed = metric * outcome
+    told = differs & (agreed != 0)
+    counts = {
+        "concordant": int((agreed[told] > 0).sum()),
+        "discordant": int((agreed[told] < 0).sum()),
+        "tied": int((differs & (agreed == 0)).sum()),
+        "even": int((there & (outcome == 0)).sum()),
+        "missing": int((~there).sum()),
+    }
+    if not told.any():
+        return Concordance(None, TIED if differs.any() else NOTHING, None, 1.0, queries=0, **counts)
+    inner = np.unique(unit[told], return_inverse=True)[1].reshape(-1)
+    net, size = np.bincount(inner, agreed[told]).astype(np.float64), np.bincount(inner).astype(np.float64)
+    step = max(1, CHUNK // len(size))
+    draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
+    interval = expanded(np.concatenate([np.empty(0), *draws]), len(size), level)
+    return Concordance(float(net.sum() / size.sum()), "", interval, sign(net), queries=len(size), **counts)

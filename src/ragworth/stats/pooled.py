@@ -1,0 +1,228 @@
+"""How well metrics go with an outcome over all (system, query) rows at once, with whole queries resampled.
+
+Rows of one query are not independent of each other, so queries are what is drawn: every interval and test here is over
+queries, however many rows each has. For correlations within each query see :mod:`ragworth.stats.within`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.correlation import MEASURES, Measure, check_measure, why_none
+from ragworth.stats.resampled import Span, expanded, expanded_p, numbered, on_fisher_z, resample_counts, standard_error
+from ragworth.stats.weighted import resampler
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+JACKKNIFED = 200
+"""Queries up to which each is also left out once: with more, the bootstrap alone says the same."""
+
+ONE_QUERY = "there is only one query, so no interval"
+UNSTEADY = "a side is constant in most resamples, so no interval"
+
+
+class Correlated(NamedTuple):
+    """How a metric goes with the outcome, over all rows.
+
+    Attributes
+    ----------
+    value: the correlation; None where there is none.
+    reason: why there is no value, or no interval; empty where there are both.
+    interval: over queries; None where there is none.
+    n: rows with both values.
+    missing: rows in which one is NaN; they are left out.
+    queries: that the rows are of.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    n: int
+    missing: int
+    queries: int
+
+
+class Gap(NamedTuple):
+    """By how much one metric goes better with the outcome than another, over the rows and queries both have.
+
+    Attributes
+    ----------
+    value: correlation of the first less that of the second; None where either has none.
+    reason: why there is no value, or no interval; empty where there are both.
+    interval: over queries, the same ones drawn for both; None where there is none.
+    p: two-sided, of no difference; never 0; None where there is no interval.
+    first, second: the two correlations.
+    n: rows in which both metrics and the outcome have a value.
+    queries: that the rows are of; those with a correlation for both, where it is taken within queries.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    p: float | None
+    first: float | None
+    second: float | None
+    n: int
+    queries: int
+
+
+def pooled(
+    values: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    *,
+    measure: Measure = "spearman",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[Correlated]:
+    """The correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
+
+    ``queries`` says whose row each is; without it every row is a query of its own. A metric is taken over the rows
+    in which it and the outcome have a value. The interval is Student's on Fisher's scale, z = artanh r, with the
+    standard error of the bootstrap over queries, or of the jackknife where that is larger (for up to 200 queries),
+    because both are too small for few queries and the former the more so. A perfect correlation, ±1, has an interval
+    of length 0: resampling cannot tell that it could have been otherwise.
+    """
+    rows = Rows.of(values, outcome, queries, measure)
+    wanted = [_Wanted(column, rows.there(column)) for column in range(rows.values.shape[1])]
+    return [_correlated(made, len(rows.outcome), level) for made in _drawn(rows, wanted, measure, resamples, seed)]
+
+
+def pooled_gaps(
+    values: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    *,
+    pairs: Sequence[tuple[int, int]],
+    measure: Measure = "spearman",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[Gap]:
+    """The difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
+
+    Paired bootstrap over queries: both correlations are made in the same resamples, over the rows that both metrics
+    have, so that what they share cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the
+    level at which the interval comes to hold 0. For fewer than five queries the interval's levels lie beyond the
+    resamples there are, and p is the more careful of the two.
+    """
+    rows = Rows.of(values, outcome, queries, measure)
+    wanted = [_Wanted(column, rows.there(*pair)) for pair in pairs for column in pair]
+    made = _drawn(rows, wanted, measure, resamples, seed)
+    return [_gap(first, second, level) for first, second in zip(made[::2], made[1::2], strict=True)]
+
+
+class Rows(NamedTuple):
+    """Checked input: values (rows × metrics), outcome, and the number of each row's query."""
+
+    values: Floats
+    outcome: Floats
+    unit: Ints
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike | None, measure: str) -> Rows:
+        check_measure(measure)
+        y = np.asarray(outcome, dtype=np.float64)
+        x = np.asarray(values, dtype=np.float64)
+        x = x[:, None] if x.ndim == 1 else x
+        if y.ndim != 1 or x.ndim != 2 or len(x) != len(y):
+            raise ValueError(f"{x.shape} values with an outcome of {y.shape}; rows × metrics and rows are needed")
+        return cls(x, y, numbered(queries, len(y)))
+
+    def there(self, *columns: int) -> Bools:
+        """Where these metrics and the outcome have a value."""
+        return ~(np.isnan(self.outcome) | np.isnan(self.values[:, columns]).any(axis=1))
+
+
+class _Wanted(NamedTuple):
+    """A metric, over some of the rows."""
+
+    column: int
+    there: Bools
+
+
+class _Drawn(NamedTuple):
+    """A correlation or why there is none, its values in the resamples, and with each query left out in turn."""
+
+    value: float | None
+    reason: str
+    draws: Floats
+    left_out: Floats
+    n: int
+    queries: int
+
+
+def _drawn(rows: Rows, wanted: Sequence[_Wanted], measure: Measure, resamples: int, seed: int) -> list[_Drawn]:
+    """What is wanted, all metrics that have the same rows at once."""
+    groups: dict[bytes, dict[int, _Drawn]] = {}
+    for _, there in wanted:
+        groups.setdefault(there.tobytes(), {})
+    for key, made in groups.items():
+        same = [one for one in wanted if one.there.tobytes() == key]
+        columns = sorted({one.column for one in same})
+        made.update(zip(columns, _together(rows, columns, same[0].there, measure, resamples, seed), strict=True))
+    return [groups[there.tobytes()][column] for column, there in wanted]
+
+
+def _together(
+    rows: Rows, columns: list[int], there: Bools, measure: Measure, resamples: int, seed: int
+) -> list[_Drawn]:
+    y, x = rows.outcome[there], rows.values[there][:, columns]
+    unit = np.unique(rows.unit[there], return_inverse=True)[1].reshape(-1)
+    units = int(unit.max(initial=-1)) + 1
+    reasons = [why_none(column, y, measure, ("the metric", "the outcome")) for column in x.T]
+    good = [place for place, reason in enumerate(reasons) if not reason]
+    draws, left_out = np.empty((0, len(columns))), np.empty((0, len(columns)))
+    if good and units > 1:
+        maker = resampler(measure, x[:, good], y, unit)
+        draws = np.full((resamples, len(columns)), np.nan)
+        draws[:, good] = maker.over(lambda block: resample_counts(units, resamples, seed, block))
+        if units <= JACKKNIFED:
+            left_out = np.full((units, len(columns)), np.nan)
+            left_out[:, good] = maker.of(1.0 - np.eye(units))
+    return [
+        _Drawn(
+            None if reason else MEASURES[measure](x[:, place], y),
+            reason,
+            draws[:, place],
+            left_out[:, place],
+            len(y),
+            units,
+        )
+        for place, reason in enumerate(reasons)
+    ]
+
+
+def _correlated(made: _Drawn, total: int, level: float) -> Correlated:
+    missing = total - made.n
+    if made.value is None:
+        return Correlated(None, made.reason, None, made.n, missing, made.queries)
+    reason, error = _unsteady(made.draws, made.queries), standard_error(made.draws, made.left_out)
+    interval = None if reason or error is None else on_fisher_z(made.value, error, made.queries, level)
+    return Correlated(made.value, reason, interval, made.n, missing, made.queries)
+
+
+def _gap(first: _Drawn, second: _Drawn, level: float) -> Gap:
+    n, queries = first.n, first.queries
+    if first.value is None or second.value is None:
+        return Gap(None, first.reason or second.reason, None, None, first.value, second.value, n, queries)
+    value, draws = first.value - second.value, first.draws - second.draws
+    reason = _unsteady(draws, queries)
+    if reason:
+        return Gap(value, reason, None, None, first.value, second.value, n, queries)
+    interval, p = expanded(draws, queries, level), expanded_p(draws, queries)
+    return Gap(value, "", interval, p, first.value, second.value, n, queries)
+
+
+def _unsteady(draws: Floats, queries: int) -> str:
+    """Why resamples give no interval; empty where they do."""
+    if queries < 2:
+        return ONE_QUERY
+    return UNSTEADY if 2 * int(np.isnan(draws).sum()) >= len(draws) else ""

@@ -1,0 +1,182 @@
+"""Agreement of any number of judges beyond chance: Fleiss' κ and Krippendorff's α.
+
+Both take ratings as items × judges, in which a rating may be missing (NaN or None), and leave out items with fewer
+than two ratings, because one rating can agree with nothing. Intervals are bootstraps over items, or over groups of
+them (queries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.resampled import Span, expanded, numbered, resample_counts
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Level = Literal["nominal", "ordinal", "interval"]
+Ratings = npt.ArrayLike | Sequence[Sequence[Any]]
+
+CHUNK = 1 << 22
+"""Numbers held at a time while resampling."""
+
+NOTHING = "no item has two ratings"
+CONSTANT = "all ratings are the same, so chance agrees as often"
+
+
+class Agreement(NamedTuple):
+    """How far judges agree beyond chance.
+
+    Attributes
+    ----------
+    value: 1 perfect agreement, 0 as much as chance would have, below 0 less; None where there is none.
+    reason: why there is none; empty where there is one.
+    items: with two ratings or more.
+    ratings: of these items.
+    left_out: items with fewer than two ratings.
+    interval: expanded percentile bootstrap; None where it was not asked for or cannot be had.
+    """
+
+    value: float | None
+    reason: str
+    items: int
+    ratings: int
+    left_out: int
+    interval: Span | None = None
+
+
+def fleiss_kappa(
+    ratings: Ratings,
+    *,
+    groups: npt.ArrayLike | None = None,
+    resamples: int = 0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Agreement:
+    """Fleiss' κ (1971): (P̄ − Pₑ) / (1 − Pₑ).
+
+    P̄ is the mean over items of the share of their pairs of ratings that are equal; Pₑ the chance that two ratings of
+    the whole are, Σ pⱼ² over labels. Who gave a rating does not matter. Fleiss has as many ratings for every item;
+    where the numbers differ, every item still counts the same in P̄, and every rating in pⱼ.
+    """
+    table = _tabled(ratings, groups)
+    if not len(table.counts):
+        return Agreement(None, NOTHING, 0, 0, table.left_out)
+    each = table.counts.sum(axis=1)
+    agreed = (table.counts * (table.counts - 1)).sum(axis=1) / (each * (each - 1))
+    sums = np.column_stack([np.ones(len(each)), agreed, table.counts])
+
+    def kappas(totals: Floats) -> Floats:
+        items, seen, labels = totals[:, 0], totals[:, 1], totals[:, 2:]
+        chance = ((labels / labels.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+        return _beyond(1 - seen / items, 1 - chance)
+
+    return _with_interval(table, sums, kappas, resamples, level, seed)
+
+
+def krippendorff_alpha(
+    ratings: Ratings,
+    measure: Level = "nominal",
+    *,
+    groups: npt.ArrayLike | None = None,
+    resamples: int = 0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Agreement:
+    """Krippendorff's α: 1 − (disagreement within items / disagreement of all ratings with each other).
+
+    What two ratings differ by is 0 or 1 (``nominal``), the square of the difference of their mean ranks among all
+    ratings (``ordinal``), or the square of their difference (``interval``). Items may have different numbers of
+    ratings: each rating counts the same. ``ordinal`` and ``interval`` need numbers.
+    """
+    if measure not in ("nominal", "ordinal", "interval"):
+        raise ValueError(f"measure={measure!r} is none of nominal, ordinal, interval")
+    table = _tabled(ratings, groups)
+    if not len(table.counts):
+        return Agreement(None, NOTHING, 0, 0, table.left_out)
+    if measure != "nominal" and table.labels.dtype.kind not in "biuf":
+        raise ValueError(f"measure={measure!r} needs numbers; the ratings are such as {table.labels[0]!r}")
+    rows, columns, cells = _coincidences(table.counts)
+    sums = np.concatenate([cells, table.counts], axis=1)
+
+    def alphas(totals: Floats) -> Floats:
+        together, margins = totals[:, : len(rows)], totals[:, len(rows) :]
+        n = margins.sum(axis=1)
+        if measure == "nominal":
+            seen = together[:, rows != columns].sum(axis=1)
+            chance = n**2 - (margins**2).sum(axis=1)
+        else:
+            places = _places(margins, table.labels, measure)
+            seen = (together * (places[:, rows] - places[:, columns]) ** 2).sum(axis=1)
+            mean = (margins * places).sum(axis=1, keepdims=True) / n[:, None]
+            chance = 2 * n * (margins * (places - mean) ** 2).sum(axis=1)
+        return _beyond(seen * (n - 1), chance)
+
+    return _with_interval(table, sums, alphas, resamples, level, seed)
+
+
+class _Table(NamedTuple):
+    """How often each item with two ratings or more got each label, and which group it is of."""
+
+    counts: Floats
+    labels: npt.NDArray[np.generic]
+    unit: Ints
+    left_out: int
+
+
+def _tabled(ratings: Ratings, groups: npt.ArrayLike | None) -> _Table:
+    given = np.asarray(ratings, dtype=object)
+    given = given.reshape(0, 0) if not given.size else given
+    if given.ndim != 2:
+        raise ValueError(f"ratings of shape {given.shape}; items × judges are needed")
+    there = np.array([[r is not None and r == r for r in row] for row in given], dtype=bool).reshape(given.shape)
+    enough = there.sum(axis=1) > 1
+    unit = numbered(groups, len(given))[enough]
+    item, judge = np.nonzero(there & enough[:, None])
+    labels, label = np.unique(np.array(given[item, judge].tolist()), return_inverse=True)
+    counts = np.zeros((len(given), len(labels)))
+    np.add.at(counts, (item, label.reshape(-1)), 1.0)
+    unit = np.unique(unit, return_inverse=True)[1].reshape(-1)
+    return _Table(counts[enough], labels, unit, int((~enough).sum()))
+
+
+def _coincidences(counts: Floats) -> tuple[Ints, Ints, Floats]:
+    """Pairs of labels that meet in an item, and what each item adds to each of them (Krippendorff's coincidences)."""
+    rows, columns = np.nonzero(counts.T @ counts)
+    pairs = counts[:, rows] * (counts[:, columns] - (rows == columns))
+    return rows, columns, pairs / (counts.sum(axis=1, keepdims=True) - 1)
+
+
+def _places(margins: Floats, labels: npt.NDArray[np.generic], measure: Level) -> Floats:
+    """Where labels lie: at their value, or at their mean rank among the ratings there are."""
+    if measure == "interval":
+        return np.broadcast_to(labels.astype(np.float64), margins.shape)
+    return np.cumsum(margins, axis=1) - margins / 2
+
+
+def _beyond(seen: Floats, chance: Floats) -> Floats:
+    """1 − seen/chance; NaN where chance cannot disagree."""
+    share = np.divide(seen, chance, out=np.full(len(seen), np.nan), where=chance > 1e-12)
+    return np.asarray(1 - share)
+
+
+def _with_interval(
+    table: _Table, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
+) -> Agreement:
+    """The agreement that ``measured`` makes of the sums over items, and of resampled sums over groups."""
+    items, ratings = len(table.counts), int(table.counts.sum())
+    value = float(measured(sums.sum(axis=0, keepdims=True))[0])
+    if np.isnan(value):
+        return Agreement(None, CONSTANT, items, ratings, table.left_out)
+    units = int(table.unit.max()) + 1
+    interval = None
+    if resamples:
+        by_unit = np.zeros((units, sums.shape[1]))
+        np.add.at(by_unit, table.unit, sums)
+        step = max(1, CHUNK // max(units, sums.shape[1]))
+        draws = [measured(drawn @ by_unit) for drawn in resample_counts(units, resamples, seed, step)]
+        interval = expanded(np.concatenate(draws), units, level)
+    return Agreement(value, "", items, ratings, table.left_out, interval)

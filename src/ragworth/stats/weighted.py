@@ -1,0 +1,255 @@
+"""Correlations of many columns with one outcome in many bootstrap resamples at once.
+
+A resample is told by how often each unit (query) was drawn, and every correlation is made from such counts: no row is
+ever copied, and a block of resamples is a handful of array operations. The counts may come in blocks of any size.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.correlation import Measure
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Singles = npt.NDArray[np.float32]
+Draw = Callable[[int], Iterable[Floats]]
+"""Gives counts (resamples × units) in blocks of at most so many resamples, the same ones at every call."""
+
+CHUNK = 1 << 21
+"""Numbers of one kind held at a time."""
+
+WIDEST = 512
+"""Resamples done at a time; more would leave the processor's cache."""
+
+PAIRS = 1 << 25
+"""Numbers of a table of pairs of units held at a time, in single precision: 128 MB."""
+
+TALL = 256
+"""Units of a table of pairs done at a time: each against itself and those after it, which halves the work."""
+
+FLAT = 1e-12
+"""A variance below this share of the mean square is rounding."""
+
+
+class Resampler(ABC):
+    """Makes the correlations of ``columns`` (rows × metrics) with ``outcome`` when units are counted otherwise.
+
+    ``unit`` is the number of each row's unit, from 0. No value may be missing.
+    """
+
+    def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
+        self.columns, self.outcome, self.unit = columns, outcome, unit
+        self.units = int(unit.max()) + 1
+        self.block = int(np.clip(CHUNK // len(outcome), 1, WIDEST))
+
+    @abstractmethod
+    def of(self, counts: Floats) -> Floats:
+        """Correlations (resamples × metrics) for counts (resamples × units); NaN where a side is constant."""
+
+    def over(self, draw: Draw) -> Floats:
+        """Correlations for all counts that are drawn."""
+        return np.concatenate([np.empty((0, self.columns.shape[1])), *map(self.of, draw(self.block))])
+
+
+class Pearson(Resampler):
+    """By sums over each unit: the rest is one product of matrices."""
+
+    def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
+        super().__init__(columns, outcome, unit)
+        x, y = _scaled(columns), _scaled(outcome[:, None])
+        each = np.concatenate([np.ones_like(y), y, y * y, x, x * x, x * y], axis=1)
+        self.sums = np.zeros((self.units, each.shape[1]))
+        np.add.at(self.sums, unit, each)
+
+    def of(self, counts: Floats) -> Floats:
+        m = self.columns.shape[1]
+        total = counts @ self.sums
+        means = total[:, 1:] / total[:, :1]
+        y, yy, x, xx, xy = np.split(means, np.cumsum([1, 1, m, m]), axis=1)
+        return _ratio(xy - x * y, _variance(xx, x), _variance(yy, y))
+
+
+class Spearman(Resampler):
+    """By the ranks that values have in the resample, from running sums of the counts in the order of the values."""
+
+    def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
+        super().__init__(columns, outcome, unit)
+        self.y = _Values(outcome, unit, self.units)
+        self.x = [_Values(column, unit, self.units) for column in columns.T]
+
+    def of(self, counts: Floats) -> Floats:
+        found = np.empty((len(counts), len(self.x)))
+        # Resamples along the rows, so that a step from value to value is one for all of them.
+        times = np.ascontiguousarray(counts.T)
+        alike = self.y.counted(times)
+        cube, yy = alike.sum(axis=0) ** 3, _cubes(alike)
+        ranked = _running(alike.copy()) - (alike + alike.sum(axis=0)) / 2
+        rows = times[self.unit]
+        weighted = rows * ranked[self.y.kind]
+        untied = _cubes(rows), _products(rows, weighted) / 2  # the same for all columns without ties
+        for place, x in enumerate(self.x):
+            alike, outcome = x.counted(times), x.summed(weighted)
+            xx, half = (_cubes(alike), _products(alike, outcome) / 2) if x.tied else untied
+            cross = 12 * (_products(_running(alike), outcome) - half)
+            found[:, place] = _ratio(cross, _flattened(cube - xx, cube), _flattened(cube - yy, cube))
+        return found
+
+
+class Kendall(Resampler):
+    """By the pairs of rows of every two units: (concordant − discordant) is a quadratic form of the counts.
+
+    A unit drawn twice is two units, and rows of the one stand against rows of the other like any others.
+    """
+
+    def __init__(self, columns: Floats, outcome: Floats, unit: Ints, *, c: bool = False) -> None:
+        super().__init__(columns, outcome, unit)
+        self.c = c
+        self.order = np.argsort(unit, kind="stable")
+        self.edges = np.searchsorted(unit[self.order], np.arange(self.units + 1))
+        self.y = _Values(outcome, unit, self.units)
+        self.x = [_Values(column, unit, self.units) for column in columns.T]
+
+    def of(self, counts: Floats) -> Floats:
+        return self.over(lambda block: (counts[low : low + block] for low in range(0, len(counts), block)))
+
+    def over(self, draw: Draw) -> Floats:
+        parts = [np.empty((0, len(self.x)))]
+        parts += [np.stack([self._scale(x, counts) for x in self.x], axis=1) for counts in draw(self.block)]
+        scale = np.concatenate(parts)
+        net = np.stack([self._net(x, draw) for x in self.x], axis=1)
+        return _divided(net, scale)
+
+    def _net(self, x: _Values, draw: Draw) -> Floats:
+        """Concordant less discordant ordered pairs of rows, for each resample."""
+        net: list[Floats] = []
+        size = max(1, PAIRS // self.units)
+        for low in range(0, self.units, size):
+            edges = [*range(low, min(low + size, self.units), TALL), min(low + size, self.units)]
+            tables = [(a, self._table(x, a, b)) for a, b in pairwise(edges)]
+            part = [sum(_form(counts, a, table) for a, table in tables) for counts in draw(WIDEST)]
+            net.append(np.concatenate([np.empty(0), *part]))
+        return np.asarray(np.sum(net, axis=0))
+
+    def _scale(self, x: _Values, counts: Floats) -> Floats:
+        """What concordant less discordant ordered pairs are divided by; 0 where a side is constant."""
+        times = np.ascontiguousarray(counts.T)
+        of_x, of_y = x.counted(times), self.y.counted(times)
+        pairs = of_y.sum(axis=0) ** 2
+        kinds = np.minimum((of_x > 0).sum(axis=0), (of_y > 0).sum(axis=0))
+        if self.c:
+            return np.asarray(pairs * (kinds - 1) / kinds)
+        untied = [pairs - _products(alike, alike) for alike in (of_x, of_y)]
+        return np.asarray(np.sqrt(untied[0] * untied[1]))
+
+    def _table(self, x: _Values, low: int, high: int) -> Singles:
+        """Concordant less discordant pairs of rows: units ``low`` to ``high`` × units from ``low`` on.
+
+        Pairs of units of which the second comes after ``high`` count twice: they are not met again.
+        """
+        first = self.edges[low]
+        a, b = x.kind[self.order[first:]], self.y.kind[self.order[first:]]
+        edges = self.edges - first
+        table = np.empty((high - low, self.units - low), dtype=np.float32)
+        at = low
+        while at < high:
+            # As many units as keep the block of row pairs small; always one at least.
+            room = int(np.searchsorted(edges, edges[at] + max(1, CHUNK // len(a)), "right")) - 1
+            last = min(max(at + 1, room), high)
+            rows = slice(edges[at], edges[last])
+            signs = np.sign(a[rows, None] - a) * np.sign(b[rows, None] - b)
+            by_unit = np.add.reduceat(signs, edges[low:-1], axis=1)
+            table[at - low : last - low] = np.add.reduceat(by_unit, edges[at:last] - edges[at], axis=0)
+            at = last
+        table[:, high - low :] *= 2
+        return table
+
+
+def _form(counts: Floats, low: int, table: Singles) -> Floats:
+    """What a table of pairs, of units from ``low`` on, adds up to when units are counted so often."""
+    against = counts[:, low:].astype(np.float32) @ table.T
+    return np.asarray(np.vecdot(against.astype(np.float64), counts[:, low : low + len(table)]))
+
+
+class _Values:
+    """The distinct values of one column, in ascending order, and the rows and units that have them."""
+
+    def __init__(self, values: Floats, unit: Ints, units: int) -> None:
+        from scipy.sparse import csr_array
+
+        distinct, kind = np.unique(values, return_inverse=True)
+        self.kind = kind.reshape(-1).astype(np.int32)
+        self.tied = len(distinct) < len(values)
+        order = np.argsort(self.kind, kind="stable")
+        self._rows: Any = order
+        self._units: Any = unit[order]
+        if self.tied:
+            ones = np.ones(len(values))
+            self._rows = csr_array((ones, (self.kind[order], order)), shape=(len(distinct), len(values)))
+            self._units = csr_array((ones, (self.kind[order], unit[order])), shape=(len(distinct), units))
+
+    def counted(self, times: Floats) -> Floats:
+        """How often each value occurs (values × resamples) when units are taken so many times."""
+        return np.asarray(self._units @ times if self.tied else times[self._units])
+
+    def summed(self, numbers: Floats) -> Floats:
+        """Sum of the rows' numbers over those of each value."""
+        return np.asarray(self._rows @ numbers if self.tied else numbers[self._rows])
+
+
+def _running(numbers: Floats) -> Floats:
+    """Running sums down the rows, in place. Row by row, which NumPy's own cumsum does several times slower."""
+    rows = list(numbers)
+    for before, row in pairwise(rows):
+        np.add(before, row, out=row)
+    return numbers
+
+
+def _cubes(alike: Floats) -> Floats:
+    """What ties take from the sum of squared ranks: Σt³, of (T³ − Σt³)/12."""
+    return _products(alike * alike, alike)
+
+
+def _products(first: Floats, second: Floats) -> Floats:
+    """Sum of the products down each column."""
+    return np.asarray(np.einsum("kr,kr->r", first, second))
+
+
+def _flattened(variance: Floats, scale: Floats) -> Floats:
+    return np.where(variance > FLAT * scale, variance, 0.0)
+
+
+def resampler(measure: Measure, columns: Floats, outcome: Floats, unit: Ints) -> Resampler:
+    """What makes correlations of this kind."""
+    if measure == "pearson":
+        return Pearson(columns, outcome, unit)
+    if measure == "spearman":
+        return Spearman(columns, outcome, unit)
+    return Kendall(columns, outcome, unit, c=measure == "kendall-c")
+
+
+def _scaled(values: Floats) -> Floats:
+    """Columns with mean 0 and largest deviation 1, so that sums of squares lose nothing; constant ones with 0."""
+    centred = values - values.mean(axis=0, keepdims=True)
+    spread = np.abs(centred).max(axis=0, keepdims=True)
+    return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
+
+
+def _variance(square: Floats, mean: Floats) -> Floats:
+    return _flattened(square - mean * mean, square)
+
+
+def _ratio(cross: Floats, first: Floats, second: Floats) -> Floats:
+    """Cross over the root of both, between −1 and 1; NaN where one of them is 0."""
+    return _divided(cross, np.sqrt(first * second))
+
+
+def _divided(numbers: Floats, scale: Floats) -> Floats:
+    found = np.divide(numbers, scale, out=np.full(numbers.shape, np.nan), where=scale > 0)
+    return np.asarray(np.clip(found, -1, 1))

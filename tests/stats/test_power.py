@@ -1,0 +1,59 @@
+"""Power: against statsmodels, in simulation, and at the edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragworth.stats.paired import smallest_detectable, t
+from ragworth.stats.power import FEW, FLAT, detectable, least, power, queries_needed
+
+
+@pytest.mark.parametrize("n", [2, 5, 30, 400])
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_equal_to_statsmodels(n: int, alpha: float) -> None:
+    other = pytest.importorskip("statsmodels.stats.power").TTestPower()
+    for effect in np.array([0.0, 1.0, 2.5, 4.0]) / np.sqrt(n):  # beyond that it has none
+        assert power(2 * effect, 2.0, n, alpha=alpha) == pytest.approx(other.power(effect, n, alpha), abs=1e-9)
+    if n > 2:
+        x = np.random.default_rng(n).normal(size=n)
+        wanted = x.std(ddof=1) * other.solve_power(nobs=n, power=0.8, alpha=alpha)
+        assert detectable(x, alpha=alpha).value == pytest.approx(wanted, rel=1e-6)
+    for effect in (0.15, 0.6):
+        wanted = other.solve_power(effect_size=effect, power=0.9, alpha=alpha)
+        assert queries_needed(effect, 1.0, alpha=alpha, chance=0.9) == int(np.ceil(wanted))
+
+
+def test_in_simulation() -> None:
+    rng = np.random.default_rng(0)
+    found = np.mean([t(rng.normal(0.4, 1, size=30)) < 0.05 for _ in range(2000)])
+    assert found == pytest.approx(power(0.4, 1.0, 30), abs=0.035)
+
+
+def test_near_the_sum_of_two_quantiles() -> None:
+    for n in (10, 30, 300):
+        x = np.random.default_rng(n).normal(size=n)
+        assert smallest_detectable(x) == pytest.approx(detectable(x).value, rel=0.02)
+
+
+def test_edges() -> None:
+    assert power(1.0, 1.0, 1) == 0.0
+    assert power(0.0, 1.0, 30) == pytest.approx(0.05)
+    assert power(-0.4, 1.0, 30) == power(0.4, 1.0, 30)
+    assert power(5.0, 0.001, 1000) == 1.0
+    assert queries_needed(0.0, 1.0) is None
+    assert queries_needed(1e-9, 1.0) is None
+    assert queries_needed(100.0, 1.0) == 2
+    assert detectable([]) == (None, FEW, None, 0, 0)
+    assert detectable([1.0, np.nan]) == (None, FEW, None, 1, 1)
+    assert detectable([0.1, 0.1, 0.1]) == (None, FLAT, 0.0, 3, 0)
+    assert least(lambda n: n >= 37) == 37
+    assert least(lambda n: True) == 1
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    for wrong in ({"alpha": 0.0}, {"alpha": 1.0}, {"chance": 0.01}, {"chance": 1.0}):
+        with pytest.raises(ValueError, match="is not between"):
+            queries_needed(1.0, 1.0, **wrong)
+    with pytest.raises(ValueError, match="not above 0"):
+        power(1.0, 0.0, 30)
