@@ -128,6 +128,39 @@ def test_a_rating_that_failed_leaves_coverage_open() -> None:
     assert set(found(diagnosed("a", "b", judgments=None, ratings=rated))) == {"fine"}
 
 
+def test_a_rating_that_failed_leaves_open_only_what_it_decides() -> None:
+    # Of a, s0 failed; that s2 is lacking is sure all the same.
+    rated = ratings({"a": [None, 3, 0], "b": [3, 0, 3]})
+    assert found(diagnosed("a", judgments=None, ratings=rated))["incomplete"] == (
+        "1 of 3 sub-questions without an answer: 's2'"
+    )
+    # Nothing shown answers s1; whether anything would is not known, since the rating of b failed.
+    rated = ratings({"a": [3, 0], "b": [0, None]})
+    assert "incomplete" not in set(diagnosed("a", judgments=None, ratings=rated).counts["finding"])
+    # Where it is the rating of what is shown that failed, it either answers s1, or nothing does.
+    assert set(found(diagnosed("a", "b", judgments=None, ratings=rated))) == {"fine"}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"a": [3, 0], "b": [3, 0]}, True),
+        ({"a": [3, 0], "b": [3, None]}, None),  # b may answer s1, which a does not
+        ({"a": [3, 3], "b": [3, None]}, True),  # whatever b answers, a does
+        ({"a": [3, None], "b": [0, 3]}, None),  # a may answer s1 as well
+        ({"a": [3, None], "b": [0, 0]}, False),
+        ({"a": [3, 0], "b": [0, None]}, False),  # b answers s1, which is new, or nothing
+        ({"a": [3, 0], "b": [None, 0]}, None),
+        ({"a": [3, 3], "b": [3, None], "c": [0, 3]}, True),
+    ],
+)
+def test_redundancy_where_ratings_failed(values: dict[str, list[float | None]], expected: bool | None) -> None:
+    result = diagnosed(*values, judgments=None, ratings=ratings(values))
+    examined = "redundant" in set(result.counts["finding"])
+    assert examined is (expected is not None)
+    assert ("redundant" in found(result)) is bool(expected)
+
+
 def test_repeated_words_are_redundant() -> None:
     texts = pl.DataFrame({"passage": ["r", "r2", "s"], "text": ["The Mill, of 1790.", "the mill of 1790", "Other"]})
     assert found(diagnosed("r", "s", "r2", passages=texts)) == {"redundant": "rank 3 repeats rank 1"}

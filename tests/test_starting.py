@@ -18,13 +18,12 @@ from ragworth import config, formats
 from ragworth.answers.reading import read_answers
 from ragworth.collection import Collection, merged
 from ragworth.errors import FormatError, InputError
-from ragworth.formats import texts
-from ragworth.formats.frames import read_table
+from ragworth.formats import outcomes, texts
 from ragworth.retrieval import Setting, check
 from ragworth.starting import Plan, heads, look, start
 from ragworth.starting.templates import TEMPLATES
 from ragworth.starting.toml import filled, key, template, written
-from ragworth.tables import Judgments, Outcomes
+from ragworth.tables import Judgments
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PASSAGES = [{"_id": f"p{n}", "text": f"The mill of the town was built by Ann in {1800 + n}."} for n in range(6)]
@@ -98,7 +97,7 @@ def used(folder: Path) -> config.Workspace:
     if space.answers is not None and space.answers.file:
         read_answers(space.spec(space.answers.file))
     for path in space.graded:
-        Outcomes(read_table(space.spec(path))[0])
+        outcomes.read(space.spec(path))
     return space
 
 
@@ -118,6 +117,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
     assert space.collection.answers == "queries.jsonl"
     assert (space.baseline, space.limit) == ("bm25", None)
     assert set(space.judgments) == {"abstention", "relevance"}
+    assert any("the reader itself says which are relevant" in line for line in plan.assumed)
     assert set(space.grades) == {"deterministic"}
     assert space.answers is not None
     assert any("no run was found" in line for line in plan.assumed)
@@ -307,6 +307,15 @@ def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path
     assert any(line.startswith("strange.csv (outcomes of answers): it is of 'b'") for line in plan.unused)
 
 
+def test_outcomes_with_a_column_for_each_aspect_as_an_evaluation_reads_them(put: Put) -> None:
+    wide = "system,query,helpful,comment\na,q0,4,good\na,q1,,\n"
+    space, plan = begun(
+        put({"a.run": RUN, "qrels.txt": QRELS, "liked.csv": wide, "said.csv": "system,query,why\na,q0,x\n"})
+    )
+    assert space.graded == ("liked.csv",)
+    assert [line for line in plan.unused if line.startswith("said.csv")] != []
+
+
 def test_labels_that_say_the_same_twice_are_used_once(put: Put) -> None:
     other = QRELS.replace("q0", "q9").replace("q1", "q8").replace("q2", "q7")
     space, plan = begun(put({"a.txt": QRELS, "b.txt": QRELS, "c.txt": other, "x.run": RUN}))
@@ -338,6 +347,8 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
         ("a.json", '{\n"a": 1\n}\n', "one JSON document; JSON lines are read"),
         ("a.jsonl", "not JSON\n", "it is none of the known formats"),
         ("a.jsonl", "", "it is empty"),
+        ("a.jsonl", '{"query_id": "q0", "query": "Who?", "retrieved_context": []}\n', "nothing was retrieved in it"),
+        ("qrels.txt", "q0 0 p0 1\n".encode("utf-16"), "it is no text in UTF-8"),
         ("a.parquet", "no parquet", "cannot be read as Parquet"),
         ("a.run", RUN + "q0 Q0\n", "it looks like a run, but line 7: "),
         ("a.jsonl", '{"_id": "p0", "title": "", "text": 3}\n', "it looks like texts of passages, but line 1: "),

@@ -8,11 +8,12 @@ steps of a pipeline) is for the rooms to say that have them.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,6 +106,10 @@ class Workspace:
     store: str = "calls.sqlite"
     cache: str = ".ragworth"
     prompts: str | None = None
+    given: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """All that the file says, as it was when it was read; nothing where a workspace was made without one."""
+    digest: str = field(default="", compare=False)
+    """Of the file, then."""
 
     @property
     def folder(self) -> Path:
@@ -210,7 +215,8 @@ def read(path: str | Path) -> Workspace:
     file = Path(path)
     file = file / NAME if file.is_dir() else file
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        data = file.read_bytes()
+        text = data.decode("utf-8-sig")
     except FileNotFoundError as error:
         remedy = f"ragworth init {file.parent} writes one"
         raise InputError("there is no such file", file=str(file), expected=NAME, remedy=remedy) from error
@@ -230,7 +236,7 @@ def read(path: str | Path) -> Workspace:
         first, *rest = sorted(reader.wrong, key=lambda each: each.line or 0)
         more = tuple(f"line {each.line}: {each.text}" if each.line else each.text for each in rest)
         raise InputError(first.text, file=str(file), line=first.line, more=more)
-    return made
+    return replace(made, given=whole, digest=hashlib.sha256(data).hexdigest()[:16])
 
 
 def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:

@@ -35,10 +35,11 @@ def test_what_there_is_and_what_it_would_take(folder: Path) -> None:
         "answer: 4 requests, 4 distinct, 0 answered already",
         "grade.deterministic: no model is asked",
         "grade.judge: 4 answers to grade, with one call for each",
-        "All is well. Next: ragworth evaluate",
+        f"All is well. Next: ragworth evaluate {folder}",
     ]
     assert "3 queries" in CliRunner().invoke(main, ["check", str(folder), "--all"]).stdout
     assert "1 query" in CliRunner().invoke(main, ["check", str(folder), "--limit", "1"]).stdout
+    assert "give one of the two" in CliRunner().invoke(main, ["check", str(folder), "--limit", "1", "--all"]).stderr
     assert CliRunner().invoke(main, ["check", str(folder), "--quiet"]).output == ""
     assert not (folder / "calls.sqlite").exists()
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
-from ragworth.cli.evaluate import STAGES, WORDS, Lines
+from ragworth.cli.evaluate import STAGES, WORDS, Lines, fitted
 from ragworth.evaluation import stages
 from ragworth.report.page.figures import Pictures
 
@@ -98,6 +99,33 @@ def test_a_dry_run_asks_nothing(folder: Path) -> None:
     change(folder, '"UDCG@2", ', "")
     (folder / "x.csv").write_text("system,query,text\nfirst,q1,Ann\n")
     assert run("--dry-run").stdout == "grade.deterministic: no model is asked\n"
+
+
+def test_a_dry_run_of_some_stages(folder: Path) -> None:
+    def names(*options: str) -> list[str]:
+        return [line.partition(":")[0] for line in run("--dry-run", *options).stdout.splitlines()]
+
+    assert names("--until", "answer") == ["annotate.abstention", "answer"]
+    assert names("--only", "grade") == ["grade.deterministic", "grade.judge"]
+    assert run("--dry-run", "--only", "score").stdout == "no model is asked\n"
+
+
+@pytest.mark.parametrize("options", [("--limit", "1", "--all"), ("--only", "answer", "--until", "score")])
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_options_that_contradict_each_other(options: tuple[str, ...], dry: tuple[str, ...]) -> None:
+    done = run(*options, *dry)
+    assert done.exit_code == 2
+    assert "give one of the two" in done.stderr
+
+
+def test_a_narrow_terminal_gets_fewer_metrics_and_short_names() -> None:
+    names = [f"{'long ' * 12}{letter}" for letter in "ab"]
+    row = {"group": "a", "UDCG@5": "0.600 [0.500, 0.700]", "nDCG@5": "0.600 [0.500, 0.700]", "wrong": "5 %"}
+    table = pl.DataFrame([{"system": name} | row for name in names])
+    assert fitted(table, 200).equals(table)
+    assert fitted(table, 110).columns == ["system", "group", "UDCG@5", "wrong"]
+    assert fitted(table, 110)["system"].to_list() == names
+    assert fitted(table, 80)["system"].to_list() == ["a", "b"]
 
 
 def test_names_out_of_files_cannot_speak_to_the_terminal(folder: Path) -> None:

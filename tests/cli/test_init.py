@@ -40,7 +40,7 @@ def test_here_is_where_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     result = init()
     assert "Nothing to evaluate was found" in result.output
-    assert result.output.endswith("\n  ragworth check\n  ragworth evaluate\n")
+    assert result.output.endswith("\nPut files there, then:\n  ragworth init --force\n")
     assert (tmp_path / "ragworth.toml").is_file()
 
 
@@ -51,12 +51,12 @@ def test_folders_with_blanks_are_quoted_and_odd_signs_escaped(tmp_path: Path) ->
     output = init(str(folder)).output
     assert "\x1b" not in output
     assert "\a" not in output
-    assert f"ragworth check '{tmp_path}/my " in output
+    assert f"ragworth init '{tmp_path}/my " in output
 
 
 def test_quiet_says_where_it_is_and_how_to_go_on(tmp_path: Path) -> None:
     output = init(str(tmp_path), "--quiet").output
-    assert len(output.splitlines()) == 5
+    assert len(output.splitlines()) == 4
     assert "Nothing" not in output
 
 

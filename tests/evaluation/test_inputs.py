@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import Results, config, evaluate
+from ragworth import Results, config, evaluate, score
 from ragworth.errors import InputError, PromptError
 from ragworth.evaluation.asking import located
 from ragworth.evaluation.planning import planned
 from ragworth.evaluation.running import Evaluated
 from ragworth.llm.contract import Choose
-from tests.evaluation.samples import PASSAGES, QUERIES, TOML, Models, change, lines, statuses, tables, workspace
+from tests.evaluation.samples import PASSAGES, QUERIES, TOML, Models, change, lines, run, statuses, tables, workspace
 
 
 def results(folder: Path) -> Results:
@@ -75,6 +77,52 @@ def test_the_manifest_says_how_to_make_it_again(tmp_path: Path, models: Models, 
     assert judged["calls"] > 0
     assert {"prompt_tokens", "new_tokens", "cost", "seconds", "stored", "failed"} <= judged.keys()
     assert manifest["stages"][0]["notes"] == ["the first 2 of 3 queries"]
+
+
+@pytest.mark.parametrize(
+    ("names", "depth"),
+    [(["UDCG@2"], 2), (["UDCG@2", "nDCG@3"], 3), (["UDCG@2", "AP"], 3), (["UDCG@2", "F_e@2"], 3)],
+)
+def test_contexts_are_kept_as_deep_as_scores_are_from(
+    names: list[str], depth: int, tmp_path: Path, models: Models, undrawn: list[object]
+) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace('"UDCG@2", "nDCG@2"', ", ".join(f'"{name}"' for name in names)))
+    found = results(folder)
+    assert found.contexts.frame["rank"].max() == depth
+    again = score(found.contexts, found.judgments, names)
+    assert again.frame.equals(found.scores.frame)
+
+
+def test_what_a_metric_looks_at_but_the_model_does_not_read_is_no_part_of_the_diagnosis(
+    tmp_path: Path, models: Models, undrawn: list[object]
+) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("nDCG@2", "nDCG@3"))
+    run(folder / "first.run", {"q1": ["p2", "p3", "p1"], "q2": ["p2"], "q3": ["p3"]})
+    made = evaluate(folder).page
+    assert made is not None
+    found = {(s, q) for s, q, f, _ in made.diagnosis.frame.iter_rows() if f == "nothing-relevant"}
+    assert ("first", "q1") in found  # p1, which is relevant, comes third, and the model reads two
+    assert {each.system: each.shown for each in made.overview.standings} == {"first": 4, "second": 5}
+
+
+def test_the_manifest_has_the_settings_that_were_read(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
+    """Also of a file with a byte order mark, of one that is changed meanwhile, and of none at all."""
+    folder = workspace(tmp_path / "w", TOML)
+    file = folder / "ragworth.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    space = config.read(folder)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    change(folder, "length = 8", "length = 9")
+    found = evaluate(space).results
+    assert found is not None
+    assert found.manifest["settings"]["answers"] == {"length": 8}
+    assert found.manifest["workspace"] == {"file": "ragworth.toml", "digest": digest}
+    file.unlink()
+    made = evaluate(dataclasses.replace(space, given={}, digest="")).results
+    assert made is not None
+    assert made.manifest["settings"]["metrics"] == ["UDCG@2", "nDCG@2"]
+    assert made.manifest["settings"]["answers"]["task"]["settings"] == {"length": 8}
+    assert "file" not in made.manifest["settings"]
 
 
 RUNS_ONLY = """

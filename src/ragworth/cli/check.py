@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None
     from ragworth.evaluation.planning import planned
     from ragworth.report.render import printable
 
+    either(limit, every)
     found = planned(config.read(workspace), limit=limit, every=every)
     if quiet:
         return
@@ -29,7 +31,14 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
-    click.echo("All is well. Next: ragworth evaluate")
+    where = "" if workspace == "." else f" {shlex.quote(workspace)}"
+    click.echo(printable(f"All is well. Next: ragworth evaluate{where}"))
+
+
+def either(limit: int | None, every: bool) -> None:
+    """So many queries or all of them: both cannot be meant."""
+    if limit is not None and every:
+        raise click.UsageError("--limit takes some queries and --all takes all of them; give one of the two")
 
 
 def described(material: Any) -> list[str]:

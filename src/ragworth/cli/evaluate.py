@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ragworth.cli.check import either
 from ragworth.cli.output import tell
 from ragworth.errors import counted
 
@@ -23,6 +25,8 @@ WORDS = {
     "incomplete": "done in part",
 }
 """Statuses of stages, for people."""
+KNOWN = ("system", "group", "misleading", "correct", "wrong")
+"""Columns of the leaderboard beside those of metrics."""
 
 
 @click.command("evaluate", short_help="Run a workspace: from its files to the report.")
@@ -51,9 +55,12 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
     """
     from ragworth.calls.job import Interrupted
 
+    either(chosen["limit"], chosen["every"])
+    if chosen["only"] and chosen["until"]:
+        raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
     try:
         if dry_run:
-            _plan(workspace, chosen["limit"], chosen["every"], as_json)
+            _plan(workspace, as_json, chosen)
         else:
             _run(workspace, as_json, quiet, chosen)
     except KeyboardInterrupt as error:
@@ -61,18 +68,27 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
         raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
 
 
-def _plan(workspace: str, limit: int | None, every: bool, as_json: bool) -> None:
+def _plan(workspace: str, as_json: bool, chosen: Mapping[str, Any]) -> None:
     from ragworth import config
     from ragworth.evaluation.planning import planned
 
-    found = planned(config.read(workspace), limit=limit, every=every)
+    found = planned(config.read(workspace), limit=chosen["limit"], every=chosen["every"])
+    wanted = wanted_stages(chosen["only"], chosen["until"])
+    stages = [stage for stage in found.stages if stage.name.partition(".")[0] in wanted]
     if as_json:
-        click.echo(json.dumps({"stages": [stage._asdict() for stage in found.stages]}, ensure_ascii=False, indent=1))
+        click.echo(json.dumps({"stages": [stage._asdict() for stage in stages]}, ensure_ascii=False, indent=1))
         return
-    for stage in found.stages:
+    for stage in stages:
         click.echo(f"{stage.name}: {stage.words}")
-    if not found.stages:
+    if not stages:
         click.echo("no model is asked")
+
+
+def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
+    """The stages that these options leave."""
+    if only:
+        return [only]
+    return STAGES.choices[: STAGES.choices.index(until) + 1] if until else STAGES.choices
 
 
 def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) -> None:
@@ -83,7 +99,10 @@ def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) 
     if as_json:
         click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
-        click.echo(render(leaderboard(found.page), "text").decode(), nl=False)
+        table = leaderboard(found.page)
+        if sys.stdout.isatty():
+            table = fitted(table, shutil.get_terminal_size().columns)
+        click.echo(render(table, "text").decode(), nl=False)
         click.echo()
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
@@ -140,16 +159,36 @@ def leaderboard(page: Any) -> Any:
     for standing in view.standings:
         row: dict[str, Any] = {"system": standing.system, "group": standing.group}
         row |= {metric: _interval(standing.means.get(metric)) for metric in view.metrics[:4]}
-        row |= {name: _share(getattr(standing, name)) for name in ("misleading", "correct", "wrong")}
+        row |= {name: _share(getattr(standing, name)) for name in KNOWN[2:]}
         rows.append(row)
     frame = pl.DataFrame(rows)
-    return frame.select([name for name in frame.columns if name in ("system", "group") or (frame[name] != "–").any()])
+    return frame.select([name for name in frame.columns if name in KNOWN[:2] or (frame[name] != "–").any()])
+
+
+def fitted(table: Any, room: int) -> Any:
+    """The leaderboard in a narrow terminal: without its last metrics, then with short names; the report has all."""
+    import polars as pl
+
+    from ragworth.report.page.names import shortened
+    from ragworth.report.render import render
+
+    def fits(frame: Any) -> bool:
+        return len(render(frame, "text").decode().splitlines()[1]) <= room  # the rule below the names of columns
+
+    metrics = [name for name in table.columns if name not in KNOWN]
+    while not fits(table) and len(metrics) > 1:
+        table = table.drop(metrics.pop())
+    if fits(table):
+        return table
+    short = shortened(table["system"].to_list())
+    return table.with_columns(pl.Series("system", [short[name] for name in table["system"]]))
 
 
 def _interval(mean: Any) -> str:
     if mean is None or mean.mean is None:
         return "–"
-    return f"{mean.mean:.3f}" if mean.low is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
+    some = f" {mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
+    return (f"{mean.mean:.3f}" if mean.low is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]") + some
 
 
 def _share(value: float | None) -> str:
@@ -170,6 +209,10 @@ def facts(found: Any) -> dict[str, Any]:
             "misleading": each.misleading,
             "correct": each.correct,
             "wrong": each.wrong,
+            "judged": each.judged,
+            "shown": each.shown,
+            "graded": each.graded,
+            "answers": each.answers,
             "sentence": each.sentence,
         }
         for each in view.standings

@@ -35,7 +35,11 @@ def command(folder: str, template: str | None, force: bool, quiet: bool) -> None
     if not quiet:
         _report(started.plan, template)
     where = "" if folder == "." else f" {shlex.quote(folder)}"
-    click.echo(_shown(f"\nLook through it, then:\n  ragworth check{where}\n  ragworth evaluate{where}"))
+    if template is None and not started.plan.used:
+        lines = ["Put files there, then:", f"  ragworth init{where} --force"]
+    else:
+        lines = ["Look through it, then:", f"  ragworth check{where}", f"  ragworth evaluate{where}"]
+    click.echo(_shown("\n".join(["", *lines])))
 
 
 def _report(plan: Any, template: str | None) -> None:

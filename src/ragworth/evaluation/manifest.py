@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import platform
 import sys
-import tomllib
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ragworth import __version__
 from ragworth.evaluation.asking import card_facts
-from ragworth.evaluation.kept import file_digest
 from ragworth.evaluation.state import State
 
 PACKAGES = (
@@ -23,13 +22,14 @@ PACKAGES = (
 def manifest(state: State) -> dict[str, Any]:
     """Versions, files, seeds, models, prompts, settings, and what each stage took."""
     space = state.space
-    settings = _plain(tomllib.loads(space.file.read_text(encoding="utf-8")))
+    # As they were when the evaluation began: the file may have been changed since.
+    settings = _plain(dict(space.given) or {name: value for name, value in asdict(space).items() if name != "file"})
     return {
         "title": space.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"ragworth": __version__, "python": platform.python_version(), **_packages()},
         "machine": {"system": platform.system(), "processor": platform.machine(), "byte order": sys.byteorder},
-        "workspace": {"file": space.file.name, "digest": file_digest(space.file)},
+        "workspace": {"file": space.file.name, "digest": space.digest},
         "files": dict(state.material.files),
         "queries": len(state.material.queries),
         "seed": space.seed,
@@ -45,12 +45,12 @@ def manifest(state: State) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What a TOML file holds as what JSON can hold: dates become texts."""
+    """Settings as what JSON can hold: dates become texts."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
-    return value if isinstance(value, str | int | float | bool) else str(value)
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _packages() -> dict[str, str]:

@@ -13,11 +13,12 @@ from ragworth.answers.generating import Answered, shown_contexts
 from ragworth.answers.reading import read_answers
 from ragworth.answers.writing import NONE, ORACLE
 from ragworth.collection import Collection, merged
-from ragworth.config import Workspace
+from ragworth.config import EVERY, Workspace
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.evaluation.kept import frame_digest
 from ragworth.evaluation.problems import Problems
-from ragworth.evaluation.reading import EVERY, Reading, read_outcomes
+from ragworth.evaluation.reading import Reading
+from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import Loaded
 from ragworth.judging.drawing import whole as whole_number
 from ragworth.retrieval import Pipeline, Setting
@@ -98,7 +99,7 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
     collection = _collection(reading, whole)
     systems = _systems(reading, whole)
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
-    outcomes = [reading.of(path, read_outcomes, "grades", "files") for path in space.graded]
+    outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
     file = space.answers.file if space.answers is not None else None
     answers = reading.of(file, read_answers, "answers", "file") if file else None
     if len(problems.found) > before or collection is None:

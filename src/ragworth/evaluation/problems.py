@@ -50,6 +50,6 @@ class Problems:
     def _lines(self) -> Reader:
         """Where keys stand; nowhere, for a workspace that was made without a file."""
         try:
-            return Reader(self.space.file.read_text(encoding="utf-8"))
+            return Reader(self.space.file.read_text(encoding="utf-8-sig"))
         except OSError:
             return Reader("")

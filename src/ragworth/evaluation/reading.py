@@ -7,26 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import polars as pl
-
 from ragworth import formats
 from ragworth.collection import Collection
-from ragworth.config import Workspace
-from ragworth.doors import ID_ALIASES
+from ragworth.config import EVERY, Workspace
 from ragworth.errors import FormatError, counted
 from ragworth.evaluation.kept import file_digest
 from ragworth.evaluation.problems import Problems
 from ragworth.formats import texts
 from ragworth.formats.contract import Loaded
-from ragworth.formats.frames import read_table
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given import Run
-from ragworth.tables import Outcomes
 
 T = TypeVar("T")
-
-EVERY = "*"
-"""Name of a system that stands for all that a file has, each under its own name."""
 
 
 class Reading:
@@ -90,31 +82,3 @@ def _run(spec: str) -> Loaded:
             raise FormatError("it holds texts, and nothing that was retrieved", file=spec, expected="a run")
         return found
     return Loaded(Collection(), formats.read_contexts(spec))
-
-
-def read_outcomes(spec: str) -> Outcomes:
-    """Outcomes out of a table, long or with one column of numbers for each aspect."""
-    frame, notes = read_table(spec)
-    if "aspect" not in frame.columns:
-        known = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
-        keys = [name for name in frame.columns if name in known]
-        values = {name: _numbers(frame[name]) for name in frame.columns if name not in known}
-        numbers = [column for column in values.values() if column is not None]
-        if not numbers:
-            raise FormatError(
-                "no column holds numbers",
-                file=spec,
-                expected="system, query, aspect, value; or a column for each aspect",
-            )
-        wide = frame.select(keys).with_columns(numbers)
-        names = [column.name for column in numbers]
-        frame = wide.unpivot(names, index=keys, variable_name="aspect", value_name="value").drop_nulls("value")
-    return Outcomes(frame, source=spec, notes=notes)
-
-
-def _numbers(column: pl.Series) -> pl.Series | None:
-    """A column as numbers, if it holds nothing else: in CSV, those of columns that nobody knows come as texts."""
-    if column.dtype != pl.String:
-        return column.cast(pl.Float64) if column.dtype.is_numeric() else None
-    made = column.cast(pl.Float64, strict=False)
-    return made if made.null_count() == column.null_count() < len(column) else None

@@ -33,11 +33,13 @@ def write(state: State) -> Written:
     """Write the tables, then the report."""
     space, scores = state.space, state.scores
     assert scores is not None
-    metrics = list(filter(None, map(_parsed, _names(scores))))
-    contexts = state.contexts.cut(max([space.k, *(metric.cutoff for metric in metrics if metric.cutoff)]))
+    every = list(map(_parsed, _names(scores)))
+    metrics = [metric for metric in every if metric is not None]
+    depths = [metric.cutoff * metric.declaration.reach for metric in metrics if metric.cutoff is not None]
+    near = state.contexts.cut(max([space.k, *depths]))
     results = Results(
-        _texts(state, contexts),
-        contexts,
+        _texts(state, near),
+        near if len(depths) == len(every) else state.contexts,  # what the scores are from; a cutoff may be lacking
         Judgments.concat(state.judgments) if state.judgments else None,
         state.ratings,
         state.answers.table if state.answers is not None else None,

@@ -66,8 +66,10 @@ def look(folder: Path) -> Plan:
             if file.name in taken:
                 continue
             try:
-                begun = head(file, scratch)
-                found += recognised(begun) if begun is not None else []
+                if (begun := head(file, scratch)) is not None:
+                    found += recognised(begun)
+                elif file.telling or file.plain.endswith(".txt"):
+                    unused.append(f"{file.name}: it is no text in UTF-8")
             except InputError as error:
                 if file.telling:
                     unused.append(f"{file.name}: {error.found}")

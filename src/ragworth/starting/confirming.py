@@ -11,14 +11,11 @@ import polars as pl
 
 from ragworth import formats
 from ragworth.collection import Collection
-from ragworth.doors import ID_ALIASES
-from ragworth.errors import FormatError, InputError, RagworthError, shown
+from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
-from ragworth.formats import texts
-from ragworth.formats.frames import read_table
+from ragworth.formats import outcomes, texts
 from ragworth.starting.guessing import NAMES, Form, Guess, Kind, Text, guesses
 from ragworth.starting.heads import Head
-from ragworth.tables import Outcomes
 
 
 class Found(NamedTuple):
@@ -37,9 +34,10 @@ class Found(NamedTuple):
 
 def recognised(head: Head) -> list[Found]:
     """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes."""
-    found = [each for guess in guesses(head) if (each := _confirmed(head, guess)) is not None]
+    seem = guesses(head)
+    found = [each for guess in seem if (each := _confirmed(head, guess)) is not None]
     if not found:
-        raise FormatError("it is empty")
+        raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
     return found
 
 
@@ -114,15 +112,7 @@ def _written(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collecti
 
 
 def _outcomes(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
-    frame, _ = read_table(path, skip_bad_lines=skip)
-    if "aspect" in frame.columns:
-        return Outcomes(frame, source=str(path)).frame, Collection()
-    keys = [next(name for name in ID_ALIASES[each] if name in frame.columns) for each in ("system", "query")]
-    numbers = [name for name, kind in frame.schema.items() if kind.is_numeric() and name not in keys]
-    if not numbers:
-        raise FormatError(f"no column of numbers among {shown(frame.columns)}")
-    long = frame.unpivot(numbers, index=keys, variable_name="aspect", value_name="value").drop_nulls("value")
-    return Outcomes(long, source=str(path)).frame, Collection()
+    return outcomes.read(path, skip_bad_lines=skip).frame, Collection()
 
 
 READERS: dict[Kind, Reader] = {

@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.doors import ID_ALIASES
 from ragworth.errors import FormatError, shown
-from ragworth.formats import texts
+from ragworth.formats import outcomes, texts
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
 from ragworth.starting.heads import TABLES, Head
@@ -123,7 +123,7 @@ def _by_columns(head: Head, form: Form, columns: set[str], frame: pl.DataFrame |
             return Guess("run", form)
     elif system and query and "text" in columns:
         return Guess("written", form)
-    elif system and query and form == "table" and frame is not None and _numbers(frame):
+    elif system and query and form == "table" and frame is not None and outcomes.numeric(frame):
         return Guess("outcomes", form)
     elif query and part and "text" in columns:
         return Guess("subquestions", form)
@@ -132,11 +132,6 @@ def _by_columns(head: Head, form: Form, columns: set[str], frame: pl.DataFrame |
     lengths = passage and "tokens" in columns
     what = "it has lengths of passages, and no texts" if lengths else "nothing known has its columns"
     raise FormatError(f"{what}: {shown(sorted(columns))}")
-
-
-def _numbers(frame: pl.DataFrame) -> bool:
-    """Whether there is a value for each row, or one in a column of its own."""
-    return "value" in frame.columns or any(kind.is_numeric() for kind in frame.schema.values())
 
 
 def _of_ids(head: Head, form: Form, query: bool, frame: pl.DataFrame) -> Guess:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from ragworth.collection import Collection, merged
+from ragworth.config import EVERY
 from ragworth.errors import TableError, listed, quoted
 from ragworth.formats.files import stem
 from ragworth.starting.beir import Beir
@@ -15,8 +16,11 @@ from ragworth.starting.guessing import NAMES, Kind
 from ragworth.starting.toml import Value
 from ragworth.tables import Judgments
 
-EVERY = "*"
-"""Name of a system that stands for all that a file has."""
+JUDGED = (
+    "no passage is labelled: the reader itself says which are relevant, so none can be found to mislead it; "
+    "labels, or a larger model as judge (relevance = {model = …}), say more"
+)
+"""What comes of asking one small model for both judgments that utility is made of."""
 
 K = 5
 MANY = 200
@@ -260,6 +264,7 @@ class _Planner:
                 plan.set("judgments", "abstention", True)
             if "relevance" not in known:
                 plan.set("judgments", "relevance", True if texts.answers.height else {"graded": True})
+                plan.assumed.append(JUDGED)
             if (
                 texts.subquestions.height
                 and "ratings" not in plan.tables.get("collection", {})

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
+import polars as pl
 import pytest
 
 from ragworth import prompts
-from tests.report.page import odd_samples, samples
+from ragworth.report import page
+from ragworth.tables import Answers
+from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser
 
 Report = Callable[[str], Path]
@@ -150,6 +155,24 @@ def test_a_query_that_is_not_there_is_said_to_be_missing(browser: Browser, repor
     browser.open(report("minimal"), "#query=nowhere")
     assert browser.all("#trouble") == ["There is no query nowhere."]
     assert browser.all("#queries tbody tr th a") == ["q1", "q2"]
+    browser.open(report("minimal"), "#finding=nothing")
+    assert browser.all("#trouble") == ["There is no finding nothing."]
+
+
+def test_back_from_a_query_the_keyboard_goes_on_where_it_was(browser: Browser, report: Report) -> None:
+    browser.open(report("realistic"))
+    browser.click("#forth")
+    links = browser.all("#queries tbody th a")
+    browser.click("#queries tbody tr:nth-child(3) th a")
+    browser.until("return !document.getElementById('query').hidden")
+    browser.click(".steps a")
+    browser.until("return document.getElementById('query').hidden")
+    assert browser.run("return document.activeElement.textContent") == links[2]
+    browser.click("#queries tbody tr:nth-child(3) th a")
+    browser.until("return !document.getElementById('query').hidden")
+    browser.click("nav a[href='#pictures']")
+    browser.until("return document.getElementById('query').hidden")
+    assert browser.run("return document.activeElement.closest('#queries')") is None
 
 
 def test_the_theme_is_chosen_and_charts_follow(browser: Browser, report: Report) -> None:
@@ -161,7 +184,7 @@ def test_the_theme_is_chosen_and_charts_follow(browser: Browser, report: Report)
     browser.click("#theme")
     browser.until(f"return (() => {{{point}}})() !== '{before[1]}'")
     assert browser.run(paper) != before[0]
-    assert browser.run("return document.getElementById('theme').ariaPressed") == "true"
+    assert browser.run("return document.getElementById('theme').ariaLabel") == "Light theme"
     browser.click("#theme")
     browser.run("localStorage.clear()")
 
@@ -192,3 +215,21 @@ def test_on_a_phone_nothing_sticks_out(browser: Browser, report: Report) -> None
             assert browser.run("return document.documentElement.scrollWidth") == 390
     finally:
         browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_each_of_several_answers_has_its_own_grade_and_what_is_not_shown_says_so(
+    browser: Browser, tmp_path: Path
+) -> None:
+    given = small_samples.results(["UDCG@2", "nDCG@3"], {("one", "q1"): 0.0}, manifest={"settings": {"k": 2}})
+    rows = [{"system": "one", "query": "q1", "repeat": n, "text": text} for n, text in enumerate(["Ann", "Bob"])]
+    graded = pl.DataFrame({"system": ["one"], "query": ["q1"], "aspect": ["grade"], "each": [[1.0, -1.0]]})
+    path = tmp_path / "report.html"
+    page.write(replace(given, answers=Answers(rows), said={"grade": graded}), path)
+    browser.open(path, "#query=q1")
+    browser.until("return document.querySelectorAll('.side').length === 2")
+    side = "[...document.querySelectorAll('.side')].find((each) => each.querySelector('h4').textContent === 'one')"
+    words = re.sub('["“”]', "", browser.run(f"return {side}.querySelector('.answer').innerText"))
+    assert "✓ correct Ann" in words
+    assert "✗ wrong Bob" in words
+    cards = browser.run(f"return [...{side}.querySelectorAll('.passage .head')].map((each) => each.innerText)")
+    assert ["not shown to the model" in card for card in cards] == [False, False, True]

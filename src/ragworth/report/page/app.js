@@ -2,18 +2,26 @@
 
 const hashFor = (where) => `#${new URLSearchParams(where).toString()}`;
 
+function complain(words) {
+  byId('trouble').textContent = printable(words);
+  byId('trouble').hidden = false;
+}
+
 function follow() {
   const where = new URLSearchParams(location.hash.slice(1));
   if (where.has('query')) {
     const query = index.queries.indexOf(where.get('query'));
     if (query >= 0) return showQuery(query);
-    byId('trouble').textContent = printable(`There is no query ${where.get('query')}.`);
-    byId('trouble').hidden = false;
+    complain(`There is no query ${where.get('query')}.`);
   }
+  const left = byId('query').hidden ? null : Number(byId('query').dataset.number);
   byId('query').hidden = true;
   byId('list').hidden = false;
-  if (where.has('finding')) {
+  if (where.has('finding') && !Object.hasOwn(index.findings, where.get('finding'))) {
+    complain(`There is no finding ${where.get('finding')}.`);
+  } else if (where.has('finding')) {
     const system = index.systems.indexOf(where.get('system'));
+    if (system < 0 && where.get('system')) complain(`There is no system ${where.get('system')}.`);
     state.finding = where.get('finding');
     state.system = system < 0 ? '' : String(system);
     state.search = '';
@@ -22,13 +30,15 @@ function follow() {
     byId('explorer').scrollIntoView();
     byId('count').setAttribute('tabindex', '-1');
     byId('count').focus({ preventScroll: true });
+  } else if (left !== null && /^#?(explorer)?$/.test(location.hash)) {
+    focusQuery(left); // back where one was
   }
   return null;
 }
 
 function watchTheme() {
   const button = byId('theme');
-  const show = () => { button.setAttribute('aria-pressed', String(dark())); button.textContent = dark() ? 'Light' : 'Dark'; };
+  const show = () => { button.textContent = dark() ? 'Light' : 'Dark'; button.setAttribute('aria-label', `${button.textContent} theme`); };
   const remembered = (() => { try { return localStorage.getItem('ragworth-theme'); } catch { return null; } })();
   if (remembered === 'dark' || remembered === 'light') document.documentElement.dataset.theme = remembered;
   button.addEventListener('click', () => {
@@ -44,8 +54,7 @@ function watchTheme() {
 async function start() {
   watchTheme();
   if (typeof DecompressionStream === 'undefined') {
-    byId('trouble').textContent = 'This browser cannot unpack the data of the explorer and of the charts (it lacks DecompressionStream). Browsers since 2023 can.';
-    byId('trouble').hidden = false;
+    complain('This browser cannot unpack the data of the explorer and of the charts (it lacks DecompressionStream). Browsers since 2023 can.');
     return;
   }
   watchCharts();

@@ -11,6 +11,7 @@ from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
 from ragworth.errors import FormatError, counted
 from ragworth.formats.files import created
 from ragworth.report.page import costs, sections
+from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.document import document
 from ragworth.report.page.explorer import explorer
 from ragworth.report.page.figure import Sources
@@ -38,7 +39,7 @@ class Page:
     def lead(self) -> str:
         """What was evaluated, in one line."""
         view = self.overview
-        passages = self.results.contexts.frame["passage"].n_unique()
+        passages = len({each.passage for many in self.facts.shown.values() for each in many})
         models = self.results.manifest.get("models")
         names = (
             [str(each["name"]) for each in models if isinstance(each, dict) and "name" in each]
@@ -48,7 +49,7 @@ class Page:
         asked = f", read by {', '.join(dict.fromkeys(names))}" if names else ""
         return (
             f"{counted(len(view.standings), 'system')} on {counted(view.queries, 'query', 'queries')}, "
-            f"{counted(passages, 'passage')} shown{asked}."
+            f"{counted(passages, 'different passage')} shown{asked}."
         )
 
     @cached_property
@@ -103,11 +104,13 @@ def build(
     level: lowest relevance that counts as relevant in the diagnosis.
     eta: lowest rating that counts as an answer there.
     """
+    k = shown_depth(results)
     known = facts(
-        results.contexts,
+        results.contexts if k is None else results.contexts.cut(k),
         judgments=results.judgments,
         ratings=results.ratings,
         outcomes=results.outcomes,
+        graded=results.said.get("grade"),
         passages=results.collection.passages,
         subquestions=results.collection.subquestions,
         rel=level,

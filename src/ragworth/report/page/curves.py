@@ -9,6 +9,7 @@ import polars as pl
 
 from ragworth.errors import InputError, RagworthError
 from ragworth.metrics.declare import Metric, parse
+from ragworth.report.page.depths import listed_depth
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.tables import Scores
@@ -17,7 +18,7 @@ MOST_METRICS, MOST_CUTS = 6, 10
 
 
 class Curves(NamedTuple):
-    """metric, system, place (the cutoff), mean, low, high and n; and metrics left out, with the reason."""
+    """metric, system, place (the cutoff), mean and n; and metrics left out, with the reason."""
 
     frame: pl.DataFrame
     left: list[str]
@@ -27,8 +28,11 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
     """Means at k = 1 … depth for metrics that take a cutoff.
 
     A metric is drawn only if the tables give the very scores that were reported, at the cutoff that was asked for.
+    All points of a curve are from the queries that have a value there; a cutoff at which one of them has none, as
+    where passages were not judged so far down, is left out.
     """
-    depth = int(results.contexts.frame["rank"].max() or 0)  # type: ignore[arg-type]
+    deepest = results.contexts.frame.select(pl.col("rank").max()).item()
+    depth = min(int(deepest or 0), listed_depth(results, metrics))
     families = _families(metrics)
     if depth < 2:
         return "contexts have fewer than two passages"
@@ -37,8 +41,9 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
     cuts = sorted({int(k) for k in np.unique(np.linspace(1, depth, min(depth, MOST_CUTS)).round())})
     parts, left = [], []
     for asked in families[:MOST_METRICS]:
+        own = sorted({*cuts, *([asked.cutoff] if asked.cutoff is not None and asked.cutoff <= depth else [])})
         try:
-            scores = _scored(results, [asked, *(_at(asked, k) for k in cuts)])
+            scores = _scored(results, [asked, *(_at(asked, k) for k in own)])
         except RagworthError as error:
             why = error.more[0] if isinstance(error, InputError) and error.more else str(error).splitlines()[0]
             left.append(f"{asked} ({why})")
@@ -46,7 +51,9 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
         if not _same(scores, results.scores, str(asked)):
             left.append(f"{asked} (the tables kept do not give the scores reported)")
             continue
-        parts += [_means(scores, asked, k, systems) for k in cuts]
+        parts += [_means(scores, asked, k, systems) for k in own]
+    if more := ", ".join(map(str, families[MOST_METRICS:])):
+        left.append(f"{more} (only {MOST_METRICS} metrics are drawn)")
     if not parts:
         return "; ".join(left)
     rank = {system: i for i, system in enumerate(systems)}
@@ -95,11 +102,18 @@ def _same(made: Scores, reported: Scores, metric: str) -> bool:
 
 
 def _means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
-    mine = scores.frame.filter((pl.col("metric") == str(_at(metric, k))) & pl.col("system").is_in(systems))
+    known = scores.frame.filter(pl.col("value").is_not_null() & pl.col("system").is_in(systems))
+    reported = known.filter(pl.col("metric") == str(metric)).select("system", "query")
+    mine = known.filter(pl.col("metric") == str(_at(metric, k))).select("system", "query", "value")
     return (
-        mine.group_by("system", maintain_order=True)
-        .agg(pl.col("value").mean().alias("mean"), pl.col("value").count().cast(pl.Int64).alias("n"))
-        .filter(pl.col("mean").is_not_null())
+        reported.join(mine, on=["system", "query"], how="left", maintain_order="left")
+        .group_by("system", maintain_order=True)
+        .agg(
+            pl.col("value").mean().alias("mean"),
+            pl.len().cast(pl.Int64).alias("n"),
+            pl.col("value").is_null().any().alias("open"),
+        )
+        .filter(~pl.col("open"))
         .select(
             pl.lit(str(Metric(metric.name, metric.parameters))).alias("metric"),
             "system",

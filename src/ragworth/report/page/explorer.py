@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from ragworth.diagnosis import ETA, FINDINGS, Diagnosis, Facts, kind_of
+from ragworth.diagnosis import FINDINGS, Diagnosis, Facts, kind_of
+from ragworth.report.page.depths import listed_depth, shown_depth
 from ragworth.report.page.names import shortened
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.pack import packed
@@ -40,6 +41,7 @@ class Explorer:
 
 def explorer(results: Results, known: Facts, view: Overview, diagnosis: Diagnosis) -> Explorer:
     """Everything, packed."""
+    results = replace(results, contexts=results.contexts.cut(listed_depth(results, view.metrics)))
     queries = list(dict.fromkeys(query for _, query in known.shown))
     systems = [each.system for each in view.standings]
     tables = _tables(results, known, queries, diagnosis)
@@ -101,7 +103,9 @@ def _index(
         "findings": FINDINGS,
         "found": bits,
         "grades": grades,
+        "graded": not known.ungraded,
         "eta": known.eta,
+        "k": shown_depth(results),
         "prompts": _prompts(results),
     }
 
@@ -166,7 +170,7 @@ def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagn
         "worth": utility,
         "accepted": collection.answers,
         "findings": diagnosis.frame,
-        "subquestions": _subquestions(results),
+        "subquestions": _subquestions(results, known.eta),
     }
     if results.judgments is not None:
         keys = ["query", "passage", "aspect"]
@@ -216,14 +220,14 @@ def _plain(frame: pl.DataFrame) -> list[pl.Series]:
     ]
 
 
-def _subquestions(results: Results) -> pl.DataFrame:
+def _subquestions(results: Results, eta: float) -> pl.DataFrame:
     """Sub-questions with whether any rated passage answers them."""
     frame = results.collection.subquestions
     if results.ratings is None:
         return frame.with_columns(pl.lit(None, pl.Boolean).alias("answerable"))
     rated = results.ratings.frame
     best = rated.group_by("query", "subquestion", maintain_order=True).agg(
-        (pl.col("value").max() >= ETA).alias("answerable")
+        (pl.col("value").max() >= eta).alias("answerable")
     )
     names = pl.concat([frame.select("query", "subquestion"), best.select("query", "subquestion")]).unique(
         maintain_order=True

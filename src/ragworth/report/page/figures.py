@@ -49,9 +49,10 @@ def _facts(mean: Mean) -> dict[str, object]:
 
 def grades(given: Sources) -> Figure | str:
     """What became of the answers."""
-    if not given.facts.grades:
-        return "there are no graded answers"
-    counts = Counter((system, grade) for (system, _), grade in given.facts.grades.items())
+    if given.facts.ungraded:
+        return given.facts.ungraded
+    every = given.facts.answers.items()
+    counts = Counter((system, grade) for (system, _), grades in every for grade in grades if grade is not None)
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
     frame = _shared(counts, order, tuple(GRADE_COLORS))
     caption = (

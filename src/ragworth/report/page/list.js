@@ -76,7 +76,7 @@ function cell(metric, system, query) {
 function chips(query) {
   return Object.entries(index.findings).map(([name, words], bit) => {
     const number = index.systems.filter((_, system) => index.found[system][query] & (1 << bit)).length;
-    return number && name !== 'fine' ? el('span', { class: `chip ${name}`, title: `${words}: ${plural(number, 'system', 'systems')}` }, `${name.replace('-', ' ')} ×${number}`) : null;
+    return number && name !== 'fine' ? el('span', { class: `chip ${name}`, title: `${words}: ${plural(number, 'system', 'systems')}` }, `${name.replaceAll('-', ' ')} ×${number}`) : null;
   });
 }
 
@@ -95,6 +95,15 @@ function heading() {
 }
 
 const focusHead = (i) => document.querySelector(`#queries th[data-system="${i}"] button`).focus();
+
+/** The keyboard goes on at a query of the list, on the page that has it; where it is filtered out, at the count. */
+function focusQuery(query) {
+  const place = listed.indexOf(query);
+  state.page = place < 0 ? state.page : Math.floor(place / PAGE);
+  showList();
+  if (place < 0) byId('count').setAttribute('tabindex', '-1');
+  (place < 0 ? byId('count') : document.querySelectorAll('#queries tbody th a')[place % PAGE]).focus();
+}
 
 function row(query) {
   const apart = /^(apart|ahead)/.test(state.order);

@@ -100,7 +100,11 @@ def _mean(mean: Mean | None) -> str:
 
 def _shares(each: Standing) -> dict[str, str]:
     shares = {"misleading": each.misleading, "correct": each.correct, "wrong": each.wrong}
-    return {name: "–" if value is None else f"{100 * value:.0f} %" for name, value in shares.items()}
+    return {
+        name: "–" if value is None else f"{100 * value:.0f} % {n:,} of {total:,}"
+        for name, value in shares.items()
+        for n, total in [each.count(name)]
+    }
 
 
 def _diagnosis(page: Page) -> list[str]:

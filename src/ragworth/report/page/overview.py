@@ -46,10 +46,17 @@ class Standing:
     """Passages shown whose utility is known."""
     shown: int
     correct: float | None
+    """Share of answers that are; those that are only partially correct are not among them."""
     wrong: float | None
     graded: int
+    """Answers that have a grade."""
+    answers: int
     read: float | None
     """Tokens that the model read for an answer, in the mean."""
+
+    def count(self, share: str) -> tuple[int, int]:
+        """How many passages or answers a share is from, and of how many."""
+        return (self.judged, self.shown) if share == "misleading" else (self.graded, self.answers)
 
 
 @dataclass(frozen=True)
@@ -188,28 +195,36 @@ def _standing(
 ) -> Standing:
     passages = [each for (name, _), many in known.shown.items() if name == system for each in many]
     judged = [each.utility for each in passages if each.utility is not None]
-    share = sum(kind_of(u) == "misleading" for u in judged) / len(judged) if judged else None
-    grades = [grade for (name, _), grade in known.grades.items() if name == system]
-    correct = sum(grade in ("correct", "partially-correct") for grade in grades) / len(grades) if grades else None
-    wrong = sum(grade == "wrong" for grade in grades) / len(grades) if grades else None
+    misleading = share(sum(kind_of(u) == "misleading" for u in judged), len(judged))
+    answers = [grade for (name, _), many in known.answers.items() if name == system for grade in many]
+    graded = len(answers) - answers.count(None)
+    correct, wrong = share(answers.count("correct"), graded), share(answers.count("wrong"), graded)
     parts = [f"{system} {sentence}"]
-    if share is not None:
-        parts.append(f"{100 * share:.0f} % of its passages mislead")
+    if misleading is not None:
+        some = f" ({len(judged):,} of {len(passages):,} judged)" if len(judged) < len(passages) else ""
+        parts.append(f"{100 * misleading:.0f} % of its passages mislead{some}")
     if correct is not None and wrong is not None:
-        parts.append(f"{100 * correct:.0f} % of the answers from them are correct and {100 * wrong:.0f} % wrong")
+        some = f" ({graded:,} of {len(answers):,} graded)" if graded < len(answers) else ""
+        parts.append(f"{100 * correct:.0f} % of the answers from them are correct and {100 * wrong:.0f} % wrong{some}")
     return Standing(
         system,
         means,
         group,
         "; ".join(parts) + ".",
-        share,
+        misleading,
         len(judged),
         len(passages),
         correct,
         wrong,
-        len(grades),
+        graded,
+        len(answers),
         _read(results, system),
     )
+
+
+def share(number: int, of: int) -> float | None:
+    """How many of how many; of none there is no share."""
+    return number / of if of else None
 
 
 def _read(results: Results, system: str) -> float | None:

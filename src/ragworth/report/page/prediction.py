@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import correlate
+from ragworth.comparison import correlate, higher_is_better
 from ragworth.stats.correlation import spearman
 from ragworth.stats.resampled import expanded
 from ragworth.tables import Outcomes, Scores
@@ -48,9 +48,13 @@ def correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) 
 
 
 class Drawn(NamedTuple):
-    """A correlation, its values in the resamples, and the queries that these draw from."""
+    """A correlation, its values in the resamples, and the queries that these draw from.
+
+    ``up`` is −1 where a lower value of the metric is better: it predicts what it should by a negative correlation.
+    """
 
     metric: str
+    up: int
     rho: float
     draws: npt.NDArray[np.float64]
     queries: list[str]
@@ -58,7 +62,8 @@ class Drawn(NamedTuple):
 
 
 def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
-    """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first.
+    """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first: the
+    highest, or the lowest for a metric of which lower is better.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
     independent. Returns metric, outcome, rho, low, high, apart, n (contexts) and queries. ``apart`` says whether the
@@ -73,14 +78,15 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
             drawn(metric, good.filter(pl.col("metric") == metric).join(right, on=["system", "query"]), seed)
             for metric in metrics
         ]
-        found = sorted((each for each in every if each is not None), key=lambda each: -each.rho)
+        found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
         rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def _row(each: Drawn, best: Drawn) -> dict[str, object]:
     span = expanded(each.draws, len(each.queries), LEVEL)
-    gap = expanded(best.draws - each.draws, len(each.queries), LEVEL) if each.queries == best.queries else None
+    behind = best.up * best.draws - each.up * each.draws if each.queries == best.queries else None
+    gap = expanded(behind, len(each.queries), LEVEL) if behind is not None else None
     return {
         "metric": each.metric,
         "rho": each.rho,
@@ -106,4 +112,5 @@ def drawn(metric: str, both: pl.DataFrame, seed: int) -> Drawn | None:
     for _ in range(RESAMPLES):
         rows = np.concatenate([spans[i] for i in rng.integers(0, len(spans), len(spans))])
         draws.append(spearman(x[rows], y[rows]))
-    return Drawn(metric, rho, np.array(draws), ordered["query"].unique(maintain_order=True).to_list(), len(x))
+    up = 1 if higher_is_better(metric) else -1
+    return Drawn(metric, up, rho, np.array(draws), ordered["query"].unique(maintain_order=True).to_list(), len(x))

@@ -2,6 +2,8 @@
 
 const WORTH = { helpful: '▲', harmless: '●', distracting: '▽', misleading: '▼' };
 const SIDE = 3;
+/** Whether the model was shown a passage: metrics may look deeper. */
+const isShown = (each) => index.k === null || each.rank <= index.k;
 const loaded = new Map();
 let beside = null;
 
@@ -47,6 +49,7 @@ async function showQuery(query) {
   );
   showSides(known);
   byId('list').hidden = true;
+  byId('query').dataset.number = query;
   byId('query').hidden = false;
   byId('explorer').scrollIntoView();
   title.focus({ preventScroll: true });
@@ -114,11 +117,12 @@ function card(known, shown) {
     : el('span', { class: 'badge' }, worth.relevant === undefined ? 'not judged' : worth.relevant ? 'relevant' : 'not relevant');
   const rated = known.ratings.filter((each) => each.passage === shown.passage);
   const answers = rated.filter((each) => each.value >= index.eta).length;
+  const below = isShown(shown) ? null : el('span', { class: 'badge' }, 'not shown to the model');
   const covers = rated.length ? el('span', { class: 'badge' }, `answers ${answers} of ${plural(rated.length, 'sub-question', 'sub-questions')}`) : null;
   const judged = known.judgments.filter((each) => each.passage === shown.passage)
     .map((each) => asked(known, each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { passage: shown.passage }));
   return el('li', { class: `passage ${kind}`, value: shown.rank },
-    el('p', { class: 'head' }, el('b', { class: 'rank' }, String(shown.rank)), badge, covers),
+    el('p', { class: 'head' }, el('b', { class: 'rank' }, String(shown.rank)), badge, below, covers),
     passageText(text),
     el('p', { class: 'asked' }, el('code', null, printable(shown.passage)), shown.score === undefined ? '' : el('span', null, `score ${fixed(shown.score, 2)}`), judged));
 }
@@ -144,17 +148,25 @@ function answersOf(known, name) {
   if (!mine.length && !outcomes.length) return null;
   const grade = outcomes.find((each) => each.aspect === 'grade');
   const label = grade && gradeWord(grade);
+  const values = grade && grade.each ? JSON.parse(grade.each) : [];
+  // Of several answers each has its own grade; without it, none is said to have that of all.
+  const labelOf = (place) => (mine.length === 1 ? label : index.graded && values.length === mine.length ? wordOf(values[place]) : null);
   return el('div', { class: `answer ${label || ''}` },
-    mine.map((each) => el('p', null, el('b', null, label && GRADES[label] ? `${GRADES[label][0]} ${GRADES[label][1]}` : 'Answer'), ' ',
+    mine.map((each, place) => el('p', null, el('b', null, labelOf(place) ? `${GRADES[labelOf(place)][0]} ${GRADES[labelOf(place)][1]}` : 'Answer'), ' ',
       each.text === undefined ? el('span', { class: 'missing' }, printable(each.status)) : el('q', null, printable(each.text)), ' ',
       asked(known, each, mine.length > 1 ? `prompt, repeat ${each.repeat}` : 'prompt', { system: name }))),
     outcomes.length ? el('p', { class: 'asked' }, outcomes.map((each) => asked(known, each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { system: name, answer: mine[0] && mine[0].text }))) : null);
 }
 
 function gradeWord(outcome) {
-  if (outcome.label && Object.hasOwn(GRADES, outcome.label)) return outcome.label;
-  if (outcome.value === undefined) return null;
-  return outcome.value >= 0.75 ? 'correct' : outcome.value >= 0.25 ? 'partially-correct' : outcome.value >= -0.5 ? 'abstained' : 'wrong';
+  if (!index.graded) return null;
+  return outcome.label && Object.hasOwn(GRADES, outcome.label) ? outcome.label : wordOf(outcome.value);
+}
+
+/** The word whose value is nearest. */
+function wordOf(value) {
+  if (value === undefined || value === null) return null;
+  return value >= 0.75 ? 'correct' : value >= 0.25 ? 'partially-correct' : value >= -0.5 ? 'abstained' : 'wrong';
 }
 
 /** Sub-questions by passages: how well each passage that is shown answers each of them. */
@@ -163,7 +175,7 @@ function matrix(known, chosen) {
   const names = chosen.map((system) => index.systems[system]);
   const places = new Map();
   for (const each of known.contexts) {
-    if (!names.includes(each.system)) continue;
+    if (!names.includes(each.system) || !isShown(each)) continue;
     if (!places.has(each.passage)) places.set(each.passage, []);
     places.get(each.passage).push(`${each.system} ${each.rank}`);
   }
@@ -193,7 +205,7 @@ function asked(known, each, words, about) {
 
 function slots(known, each, about, prompt) {
   const passage = about.passage === undefined ? undefined : known.texts.get(about.passage);
-  const shown = each.shown || (about.system ? known.contexts.filter((one) => one.system === about.system).sort((a, b) => a.rank - b.rank).map((one) => one.passage) : [about.passage]);
+  const shown = each.shown || (about.system ? known.contexts.filter((one) => one.system === about.system && isShown(one)).sort((a, b) => a.rank - b.rank).map((one) => one.passage) : [about.passage]);
   const uses = (name) => prompt.messages.some(([, text]) => text.includes(name));
   const question = about.subquestion !== undefined && !uses('subquestion') ? about.subquestion : known.text;
   const values = { query: question, passage, subquestion: about.subquestion, answer: about.answer,

@@ -86,7 +86,8 @@ def predicted(given: Sources) -> Figure | str:
         )
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
-        f"resampling queries. Best: {'; '.join(_best(found))}."
+        "resampling queries. Metrics of which lower is better should go against it. "
+        f"Best: {'; '.join(_best(found))}."
     )
     return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
 

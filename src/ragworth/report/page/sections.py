@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import polars as pl
-
 from ragworth.errors import counted
 from ragworth.report.page.costs import Cost
 from ragworth.report.page.figure import Figure
@@ -36,7 +34,7 @@ def leaderboard(view: Overview) -> Safe:
             tag("th", tag("span", f"{place}", class_="place"), " ", each.system, scope="row"),
             tag("td", tag("abbr", each.group, title=view.groups.words)),
             _mean_cell(each.means.get(view.main)),
-            *(tag("td", _extra_of(each, name), class_="n") for name in extra),
+            *(_extra_cell(each, name) for name in extra),
             *(_mean_cell(each.means.get(metric)) for metric in view.metrics[1:]),
         ]
         rows.append(tag("tr", *cells))
@@ -54,7 +52,8 @@ def how_compared(view: Overview) -> str:
     return (
         f"In brackets the 95 % bootstrap interval of the mean over queries. {view.groups.words} "
         f"by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
-        f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value."
+        f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
+        "passages that were judged, and answers that were graded."
     )
 
 
@@ -68,20 +67,28 @@ def _extra(view: Overview) -> list[str]:
     return [name for name, there in known.items() if there]
 
 
-def _extra_of(each: Standing, name: str) -> str:
+def _extra_cell(each: Standing, name: str) -> Safe:
     if name == "tokens read":
-        return "–" if each.read is None else f"{each.read:,.0f}"
+        return tag("td", "–" if each.read is None else f"{each.read:,.0f}", class_="n")
     value = getattr(each, name)
-    return "–" if value is None else f"{100 * value:.0f} %"
+    if value is None:
+        return tag("td", "–", class_="n")
+    n, total = each.count(name)
+    return tag(
+        "td", f"{100 * value:.0f} %", _count(n, total, "passages" if name == "misleading" else "answers"), class_="n"
+    )
+
+
+def _count(n: int, total: int, title: str) -> Safe:
+    """How many a number is from; it stands out where some are missing."""
+    return tag("small", f"{n:,} of {total:,}", title=title or None, class_=None if n == total else "warn")
 
 
 def _mean_cell(mean: Mean | None) -> Safe:
     if mean is None or mean.mean is None:
         return tag("td", "–", tag("small", mean.missing if mean is not None else "not computed"), class_="n")
     span = f"[{signed(mean.low, 3)}, {signed(mean.high, 3)}]" if mean.low is not None and mean.high is not None else ""
-    full = mean.n == mean.total
-    count = tag("small", f"{mean.n} of {mean.total}", title=mean.missing or None, class_=None if full else "warn")
-    return tag("td", signed(mean.mean, 3), tag("small", span), count, class_="n")
+    return tag("td", signed(mean.mean, 3), tag("small", span), _count(mean.n, mean.total, mean.missing), class_="n")
 
 
 def cost(total: Cost | None) -> Safe:
@@ -113,7 +120,7 @@ def figure(each: Figure) -> Safe:
         tag("h3", each.title, id=f"figure-{each.name}"),
         tag("div", *panels, class_=_layout(each)),
         tag("figcaption", each.caption),
-        details("The numbers as a table", table(shortened(each.data), each.title)),
+        details("The numbers as a table", _numbers(each)),
         class_=f"figure-{each.name} many" if len(panels) > 1 else f"figure-{each.name}",
     )
 
@@ -130,9 +137,12 @@ LONG = 22
 ROWS = 400
 
 
-def shortened(frame: pl.DataFrame) -> pl.DataFrame:
-    """Not more rows than a person reads; the tables on disk have all of them."""
-    return frame.head(ROWS)
+def _numbers(each: Figure) -> Safe:
+    """The numbers of a figure: not more rows than a person reads, and then it says so."""
+    rows = each.data.height
+    return table(
+        each.data.head(ROWS), each.title if rows <= ROWS else f"{each.title}: the first {ROWS} of {rows:,} rows"
+    )
 
 
 def gallery(pictures: Pictures) -> Safe:

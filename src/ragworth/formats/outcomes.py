@@ -1,0 +1,50 @@
+"""Tables of outcomes from Parquet, CSV or TSV: long (system, query, aspect, value), or a column for each aspect."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ragworth.doors import ID_ALIASES
+from ragworth.errors import FormatError, counted, shown
+from ragworth.formats.files import Path_
+from ragworth.formats.frames import read_table
+from ragworth.tables import Outcomes
+
+IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
+
+
+def read(path: Path_, *, skip_bad_lines: bool = False) -> Outcomes:
+    """The outcomes of a file. An empty cell is no outcome, and is noted."""
+    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
+    if "aspect" in frame.columns:
+        return Outcomes(frame, source=str(path), notes=notes)
+    numbers = numeric(frame)
+    if not numbers:
+        raise FormatError(
+            f"no column of numbers among {shown(frame.columns)}",
+            file=str(path),
+            expected="system, query, aspect, value; or a column for each aspect",
+        )
+    keys = [name for name in frame.columns if name in IDS]
+    wide = frame.select(keys).with_columns(numbers)
+    names = [column.name for column in numbers]
+    long = wide.unpivot(names, index=keys, variable_name="aspect", value_name="value")
+    empty = [
+        f"{path}: {counted(column.null_count(), 'empty cell')} in {column.name!r}: no outcome"
+        for column in numbers
+        if column.null_count()
+    ]
+    return Outcomes(long.drop_nulls("value"), source=str(path), notes=(*notes, *empty))
+
+
+def numeric(frame: pl.DataFrame) -> list[pl.Series]:
+    """The columns that hold numbers and nothing else; in CSV, those of columns that nobody knows come as texts."""
+    made = [_numbers(frame[name]) for name in frame.columns if name not in IDS]
+    return [column for column in made if column is not None]
+
+
+def _numbers(column: pl.Series) -> pl.Series | None:
+    if column.dtype != pl.String:
+        return column.cast(pl.Float64) if column.dtype.is_numeric() else None
+    made = column.cast(pl.Float64, strict=False)
+    return made if made.null_count() == column.null_count() < len(column) else None

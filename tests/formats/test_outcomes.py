@@ -1,0 +1,49 @@
+"""Outcomes out of tables, long and wide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ragworth.errors import FormatError
+from ragworth.formats import outcomes
+
+
+def rows(path: Path) -> list[tuple[object, ...]]:
+    return outcomes.read(path).frame.select("system", "query", "aspect", "value").rows()
+
+
+def test_a_column_of_numbers_is_an_aspect(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("system,query,helpful,comment,stars\na,1,4,good,1.5\na,2,5,,2\n")
+    assert rows(path) == [
+        ("a", "1", "helpful", 4.0),
+        ("a", "2", "helpful", 5.0),
+        ("a", "1", "stars", 1.5),
+        ("a", "2", "stars", 2.0),
+    ]
+    pl.read_csv(path).write_parquet(tmp_path / "wide.parquet")
+    assert rows(tmp_path / "wide.parquet") == rows(path)
+
+
+def test_an_empty_cell_is_no_outcome_and_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("system,query,helpful\na,1,4\na,2,\nb,1,\n")
+    found = outcomes.read(path)
+    assert found.frame.select("system", "query", "value").rows() == [("a", "1", 4.0)]
+    assert found.notes == (f"{path}: 2 empty cells in 'helpful': no outcome",)
+
+
+def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "long.tsv"
+    path.write_text("system\tquery\taspect\tvalue\na\t1\tgrade\t-1\n")
+    assert rows(path) == [("a", "1", "grade", -1.0)]
+
+
+def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text("system,query,verdict\na,1,good\n")
+    with pytest.raises(FormatError, match=r"no column of numbers among .*verdict"):
+        outcomes.read(path)

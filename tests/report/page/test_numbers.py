@@ -1,0 +1,191 @@
+"""The numbers of a report against counts made by hand, on results with something missing or out of the ordinary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("altair")
+
+import ragworth
+from ragworth.cli.evaluate import leaderboard
+from ragworth.report import page
+from ragworth.report.page import curves, explorer, sections
+from ragworth.report.page.figure import Figure
+from ragworth.report.page.pack import unpacked
+from ragworth.report.page.prediction import predictions
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
+from tests.report.page import samples
+from tests.report.page.small_samples import GRADES, results
+
+
+def standing(made: page.Page, system: str) -> Any:
+    return next(each for each in made.overview.standings if each.system == system)
+
+
+def test_what_the_model_does_not_read_is_not_shown() -> None:
+    """k is 2, and nDCG looks at three: the third passages are no part of the diagnosis and of the shares."""
+    made = page.build(results(["UDCG@2", "nDCG@3"], GRADES, manifest={"settings": {"k": 2}}))
+    found = {(s, q, f) for s, q, f, _ in made.diagnosis.frame.iter_rows()}
+    # q1 of one shows w and h: r, at rank 3, is not read. q2 of two shows h and w.
+    assert {(s, q) for s, q, f in found if f == "nothing-relevant"} == {("one", "q1"), ("two", "q2")}
+    assert ("one", "q1", "misled") in found
+    counts = {(s, f): (n, of) for s, f, n, of in made.diagnosis.counts.iter_rows()}
+    assert counts["one", "misled"] == (1, 2)  # x, which nobody judged, is at rank 3
+    assert (standing(made, "one").judged, standing(made, "one").shown) == (4, 4)
+    assert standing(made, "one").misleading == pytest.approx(2 / 4)
+    ranks = next(each for each in made.pictures.figures if each.name == "ranks").data
+    assert set(ranks["place"]) == {1, 2}
+    assert "3 different passages shown" in made.lead
+    index = unpacked(explorer.explorer(made.results, made.facts, made.overview, made.diagnosis).index)
+    assert index["k"] == 2
+
+
+def test_shares_say_how_many_they_are_from() -> None:
+    made = page.build(results(["UDCG@3"], GRADES))
+    two = standing(made, "two")
+    # r w x and h w r, x not judged: one of five misleads. A partially correct answer is not a correct one.
+    assert (two.misleading, two.judged, two.shown) == (pytest.approx(1 / 5), 5, 6)
+    assert (two.correct, two.wrong, two.graded, two.answers) == (0.0, 0.0, 1, 2)
+    assert two.sentence.endswith(
+        "20 % of its passages mislead (5 of 6 judged); 0 % of the answers from them are correct and 0 % wrong "
+        "(1 of 2 graded)."
+    )
+    board = sections.leaderboard(made.overview)
+    assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
+    assert '0 %<small title="answers" class="warn">1 of 2</small>' in board
+    assert '50 %<small title="answers">2 of 2</small>' in board
+
+
+def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
+    """Correct once and wrong once is not abstained, though the mean of the grades is 0."""
+    each: dict[tuple[str, str], list[float | None]] = {
+        ("one", "q1"): [1.0, -1.0], ("one", "q2"): [1.0, None], ("two", "q1"): [0.0, 0.0], ("two", "q2"): [-1.0],
+    }  # fmt: skip
+    means = {pair: float(np.mean([value for value in values if value is not None])) for pair, values in each.items()}
+    rows = [{"system": s, "query": q, "aspect": "grade", "each": values} for (s, q), values in each.items()]
+    said = pl.DataFrame(rows, schema_overrides={"each": pl.List(pl.Float64)})
+    made = page.build(results(["UDCG@3"], means, said={"grade": said}))
+    one = standing(made, "one")
+    assert (one.correct, one.wrong, one.graded, one.answers) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3, 4)
+    figure = next(each for each in made.pictures.figures if each.name == "grades").data
+    counts = {(s, kind): n for s, kind, n in figure.select("system", "kind", "count").iter_rows() if n}
+    assert counts == {("one", "correct"): 2, ("one", "wrong"): 1, ("two", "abstained"): 2, ("two", "wrong"): 1}
+    assert made.facts.grades == {
+        ("one", "q1"): "wrong", ("one", "q2"): "correct", ("two", "q1"): "abstained", ("two", "q2"): "wrong",
+    }  # fmt: skip
+
+
+def test_numbers_on_another_scale_are_no_grades() -> None:
+    made = page.build(results(["UDCG@3"], dict.fromkeys(GRADES, 1.0) | {("one", "q1"): 5.0}))
+    assert standing(made, "one").correct is None
+    why = "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
+    assert made.pictures.absent["Correct, abstained, wrong"] == why
+    assert made.diagnosis.absent["misled"] == why
+    index = unpacked(explorer.explorer(made.results, made.facts, made.overview, made.diagnosis).index)
+    assert index["graded"] is False
+    assert index["grades"] == [[None, None], [None, None]]
+
+
+def test_curves_are_from_the_same_queries_all_along() -> None:
+    """UDCG@2 has values for both queries; at 3 that of one query is missing, and there is no point."""
+    given = results(["UDCG@2", "nDCG@3"], {})
+    found = curves.curves(given, ["UDCG@2", "nDCG@3"], ["one", "two"])
+    assert not isinstance(found, str)
+    assert set(found.frame["n"]) == {2}
+    places = found.frame.group_by("metric", "system").agg(pl.col("place").sort())
+    assert {(m, s): tuple(p) for m, s, p in places.iter_rows()} == {
+        ("UDCG", "one"): (1, 2), ("UDCG", "two"): (1, 2), ("nDCG", "one"): (1, 2, 3), ("nDCG", "two"): (1, 2, 3),
+    }  # fmt: skip
+
+
+def test_curves_name_the_metrics_that_there_is_no_room_for() -> None:
+    names = ["UDCG@3", "nDCG@3", "P@3", "R@3", "RR@3", "F1@3", "Success@3"]
+    found = curves.curves(results(names, {}), names[1:] + names[:1], ["one", "two"])
+    assert not isinstance(found, str)
+    assert found.left == ["UDCG@3 (only 6 metrics are drawn)"]
+
+
+def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
+    rng = np.random.default_rng(5)
+    pairs = [(f"s{i}", f"q{j}") for i in range(4) for j in range(50)]
+    truth = rng.uniform(size=len(pairs))
+    columns = {"nDCG@5": truth + rng.normal(0, 0.5, len(pairs)), "Distraction@5": -truth}
+    scores = ragworth.Scores(
+        [
+            {"system": s, "query": q, "metric": name, "value": float(v)}
+            for name, values in columns.items()
+            for (s, q), v in zip(pairs, values, strict=True)
+        ]
+    )
+    rows = [{"system": s, "query": q, "aspect": "good", "value": v} for (s, q), v in zip(pairs, truth, strict=True)]
+    found = predictions(scores, Outcomes(rows), list(columns), 0)
+    assert found["metric"].to_list() == ["Distraction@5", "nDCG@5"]
+    assert found["rho"][0] == pytest.approx(-1.0)
+    assert found["apart"].to_list() == [None, True]
+
+
+def test_the_explorer_goes_by_the_same_rating_as_the_diagnosis() -> None:
+    """With η = 5, a sub-question whose best rating is 4 has no answer anywhere."""
+    given = samples.realistic(queries=2, requests=1)
+    assert given.ratings is not None
+    frame = given.ratings.frame.with_columns(
+        value=pl.when(pl.col("subquestion") == "r1.1").then(pl.min_horizontal("value", 4.0)).otherwise(5.0)
+    )
+    made = page.build(replace(given, ratings=Ratings(frame)), eta=5.0)
+    packed = explorer.explorer(made.results, made.facts, made.overview, made.diagnosis)
+    table = unpacked(packed.pieces[0])["subquestions"]["columns"]
+    answerable = dict(zip(table["subquestion"]["v"], table["answerable"]["v"], strict=True))
+    assert answerable.pop("r1.1") is False
+    assert all(answerable.values())
+
+
+def test_one_system_and_one_query_make_a_report() -> None:
+    given = results(["UDCG@3", "nDCG@3"], GRADES)
+    contexts = Contexts(given.contexts.frame.filter((pl.col("system") == "two") & (pl.col("query") == "q1")))
+    alone = replace(
+        given,
+        contexts=contexts,
+        scores=ragworth.score(contexts, Judgments(given.judgments.frame.filter(pl.col("query") == "q1")), ["nDCG@3"]),  # type: ignore[union-attr]
+        answers=Answers([{"system": "two", "query": "q1", "text": "so"}]),
+        outcomes=Outcomes([{"system": "two", "query": "q1", "aspect": "grade", "value": 1.0}]),
+    )
+    made = page.build(alone)
+    assert standing(made, "two").sentence == (
+        "two has a mean nDCG@3 of 1.00, no interval from one query; 0 % of its passages mislead (2 of 3 judged); "
+        "100 % of the answers from them are correct and 0 % wrong."
+    )
+    assert "1 of 1" in made.html
+
+
+def test_curves_pass_through_the_cutoff_that_was_reported() -> None:
+    """Of 25 cutoffs ten are drawn; 5 is none of those, and is the one that the mean was reported at."""
+    rows = [{"system": "one", "query": "q1", "passage": f"p{n}", "rank": n} for n in range(1, 26)]
+    labels = Judgments([{"query": "q1", "passage": f"p{n}", "value": float(n % 3 == 0)} for n in range(1, 26)])
+    contexts = Contexts(rows)
+    given = replace(results(["nDCG@3"], {}), contexts=contexts, judgments=labels, manifest={"settings": {"k": 25}})
+    scores = ragworth.score(contexts, labels, ["nDCG@5"])
+    found = curves.curves(replace(given, scores=scores), ["nDCG@5"], ["one"])
+    assert not isinstance(found, str)
+    assert found.frame["place"].to_list() == [1, 4, 5, 6, 9, 12, 14, 17, 20, 22, 25]
+    assert found.frame.filter(pl.col("place") == 5)["mean"][0] == pytest.approx(scores.frame["value"][0])
+
+
+def test_a_table_that_is_cut_says_so() -> None:
+    data = pl.DataFrame({"system": [f"s{n}" for n in range(1500)], "value": range(1500)})
+    shown = sections.figure(Figure("x", "Numbers", "", [], data))
+    assert "Numbers: the first 400 of 1,500 rows" in shown
+    assert "s399" in shown
+    assert "s400" not in shown
+    assert "first" not in sections.figure(Figure("x", "Numbers", "", [], data.head(400)))
+
+
+def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
+    """UDCG@3 of one has no value for q2, where x was not judged; for two it has none for q1."""
+    table = leaderboard(page.build(results(["UDCG@3", "nDCG@3"], {})))
+    assert [value.endswith(" 1 of 2") for value in table["UDCG@3"]] == [True, True]
+    assert not any(" of " in value for value in table["nDCG@3"])
