@@ -218,7 +218,7 @@ def read(path: str | Path) -> Workspace:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
     except FileNotFoundError as error:
-        remedy = f"ragworth init {file.parent} writes one"
+        remedy = f"ragworth init {file.parent if file.suffix else file} writes one"
         raise InputError("there is no such file", file=str(file), expected=NAME, remedy=remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FormatError(f"it cannot be read: {error}", file=str(file), expected="a text file in UTF-8") from error

@@ -383,3 +383,21 @@ def test_own_prompts(tmp_path: Path, models: Models) -> None:
     (folder / "mine" / "grade.txt").write_text("[user]\n{{query}} {{#answers}}{{.}}{{/answers}} OTHER {{answer}}")
     found = statuses(evaluate(folder, until="score").stages)
     assert [name for name, status in found.items() if status == "done"] == ["load", "grade.judge"]
+
+
+def test_a_run_of_other_queries_is_refused_and_so_is_one_of_other_passages(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    (folder / "first.run").write_text("z1 Q0 p1 1 2.0 first\n")
+    (folder / "second.run").write_text("q1 Q0 x1 1 2.0 second\n")
+    with pytest.raises(InputError) as error:
+        evaluate(folder, until="retrieve")
+    assert error.value.found == "first shows nothing for any of the queries, of which 'q1' is the first"
+    assert error.value.more == ("none of the passages that second shows has a text; 'x1' has none",)
+    assert "ids are written" in error.value.remedy
+
+
+def test_passages_without_a_text_are_noted(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    (folder / "first.run").write_text("q1 Q0 p1 1 2.0 first\nq1 Q0 x1 2 1.0 first\n")
+    (stage,) = [each for each in evaluate(folder, until="retrieve").stages if each["name"] == "retrieve"]
+    assert "first: 1 passage not in the collection ('x1')" in stage["notes"]

@@ -369,3 +369,11 @@ def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, mo
     vega.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[report\]"'):
         _ = page.build(odd_samples.minimal()).html
+
+
+def test_what_stages_noticed_is_in_the_page_and_in_the_markdown(tmp_path: Path) -> None:
+    results = samples.realistic(6, 1)
+    stages = [{"name": "annotate.abstention", "status": "done", "notes": ["control questions: <b>p</b> = 0.97"]}]
+    written = page.write(replace(results, manifest={**results.manifest, "stages": stages}), tmp_path / "report.html")
+    assert "annotate.abstention: control questions: &lt;b&gt;p&lt;/b&gt; = 0.97" in written.html
+    assert "annotate.abstention: control questions" in (tmp_path / "report.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from ragworth.report.page import costs
 from ragworth.report.page.figures import Pictures
 from ragworth.report.page.findings import MEANINGS
 from ragworth.report.page.overview import Mean, Standing, signed
-from ragworth.report.page.provenance import definitions, sources
+from ragworth.report.page.provenance import definitions, noticed, sources
 from ragworth.report.page.sections import how_compared
 from ragworth.report.page.theme import LIGHT, configuration, painted
 
@@ -67,6 +67,8 @@ def markdown(page: Page) -> str:
     ]
     stages = costs.stage_table(page.results.manifest)
     parts += [render.markdown(stages).rstrip()] if stages is not None else []
+    if notes := noticed(page.results):
+        parts.append("Noticed on the way:\n\n" + "\n".join(f"- {line(note)}" for note in notes))
     parts.append("The queries one by one, the prompts and what the model said are in the page beside this file.")
     return "\n\n".join(parts) + "\n"
 

@@ -181,7 +181,7 @@ def _sentence(
     if row["p_holm"] >= ALPHA:
         every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
         words = f"cannot be told from {baseline} by {main}{every}: difference {signed(difference, digits)}, {span}"
-        if row["detectable"]:
+        if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
             words += f"; with {row['n']:,} queries like these one of {signed(row['detectable'], 3)} would show"
         return words
     more = f"{signed(abs(difference), digits)} {'more' if difference > 0 else 'less'}"

@@ -33,15 +33,22 @@ def provenance(results: Results, metrics: list[str]) -> Safe:
     plain = {key: value for key, value in rest.items() if not isinstance(value, Mapping | list)}
     parts += [details("This run", tree(plain))] if plain else []
     parts += [details(_title(key), tree(value)) for key, value in rest.items() if key not in plain]
-    notes = [note for name in TABLES if (part := getattr(results, name)) is not None for note in part.notes]
-    if notes:
-        parts.append(
-            details("What was noticed on the way", tag("ul", *(tag("li", note) for note in dict.fromkeys(notes))))
-        )
+    if notes := noticed(results):
+        parts.append(details("What was noticed on the way", tag("ul", *(tag("li", note) for note in notes))))
     parts.append(details("Sources of the judgments, answers and outcomes", table(sources(results), "Sources")))
     if len(manifest) == 0:
         parts.append(tag("p", "These results have no manifest: what made them is not known.", class_="note"))
     return join(parts)
+
+
+def noticed(results: Results) -> list[str]:
+    """What tables and stages have to say besides their numbers, each once."""
+    notes = [note for name in TABLES if (part := getattr(results, name)) is not None for note in part.notes]
+    stages = results.manifest.get("stages")
+    for stage in stages if isinstance(stages, list) else []:
+        said = stage.get("notes") if isinstance(stage, Mapping) else None
+        notes += [f"{stage.get('name', 'a stage')}: {note}" for note in (said or []) if note not in notes]
+    return list(dict.fromkeys(notes))
 
 
 def _title(key: str) -> str:
