@@ -143,7 +143,8 @@ def test_the_adapter_that_ships() -> None:
     assert 0.5 < float(adapter.about["temperature"]) < 3
     found = read(READER).arrays
     assert all(np.isfinite(array).all() for array in found.values())
-    # Seven matrices in each of 30 layers, each as two of rank 16.
-    assert len(found) == 7 * 30 * 2
-    assert {array.shape[0] for name, array in found.items() if name.endswith(".down")} == {16}
-    assert found["model.layers.29.mlp.down_proj.down"].shape == (16, 1536)
+    # Seven matrices in each of 30 layers, each as two of rank 32 in 8 bits, and their scale.
+    assert len(found) == 7 * 30 * 3
+    assert {array.shape[0] for name, array in found.items() if name.endswith((".down", ".scale"))} == {32}
+    assert found["model.layers.29.mlp.down_proj.down"].shape == (32, 1536)
+    assert 0.5 <= float(adapter.about["strength"]) <= 1

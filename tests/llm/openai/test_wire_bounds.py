@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text, trace
@@ -76,6 +76,7 @@ def test_a_trace_of_a_token_that_is_not_among_the_likeliest() -> None:
 LABELS = ("Yes", "No", "Maybe", "zebra", "abc", "Yesterday", "é")
 
 
+@example("§", 8, ["é", *LABELS[:-1]], 1)
 @given(st.text(max_size=6), st.integers(1, 40), st.permutations(LABELS), st.integers(1, 7))
 def test_the_true_share_of_a_label_is_within_bounds(text: str, most: int, labels: list[str], count: int) -> None:
     context = toy.encode(text, bos=True)

@@ -91,12 +91,20 @@ def _share(label: str, labels: Sequence[str], visible: Sequence[Visible]) -> tup
         if one.text and label.startswith(one.text):
             starts[one.text] = starts.get(one.text, 0.0) + math.exp(one.logprob)
     longest = max(starts, key=len, default="")
+    most = max([*starts.values(), *(math.exp(one.logprob) for one in visible if _half(one.text, label))], default=0.0)
     if not starts:
-        return 0.0, 0.0, _hidden(visible)
+        return 0.0, 0.0, max(most, _hidden(visible))
     if sum(other.startswith(longest) for other in labels) > 1:
-        return 0.0, 0.0, max(starts.values())
+        return 0.0, 0.0, most
     share = starts[longest]
-    return (share, share, share) if longest == label else (share, 0.0, max(starts.values()))
+    return (share, share, share) if longest == label else (share, 0.0, most)
+
+
+def _half(text: str, label: str) -> bool:
+    """Whether a label may begin with a token that ends within a character, where a sign of its own is shown."""
+    whole = text.rstrip("\ufffd")
+    after = label[len(whole) : len(whole) + 1]
+    return whole != text and label.startswith(whole) and after != "" and not after.isascii()
 
 
 def share_of_token(token: int, visible: Sequence[Visible]) -> float | None:
