@@ -386,14 +386,17 @@ def test_own_prompts(tmp_path: Path, models: Models) -> None:
 
 
 def test_a_run_of_other_queries_is_refused_and_so_is_one_of_other_passages(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w")
-    (folder / "first.run").write_text("z1 Q0 p1 1 2.0 first\n")
-    (folder / "second.run").write_text("q1 Q0 x1 1 2.0 second\n")
+    folder = workspace(
+        tmp_path / "w", TOML.replace("first.run", "other.run").replace('"second.run"}', '"strange.run"}')
+    )
+    (folder / "other.run").write_text("z1 Q0 p1 1 2.0 first\n")
+    (folder / "strange.run").write_text("q1 Q0 x1 1 2.0 second\n")
     with pytest.raises(InputError) as error:
-        evaluate(folder, until="retrieve")
-    assert error.value.found == "first shows nothing for any of the queries, of which 'q1' is the first"
-    assert error.value.more == ("none of the passages that second shows has a text; 'x1' has none",)
-    assert "ids are written" in error.value.remedy
+        planned(config.read(folder))
+    assert "first has none of the queries that are evaluated ('q1', 'q2', 'q3')" in str(error.value)
+    assert "none of the passages that second shows has a text, such as 'x1'" in str(error.value)
+    assert str(error.value).count("check that ids are written") == 2
+    assert ", line 12: first has" in str(error.value)
 
 
 def test_passages_without_a_text_are_noted(tmp_path: Path, models: Models) -> None:

@@ -23,9 +23,10 @@ from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.state import settings_of
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
-from ragworth.retrieval import check
+from ragworth.retrieval import Pipeline, check
+from ragworth.retrieval.steps.given import Run
 from ragworth.scoring import split
-from ragworth.tables import OK, Answers
+from ragworth.tables import OK, Answers, Contexts
 
 REPORT = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """What the report is drawn with: modules, and the packages that have them."""
@@ -96,6 +97,8 @@ class Fitting:
         self.folder = self.space.path(self.space.prompts) if self.space.prompts else None
 
     def check(self) -> None:
+        for name, system in self.material.systems.items():
+            self.problems.of(partial(self._ids, name, system), "systems", name)
         for kind, task in self.space.judgments.items():
             self.problems.of(partial(self._judgment, kind, task), "judgments", kind)
         self._ratings()
@@ -110,6 +113,23 @@ class Fitting:
             self.problems.say(
                 f"the baseline {quoted(baseline)} is no system", f"name one of {names}", "metrics", "baseline"
             )
+
+    def _ids(self, name: str, system: Pipeline | Contexts) -> None:
+        """Refuse a run that has none of the queries, or no passage that has a text: its ids are written otherwise."""
+        first = system if isinstance(system, Contexts) else system.steps[0]
+        if not isinstance(first, Contexts | Run):
+            return
+        read = first if isinstance(first, Contexts) else first.apply(None, self.material.setting)
+        # That nothing was retrieved for a query is something that a run may say of it.
+        asked = {*read.frame["query"].unique(), *(query for _, query in read.empty)}
+        remedy = "check that ids are written in the run as they are in the files of [collection]"
+        if asked.isdisjoint(self.material.queries):
+            few = listed([quoted(query, 24) for query in self.material.queries], 3)
+            raise InputError(f"{name} has none of the queries that are evaluated ({few})", remedy=remedy)
+        texts = self.texts.passages
+        if texts.height and read.frame.height and not read.frame.join(texts, on="passage", how="semi").height:
+            one = quoted(read.frame["passage"][0], 24)
+            raise InputError(f"none of the passages that {name} shows has a text, such as {one}", remedy=remedy)
 
     def _judgment(self, kind: str, task: Task) -> None:
         chosen = KINDS.get(kind)

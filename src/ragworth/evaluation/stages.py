@@ -20,13 +20,12 @@ from ragworth.calls.job import Job
 from ragworth.calls.records import model_digest
 from ragworth.collection import COUNTER
 from ragworth.config import Task
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError
 from ragworth.evaluation.asking import Watching, may_pass, spent
 from ragworth.evaluation.kept import Made, file_digest, frame_digest
 from ragworth.evaluation.state import State, settings_of
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.steps.given import Run
 from ragworth.scoring import score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -61,44 +60,12 @@ def show(state: State) -> None:
 
     def make(watching: Watching | None) -> Made:
         found = retrieve(material.systems, setting)
-        _about_us(found, state)
         notes = [*found.notes, *material.collection.unknown(found)]
         return Made({"contexts": found.frame}, {"empty": sorted(found.empty), "notes": notes})
 
     made = state.stage("retrieve", key, make)
     state.contexts = Contexts.trusted(made.frames["contexts"], tuple(made.facts["notes"]))
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
-
-
-def _about_us(contexts: Contexts, state: State) -> None:
-    """Refuse systems that came in files and have nothing for any query, or no passage that has a text: ids differ."""
-    texts, wrong = state.collection.passages, []
-    first = state.material.setting.ids[0]
-    for name, system in state.material.systems.items():
-        mine = contexts.only(name).frame
-        given = system if isinstance(system, Contexts) else system.steps[0]
-        if not isinstance(given, Contexts | Run):
-            continue
-        if not mine.height and not _asked(given, state):
-            wrong.append(f"{name} shows nothing for any of the queries, of which {quoted(first, 24)} is the first")
-        elif mine.height and texts.height and not mine.join(texts, on="passage", how="semi").height:
-            wrong.append(
-                f"none of the passages that {name} shows has a text; {quoted(mine['passage'][0], 24)} has none"
-            )
-    if wrong:
-        raise InputError(
-            wrong[0],
-            more=tuple(wrong[1:]),
-            file=str(state.space.file),
-            remedy="check that ids are written in the runs as they are in the files of [collection]",
-        )
-
-
-def _asked(given: Contexts | Run, state: State) -> bool:
-    """Whether a file speaks of any of the queries, be it to say that nothing was retrieved."""
-    read = given if isinstance(given, Contexts) else given.apply(None, state.material.setting)
-    known = {*read.frame["query"].unique(), *(query for _, query in read.empty)}
-    return not known.isdisjoint(state.material.setting.ids)
 
 
 def _system_key(system: Pipeline | Contexts) -> Any:

@@ -16,6 +16,7 @@ from ragworth.cli.evaluate import leaderboard
 from ragworth.report import page
 from ragworth.report.page import curves, explorer, sections
 from ragworth.report.page.figure import Figure
+from ragworth.report.page.overview import Mean, _sentence
 from ragworth.report.page.pack import unpacked
 from ragworth.report.page.prediction import predictions
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -189,3 +190,13 @@ def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
     table = leaderboard(page.build(results(["UDCG@3", "nDCG@3"], {})))
     assert [value.endswith(" 1 of 2") for value in table["UDCG@3"]] == [True, True]
     assert not any(" of " in value for value in table["nDCG@3"])
+
+
+def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_to_show() -> None:
+    means = {name: {"m": Mean(0.5, 0.4, 0.6, 8, 8, "")} for name in ("a", "b")}
+    row = {"difference": 0.158, "low": 0.1, "high": 0.2, "p": 0.0078, "p_holm": 0.078, "detectable": 0.033, "n": 8}
+    hidden = _sentence("m", "a", "b", means, {("a", "b"): row})
+    assert "cannot be told from a by m once all 1 pairs are compared: difference 0.16" in hidden
+    assert "would show" not in hidden
+    small = _sentence("m", "a", "b", means, {("a", "b"): row | {"p": 0.3, "p_holm": 0.3}})
+    assert small.endswith("with 8 queries like these one of 0.033 would show")
