@@ -3,23 +3,36 @@
     RAGWORTH_DATA=FOLDER python benchmarks/workspaces.py aragog work/aragog
     ragworth evaluate work/aragog
     python benchmarks/findings.py work/aragog
+    RAGWORTH_DATA=FOLDER python benchmarks/findings.py nomiracl clapnq mtrag
 
 For each outcome and each metric: Spearman's ρ over all contexts; Kendall's τ-b over the systems of one query, in the
 mean over queries; τ-b of the systems' means; and the AUC with which the metric tells contexts that the model answered
 from, from those it did not. All intervals are 95 % bootstrap intervals over queries. Beside the metrics stand what was
 given (``context_relevance``) and how much was shown, which every metric should beat.
+
+``nomiracl``: what eleven models make of questions whose passages do and do not answer. ``clapnq``, ``mtrag``: how the
+published automatic scores of answers, and ours, go with the mean of the people who graded them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if sys.path[0] == str(Path(__file__).resolve().parent):
+    # Run as a script: our coverage.py must not stand for the package of that name.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from benchmarks.judged_sets import clapnq_graded, means, mtrag_graded, nomiracl_answers
 
 from ragworth.results import Results
 from ragworth.stats.correlation import kendall, spearman
@@ -170,10 +183,54 @@ def answers(results: Results) -> Iterator[str]:
         yield f"| {name} | {answered(x, y)} |"
 
 
+def nomiracl(data: Path) -> Iterator[str]:
+    """What each model makes of questions whose passages answer, and of those whose passages do not."""
+    kinds = Counter((one.model, one.answerable, one.kind) for one in nomiracl_answers(data))
+    yield "| model | answerable: says so | and declines | unanswerable: declines | and says it is there |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for model in sorted({model for model, _, _ in kinds}, key=lambda name: kinds[name, False, "wrong"]):
+        cells = ((True, "correct"), (True, "abstained"), (False, "abstained"), (False, "wrong"))
+        yield f"| {model} | " + " | ".join(str(kinds[(model, *cell)]) for cell in cells) + " |"
+
+
+def automatic(frame: pl.DataFrame) -> Iterator[str]:
+    """Spearman's ρ of automatic scores with the mean of the people, over all answers and within questions (τ-b)."""
+    yield "| people on | automatic | ρ, all answers | τ, within a question | questions with a τ |"
+    yield "| --- | --- | --- | --- | ---: |"
+    systems, queries = (frame[name].unique(maintain_order=True).to_list() for name in ("system", "query"))
+    for (aspect,), some in frame.group_by("aspect", maintain_order=True):
+        mine = some.unique(["system", "query"], maintain_order=True).with_columns(value=pl.col("people"))
+        y = grid(mine, queries, systems)
+        for (metric,), part in some.group_by("metric", maintain_order=True):
+            x = grid(part, queries, systems)
+            if np.nanmax(x) == np.nanmin(x):
+                continue
+            inside = within(x, y)
+            yield f"| {aspect} | {metric} | {pooled(x, y)[0]} | {inside.mean} | {len(queries) - inside.constant} |"
+
+
+def real(name: str) -> Iterator[str]:
+    """What is found in data that come with answers or grades, by their name."""
+    data = Path(os.environ.get("RAGWORTH_DATA", ""))
+    if not os.environ.get("RAGWORTH_DATA") or not data.is_dir():
+        sys.exit("RAGWORTH_DATA names no folder: it must name the one of the real data")
+    if name == "nomiracl":
+        return nomiracl(data)
+    every = means(clapnq_graded(data) if name == "clapnq" else mtrag_graded(data))
+    models = every.filter(~pl.col("system").is_in(["target", "reference"]))
+    # The answers that others are compared with are among those that were graded, and equal themselves.
+    return chain(automatic(every), ["", "Without the accepted answers themselves:", ""], automatic(models))
+
+
 def main() -> None:
     if len(sys.argv) < 2:
-        sys.exit("usage: python benchmarks/findings.py FOLDER … (workspaces that were evaluated)")
+        sys.exit(
+            "usage: python benchmarks/findings.py [nomiracl|clapnq|mtrag|FOLDER …] (workspaces that were evaluated)"
+        )
     for folder in sys.argv[1:]:
+        if folder in ("nomiracl", "clapnq", "mtrag"):
+            print(f"## {folder}", "", *real(folder), "", sep="\n")
+            continue
         results = Results.read(Path(folder) / "results")
         print(f"## {folder}")
         for aspect in OUTCOMES:

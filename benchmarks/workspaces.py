@@ -6,7 +6,9 @@
 
 ``aragog``: 27 retrieval settings × 107 questions, with the answers that a model really gave and their given
 similarity to the accepted ones. It has no relevance labels, so they are derived: see `recall`. ``vaswani``: 93 queries
-over 11,429 abstracts with relevance labels. Neither asks a model. What was found is in docs/findings.md.
+over 11,429 abstracts with relevance labels. ``dl19``: the official runs of TREC DL 2019 with labels and ratings of
+sub-questions. ``rgb``, ``multihop``: questions with passages of their own, for studies that ask a model. ``nomiracl``,
+``clapnq``, ``mtrag``: no workspaces, but tables for ``ragworth study judges``. What was found is in docs/findings.md.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import argparse
 import ast
 import csv
 import gzip
-import json
 import os
 import re
 import sys
@@ -24,6 +25,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+if sys.path[0] == str(Path(__file__).resolve().parent):
+    # Run as a script: our coverage.py must not stand for the package of that name.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from benchmarks.files import write_lines, write_table
+from benchmarks.judged_sets import clapnq, dl19, mtrag, nomiracl
+from benchmarks.question_sets import multihop, rgb
 
 from ragworth.answers.compare import words
 from ragworth.collection import text_id
@@ -148,17 +157,17 @@ def aragog(data: Path, folder: Path, threshold: float = THRESHOLD) -> None:
     passages = {text_id(text): text for row in every for text in row.passages}
     questions = {row.query: row for row in every}
     shown = dict.fromkeys((row.query, text_id(text)) for row in every for text in row.passages)
-    _lines(
+    write_lines(
         folder / "queries.jsonl",
         ({"_id": q, "text": r.question, "answers": [r.accepted]} for q, r in questions.items()),
     )
-    _lines(folder / "passages.jsonl", ({"_id": passage, "text": text} for passage, text in passages.items()))
-    _table(
+    write_lines(folder / "passages.jsonl", ({"_id": passage, "text": text} for passage, text in passages.items()))
+    write_table(
         folder / "contexts.csv",
         ("system", "query", "rank", "passage"),
         ((row.system, row.query, rank, text_id(text)) for row in every for rank, text in enumerate(row.passages, 1)),
     )
-    _lines(
+    write_lines(
         folder / "answers.jsonl",
         (
             {
@@ -170,7 +179,7 @@ def aragog(data: Path, folder: Path, threshold: float = THRESHOLD) -> None:
             for row in every
         ),
     )
-    _table(folder / "outcomes.csv", ("system", "query", "aspect", "value", "status"), _outcomes(every))
+    write_table(folder / "outcomes.csv", ("system", "query", "aspect", "value", "status"), _outcomes(every))
     labels = (
         (
             query,
@@ -197,7 +206,7 @@ def vaswani(data: Path, folder: Path) -> None:
     """The collection as published, in our formats."""
     source = data / "vaswani"
     for name, kind in (("query-text.trec.gz", "queries"), ("doc-text.trec.gz", "passages")):
-        _lines(folder / f"{kind}.jsonl", ({"_id": id_, "text": text} for id_, text in _tagged(source / name)))
+        write_lines(folder / f"{kind}.jsonl", ({"_id": id_, "text": text} for id_, text in _tagged(source / name)))
     with gzip.open(source / "qrels.gz", "rt", encoding="utf-8") as stream:
         (folder / "qrels.txt").write_text(stream.read(), encoding="utf-8")
     (folder / NAME).write_text(VASWANI, encoding="utf-8")
@@ -212,18 +221,16 @@ def _tagged(path: Path) -> Iterator[tuple[str, str]]:
             yield found[1], " ".join(re.sub(r"<[^>]+>", " ", block[found.end() :]).split())
 
 
-def _lines(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), encoding="utf-8")
-
-
-def _table(path: Path, header: tuple[str, ...], items: Iterable[tuple[object, ...]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(items)
-
-
-MADE: dict[str, Callable[..., None]] = {"aragog": aragog, "vaswani": vaswani}
+MADE: dict[str, Callable[..., None]] = {
+    "aragog": aragog,
+    "vaswani": vaswani,
+    "rgb": rgb,
+    "multihop": multihop,
+    "dl19": dl19,
+    "nomiracl": nomiracl,
+    "clapnq": clapnq,
+    "mtrag": mtrag,
+}
 
 
 def main() -> None:
@@ -239,7 +246,9 @@ def main() -> None:
         sys.exit(f"{given.folder / NAME} is there already: name another folder")
     given.folder.mkdir(parents=True, exist_ok=True)
     MADE[given.name](Path(data), given.folder, *([given.threshold] if given.name == "aragog" else []))
-    print(f"written: {given.folder}; next: ragworth evaluate {given.folder}")
+    whole = (given.folder / NAME).exists()
+    follows = f"evaluate {given.folder}" if whole else f"study judges {given.folder / (given.name + '.csv')}"
+    print(f"written: {given.folder}; next: ragworth {follows}")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ _PUBLIC = {
     "answer": "ragworth.answers.generating",
     "evaluate": "ragworth.evaluation.running",
     "retrieve": "ragworth.retrieval.running",
+    "study": "ragworth.studies.running",
     "Results": "ragworth.results",
     "grade": "ragworth.answers.grading",
     "llm": "ragworth.llm",
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from ragworth.results import Results
     from ragworth.retrieval.running import retrieve
     from ragworth.scoring import score
+    from ragworth.studies.running import study
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 __all__ = [
@@ -118,6 +120,7 @@ __all__ = [
     "required",
     "retrieve",
     "score",
+    "study",
     "summarise",
     "utilities",
     "write",

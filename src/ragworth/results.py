@@ -6,6 +6,7 @@
       contexts.parquet  judgments.parquet  ratings.parquet  answers.parquet  outcomes.parquet  scores.parquet
       texts/            queries.parquet  passages.parquet  answers.parquet  subquestions.parquet
       said/             NAME.parquet: what the model said in each step
+      estimates.parquet  estimated-differences.parquet: where a better judge saw a sample of the queries
       manifest.json     versions, seeds, models, prompts, settings, costs; and under "results" what the folder holds
 
 A table that was not made has no file. Files are written one by one, each there only when it is whole, and the manifest
@@ -42,6 +43,8 @@ TABLES: dict[str, type[Table]] = {
     "scores": Scores,
 }
 NEEDED = ("contexts", "scores")
+ESTIMATES = ("estimates", "estimated-differences")
+"""What follows from a better judge of a sample (`ragworth.budgeting`)."""
 TEXTS = ("queries", "passages", "answers", "subquestions")
 AGAIN = "evaluate again: the folder is made anew from what the store of calls holds"
 
@@ -56,6 +59,7 @@ class Results:
         are in ``judgments`` and ``ratings``.
     said: by step (``abstention``, ``answers``, ``grade``, …) its rows with ``reason``, ``raw`` and details.
     manifest: what JSON can hold: title, versions, files, seeds, models, prompts, settings, stages with their costs.
+    estimates: both tables of `ragworth.budgeting` by their names (``ESTIMATES``), or nothing.
     """
 
     collection: Collection
@@ -67,11 +71,13 @@ class Results:
     scores: Scores
     said: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    estimates: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def write(self, folder: str | Path) -> None:
         """Write all of it to a folder; what an earlier evaluation left there and this one does not have is removed."""
         folder = Path(folder)
         files = {f"{name}.parquet": table.frame for name in TABLES if (table := getattr(self, name)) is not None}
+        files |= {f"{name}.parquet": self.estimates[name] for name in ESTIMATES if name in self.estimates}
         files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXTS}
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
@@ -109,7 +115,8 @@ class Results:
         made["contexts"].empty = frozenset((system, query) for system, query in inside["empty"])
         texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXTS}
         said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
-        return cls(Collection(**texts), said=said, manifest=manifest, **made)
+        estimates = {name: frames[file] for name in ESTIMATES if (file := f"{name}.parquet") in frames}
+        return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
 
 
 def _parquet(frame: pl.DataFrame) -> bytes:
@@ -131,7 +138,7 @@ def _written(path: Path, data: bytes) -> str:
 
 def _tables_in(folder: Path) -> set[str]:
     """Files that are this module's to write."""
-    known = {f"{name}.parquet" for name in TABLES if (folder / f"{name}.parquet").is_file()}
+    known = {f"{name}.parquet" for name in (*TABLES, *ESTIMATES) if (folder / f"{name}.parquet").is_file()}
     return known | {f"{sub}/{path.name}" for sub in ("texts", "said") for path in (folder / sub).glob("*.parquet")}
 
 

@@ -1,22 +1,32 @@
-"""``ragworth.score``: our metrics, and by name those of ir_measures that we do not have."""
+"""``ragworth.score``: our metrics, and by name those of ir_measures that we do not have.
+
+Metrics know no files. Those whose parameters name one, such as ``UDCG(theta=FILE)@5``, get what it holds here.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ragworth.doors import Data
-from ragworth.errors import MetricError
+from ragworth.errors import InputError, MetricError
+from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
-from ragworth.metrics.declare import Metric, parse
+from ragworth.metrics.declare import Metric, parse, plain
 from ragworth.metrics.engine import Metrics, Tokens
+from ragworth.metrics.utility import Weights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 
 
-def split(metrics: Metrics) -> tuple[list[Metric], list[Any]]:
-    """Metrics of ours, and measures of ir_measures; what neither knows is an error."""
+def split(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], list[Any]]:
+    """Metrics of ours, and measures of ir_measures; what neither knows is an error.
+
+    Paths of files that metrics name start at ``folder``; without one, at the current folder.
+    """
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     ours: list[str | Metric] = []
     theirs: list[Any] = []
@@ -26,7 +36,60 @@ def split(metrics: Metrics) -> tuple[list[Metric], list[Any]]:
             ours.append(item)
         elif measure not in theirs:
             theirs.append(measure)
-    return (engine.parse_all(ours) if ours or not theirs else []), theirs
+    return (_filled(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
+
+
+def digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:
+    """By written form, a hash of what the files of metrics hold: what scores depend on besides the metric's name."""
+    parts = split(metrics, folder)[0]
+    return {str(metric): _theta(metric, folder).digest for metric in parts if "theta" in metric.files}
+
+
+def _filled(metrics: list[Metric], folder: Path | None) -> list[Metric]:
+    """Metrics with what their files hold; all that cannot be used are reported together."""
+    made: list[Metric] = []
+    problems: list[InputError] = []
+    for metric in metrics:
+        if "theta" not in metric.files or metric.held:
+            made.append(metric)
+            continue
+        try:
+            made.append(bound(metric, _theta(metric, folder)))
+        except InputError as error:
+            problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise MetricError(
+            f"{len(problems)} metrics cannot be computed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
+        )
+    return made
+
+
+def _theta(metric: Metric, folder: Path | None) -> Theta:
+    return Theta.read((folder or Path()) / metric.files["theta"])
+
+
+def bound(metric: Metric, theta: Theta) -> Metric:
+    """UDCG with learned weights; refuses those that were learned for something else than the metric asks for."""
+    right = replace(metric, cutoff=theta.k)
+    if metric.cutoff != theta.k:
+        asked = f"the first {metric.cutoff} passages are" if metric.cutoff else "no cutoff is"
+        raise MetricError(
+            f"{metric}: these weights are for the first {theta.k} passages, and {asked} asked for",
+            remedy=f"ask for {right}, or learn others: ragworth train udcg -k {metric.cutoff or 'K'}",
+        )
+    if "gamma" in dict(metric.parameters):
+        raise MetricError(
+            f"{metric}: gamma has no part in learned weights",
+            remedy=f"ask for {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'gamma': 1 / 3})}",
+        )
+    if metric.values["rel"] != theta.rel:
+        raise MetricError(
+            f"{metric}: these weights were learned with rel={plain(theta.rel)}",
+            remedy=f"ask for {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'rel': theta.rel})}",
+        )
+    return metric.given(theta=Weights(theta.alpha, theta.beta, theta.variant == "binary"))
 
 
 def _foreign(text: str) -> Any | None:
@@ -50,6 +113,7 @@ def score(
     ratings: Ratings | Data | None = None,
     tokens: Tokens | Data | None = None,
     complete: bool = True,
+    folder: Path | None = None,
 ) -> Scores:
     """Score every context of every system with every metric.
 
@@ -64,13 +128,14 @@ def score(
     ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
     tokens: passage lengths, for ``Den``.
     complete: judged queries that a system has nothing for count as empty contexts; False leaves them out.
+    folder: where paths of files start that metrics name, as in ``UDCG(theta=FILE)@5``; without it, where you are.
 
     Returns
     -------
     Scores with one row for each system, metric and judged query. A score that cannot be had has a status
     that says why, and no value. ``notes`` tells what did not match.
     """
-    ours, theirs = split(metrics)
+    ours, theirs = split(metrics, folder)
     if isinstance(contexts, (list, tuple)) and contexts and all(isinstance(each, Contexts) for each in contexts):
         contexts = Contexts.concat(list(contexts))
     contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -79,13 +79,24 @@ def scoring_options(function: F) -> F:
     return function
 
 
-def scored(given: Inputs) -> Any:
-    """Read everything and score it; the result's notes tell what did not match."""
+class Gathered(NamedTuple):
+    """What the files of a scoring command hold."""
+
+    contexts: Any
+    judgments: list[Any]
+    metrics: tuple[str, ...]
+    ratings: Any
+    tokens: Any
+    notes: tuple[str, ...]
+
+
+def gathered(given: Inputs, also: Sequence[Callable[[], Any]] = ()) -> tuple[Gathered, list[Any]]:
+    """Read everything, and what else is to be read with it; all that cannot be read is told together."""
     from ragworth import formats
     from ragworth.collection import COUNTER
     from ragworth.metrics.engine import Tokens
-    from ragworth.scoring import score, split
-    from ragworth.tables import Contexts, Judgments
+    from ragworth.scoring import split
+    from ragworth.tables import Contexts
 
     metrics = given.metrics or ("nDCG@10",)
     skip = given.skip_bad_lines
@@ -107,6 +118,7 @@ def scored(given: Inputs) -> Any:
         if counted is not None:
             notes = counted.notes
             lengths = reading.of(lambda: Tokens.of(counted.frame, counted.counter, given.passages or ""))
+    besides = [reading.of(read) for read in also]
     reading.done()
     if loaded is not None:
         texts, notes = loaded.collection, (*loaded.collection.notes, *notes)
@@ -123,15 +135,24 @@ def scored(given: Inputs) -> Any:
     contexts = Contexts.concat(runs)
     if loaded is not None:
         notes = (*notes, *loaded.collection.unknown(contexts))
+    return Gathered(contexts, tables, metrics, ratings, lengths, notes), besides
+
+
+def scored(given: Inputs) -> Any:
+    """Read everything and score it; the result's notes tell what did not match."""
+    from ragworth.scoring import score
+    from ragworth.tables import Judgments
+
+    found, _ = gathered(given)
     result = score(
-        contexts,
-        Judgments.concat(tables) if tables else None,
-        metrics,
-        ratings=ratings,
-        tokens=lengths,
+        found.contexts,
+        Judgments.concat(found.judgments) if found.judgments else None,
+        found.metrics,
+        ratings=found.ratings,
+        tokens=found.tokens,
         complete=not given.incomplete,
     )
-    result.notes = tuple(dict.fromkeys((*notes, *result.notes)))
+    result.notes = tuple(dict.fromkeys((*found.notes, *result.notes)))
     return result
 
 

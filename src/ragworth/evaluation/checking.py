@@ -18,9 +18,10 @@ from ragworth.answers.writing import NONE, ORACLE, Writer
 from ragworth.config import Task, Workspace
 from ragworth.errors import InputError, MissingExtraError, listed, quoted
 from ragworth.evaluation.asking import Models
+from ragworth.evaluation.checking_budget import Budgeted
 from ragworth.evaluation.material import Material, load
 from ragworth.evaluation.problems import Problems
-from ragworth.evaluation.state import settings_of
+from ragworth.evaluation.state import better, settings_of
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
 from ragworth.retrieval import Pipeline, check
@@ -46,6 +47,7 @@ def prepared(
     else:
         problems.of(lambda: check(material.systems, material.setting), "systems")
         Fitting(material, models, problems).check()
+        Budgeted(material, models, problems).check(limit)
     if report:
         problems.of(_drawable)
     for name in ("results", "cache", "store"):
@@ -60,12 +62,14 @@ def _named(space: Workspace, problems: Problems) -> None:
     """Refuse names and settings that nobody knows: what can be said where files cannot be read."""
     for kind, task in space.judgments.items():
         problems.of(partial(_known, KINDS.get, kind, task), "judgments", kind)
+        if task.expensive is not None:
+            problems.of(partial(_known, KINDS.get, kind, better(task)), "judgments", kind, "expensive")
     for kind, task in space.grades.items():
         problems.of(partial(_known, GRADERS.get, kind, task), "grades", kind)
     if space.answers is not None and space.answers.file is None:
         problems.of(partial(given, Writer, dict(space.answers.task.settings), "answers"), "answers")
     if space.metrics:
-        problems.of(partial(split, list(space.metrics)), "metrics", "use")
+        problems.of(partial(split, list(space.metrics), space.folder), "metrics", "use")
 
 
 def _known(find: Callable[[str], type], kind: str, task: Task) -> None:
@@ -195,7 +199,7 @@ class Fitting:
         """Refuse metrics that are unknown, or lack what they need."""
         if not self.space.metrics:
             return
-        ours, theirs = split(list(self.space.metrics))
+        ours, theirs = split(list(self.space.metrics), self.space.folder)
         have = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
         have |= {aspect for kind in self.space.judgments if kind in KINDS for aspect in KINDS.get(kind).aspects}
         rated = "rating" in have or (self.texts.ratings is not None and self.texts.ratings.frame.height > 0)

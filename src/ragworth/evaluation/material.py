@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import polars as pl
@@ -45,6 +45,8 @@ class Material:
     files: Mapping[str, str]
     """Hashes of all files that were read, by their path from the workspace."""
     notes: tuple[str, ...]
+    expensive: Mapping[str, Judgments] = field(default_factory=dict)
+    """By kind, what a better judge says of some queries, out of files."""
 
     @property
     def given(self) -> list[Judgments]:
@@ -100,6 +102,7 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
     systems = _systems(reading, whole)
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
     outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
+    better = {kind: reading.expensive(kind, task) for kind, task in space.judgments.items()}
     file = space.answers.file if space.answers is not None else None
     answers = reading.of(file, read_answers, "answers", "file") if file else None
     if len(problems.found) > before or collection is None:
@@ -129,6 +132,11 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
         scope.outcomes(results) if outcomes else None,
         reading.files,
         (),
+        {
+            kind: Judgments.trusted(scope.queried(each.frame), each.notes)
+            for kind, each in better.items()
+            if each is not None
+        },
     )
     problems.of(lambda: Judgments.concat(material.given), "judgments", "files")
     return replace(material, notes=tuple(dict.fromkeys(notes)))

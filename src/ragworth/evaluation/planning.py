@@ -10,6 +10,7 @@ from ragworth.answers import generating, grading
 from ragworth.answers.grading import GRADERS
 from ragworth.config import Workspace
 from ragworth.errors import counted
+from ragworth.evaluation import budget
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
 from ragworth.evaluation.kept import Kept
@@ -52,6 +53,10 @@ def _planned(state: State) -> Iterator[Stage]:
             things = judged_items(state, annotator)
             words = str(annotating.planned(annotator, things, job)) if things else "nothing is left to judge"
             yield Stage(f"annotate.{kind}", words)
+        if task.expensive is not None and task.expensive.file is None:
+            with state.models.job(task.expensive.model, plan=True) as job:
+                better, some = budget.asked(state, kind, job)
+                yield Stage(budget.stage_of(kind), str(annotating.planned(better, some, job)))
     if space.answers is not None and space.answers.file is None:
         with state.models.job(space.answers.task.model, plan=True) as job:
             writer, items = writer_of(state, job, plan=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ragworth import formats
 from ragworth.collection import Collection
-from ragworth.config import EVERY, Workspace
+from ragworth.config import EVERY, Task, Workspace
 from ragworth.errors import FormatError, counted
 from ragworth.evaluation.kept import file_digest
 from ragworth.evaluation.problems import Problems
@@ -17,6 +17,7 @@ from ragworth.formats import texts
 from ragworth.formats.contract import Loaded
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given import Run
+from ragworth.tables import Judgments
 
 T = TypeVar("T")
 
@@ -38,6 +39,11 @@ class Reading:
         if found is not None and file.exists():
             self.files[text] = file_digest(file)
         return found
+
+    def expensive(self, kind: str, task: Task) -> Judgments | None:
+        """What a better judge says of a kind, where it is in a file."""
+        file = task.expensive.file if task.expensive is not None else None
+        return self.of(file, formats.read_judgments, "judgments", kind, "expensive", "file") if file else None
 
     def parts(self) -> dict[str, Collection]:
         """The texts that come in files of their own, by kind."""

@@ -12,7 +12,7 @@ from typing import Any
 from ragworth import config
 from ragworth.config import Workspace
 from ragworth.errors import InputError, listed
-from ragworth.evaluation import stages
+from ragworth.evaluation import budget, stages
 from ragworth.evaluation.alone import alone
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
@@ -104,9 +104,9 @@ def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], None]]:
     space = state.space
     parts: dict[str, list[Callable[[], None]]] = {
         "retrieve": [partial(stages.show, state)],
-        "annotate": [partial(stages.judge, state, kind) for kind in space.judgments],
+        "annotate": [partial(work, state, kind) for kind in space.judgments for work in (stages.judge, budget.judge)],
         "answer": [partial(stages.write, state)],
         "grade": [partial(stages.grade, state, kind) for kind in space.grades],
-        "score": [partial(stages.compute, state)],
+        "score": [partial(stages.compute, state), partial(budget.estimate, state)],
     }
     return [run for name in wanted for run in parts.get(name, [])]

@@ -26,7 +26,7 @@ from ragworth.evaluation.kept import Made, file_digest, frame_digest
 from ragworth.evaluation.state import State, settings_of
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.scoring import score
+from ragworth.scoring import digests, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
@@ -115,8 +115,8 @@ def judge(state: State, kind: str) -> None:
         if not things:
             state.did(name, "skipped", notes=["nothing was left to judge: labels or files say it all"])
             return
-        key = _key(state, job, task, [annotator.source]) | {"items": things}
-        made = state.stage(name, key, partial(_judged, annotator, things, job, name))
+        key = key_of(state, job, task, [annotator.source]) | {"items": things}
+        made = state.stage(name, key, partial(judged_by, annotator, things, job, name))
     frame = state.said[kind] = made.frames["said"]
     if annotator.judged == "rating":
         state.ratings = Ratings.trusted(frame)
@@ -126,7 +126,8 @@ def judge(state: State, kind: str) -> None:
         state.judgments.append(Judgments.trusted(frame))
 
 
-def _judged(annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None) -> Made:
+def judged_by(annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None) -> Made:
+    """What a kind of judgment gives for some things."""
     found, facts = spent(job, name, watching, partial(annotating.finished, annotator, things, job))
     return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
 
@@ -170,7 +171,7 @@ def write(state: State) -> None:
         if writing.without:
             state.prompts[writer.template_alone.name] = writer.template_alone
         sources = [writer.source(system) for system in sorted({item.system for item in things})]
-        key = _key(state, job, writing.task, sources) | {"items": things}
+        key = key_of(state, job, writing.task, sources) | {"items": things}
         key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
         made = state.stage("answer", key, partial(_written, writer, things, job))
     frame = state.said["answers"] = made.frames["said"]
@@ -206,7 +207,7 @@ def _graded_with(state: State, kind: str, task: Task, job: Job | None) -> Made:
     grader, name = grader_of(state, kind, job), f"grade.{kind}"
     if grader.asks:
         state.prompts[grader.prompt.name] = grader.prompt
-    key = _key(state, job, task, [grader.source]) | {
+    key = key_of(state, job, task, [grader.source]) | {
         "answers": frame_digest(state.said["answers"]),
         "contexts": contexts_key(state.shown),
         "labels": state.material.labels_key,
@@ -243,12 +244,15 @@ def compute(state: State) -> None:
         "ratings": frame_digest(state.ratings.frame if state.ratings is not None else None),
         "passages": state.material.texts_key[1],
         "metrics": metrics,
+        "files": digests(list(metrics), state.space.folder),
     }
 
     def make(watching: Watching | None) -> Made:
         passages = state.collection.passages.height
         tokens = Tokens.of(state.collection.tokens(), COUNTER) if passages else None
-        found = score(state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens)
+        found = score(
+            state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
+        )
         # What came with the contexts was told with them.
         notes = [note for note in found.notes if note not in state.contexts.notes]
         return Made({"scores": found.frame}, {"notes": notes})
@@ -280,7 +284,7 @@ def default_metrics(state: State) -> tuple[str, ...]:
     return tuple(made)
 
 
-def _key(state: State, job: Job | None, task: Task, sources: Sequence[str]) -> dict[str, Any]:
+def key_of(state: State, job: Job | None, task: Task, sources: Sequence[str]) -> dict[str, Any]:
     """What everything depends on that is asked, or compared, one by one."""
     return {
         "model": model_digest(job.card).hex() if job is not None else "",

@@ -56,6 +56,10 @@ class State:
     answers: Answered | None = None
     outcomes: list[Outcomes] = field(init=False)
     scores: Scores | None = None
+    expensive: dict[str, Judgments] = field(default_factory=dict)
+    """By kind, what a better judge says of a sample of the queries."""
+    estimates: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """What follows from that for all queries: tables by name."""
     said: dict[str, pl.DataFrame] = field(default_factory=dict)
     """What the model said, by the name of its step."""
     prompts: dict[str, Template] = field(default_factory=dict)
@@ -119,3 +123,9 @@ def settings_of(task: Task, space: Workspace) -> dict[str, Any]:
         if isinstance(given, str) and given and space.path(given).is_file():
             settings[name] = str(space.path(given))
     return settings
+
+
+def better(task: Task) -> Task:
+    """How the better judge of a kind is asked: as the other one, but for what is said of it."""
+    assert task.expensive is not None
+    return Task({**task.settings, **task.expensive.settings}, task.expensive.model)

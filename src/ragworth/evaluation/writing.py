@@ -47,6 +47,7 @@ def write(state: State) -> Written:
         scores,
         state.said,
         manifest(state),
+        state.estimates,
     )
     folder = space.path(space.results)
     results.write(folder)

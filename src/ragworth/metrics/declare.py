@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -88,6 +88,26 @@ def _refuse() -> Value:
     raise ValueError
 
 
+@dataclass(frozen=True)
+class FileParameter(Parameter):
+    """A parameter that names a file, given or not. Metrics read no files: see :meth:`Metric.given`."""
+
+    default: Value = ""
+    doc: str = ""
+
+    @property
+    def takes(self) -> str:
+        return "the path of a file"
+
+    def parse(self, text: str) -> Value:
+        quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+        return self.check(text[1:-1] if quoted else text)
+
+    def check(self, value: Value) -> Value:
+        fits = isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value
+        return value if fits else _refuse()
+
+
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """Everything that is to be said about one metric, once.
@@ -108,6 +128,7 @@ class Declaration:
     reach: how far down the ranking it looks, in multiples of the cutoff.
     takes_cutoff: ``@k`` may be given.
     minds_failures: a failed judgment of relevance leaves it without a value.
+    files: parameters that name files; who scores reads them.
     """
 
     name: str
@@ -126,6 +147,7 @@ class Declaration:
     reach: int = 1
     takes_cutoff: bool = True
     minds_failures: bool = True
+    files: tuple[FileParameter, ...] = ()
 
     @property
     def doc(self) -> str:
@@ -139,7 +161,7 @@ class Declaration:
 
     def bind(self, cutoff: int | None = None, **values: Value) -> Metric:
         """The metric with these parameters; wrong ones raise :class:`MetricError`."""
-        known = {parameter.name: parameter for parameter in self.parameters}
+        known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
         bound: list[tuple[str, Value]] = []
         for name, value in values.items():
             if name not in known:
@@ -155,12 +177,13 @@ class Declaration:
                 remedy=f"write {self.name}@10" if self.takes_cutoff else f"write {self.name}",
             )
         chosen = dict(bound)
-        kept = tuple((p.name, chosen[p.name]) for p in self.parameters if chosen.get(p.name, p.default) != p.default)
+        every = (*self.parameters, *self.files)
+        kept = tuple((p.name, chosen[p.name]) for p in every if chosen.get(p.name, p.default) != p.default)
         return Metric(self.name, kept, cutoff)
 
     def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, Value]:
         """Parameter values from their written forms."""
-        known = {parameter.name: parameter for parameter in self.parameters}
+        known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
         values: dict[str, Value] = {}
         for name, text in pairs:
             if name not in known:
@@ -172,7 +195,7 @@ class Declaration:
         return values
 
     def _unknown_parameter(self, name: str) -> MetricError:
-        takes = [p.name for p in self.parameters]
+        takes = [p.name for p in (*self.parameters, *self.files)]
         return MetricError(
             f"{self.name} has no parameter {name!r}",
             expected=listed(takes, 10) if takes else "no parameters",
@@ -180,9 +203,10 @@ class Declaration:
         )
 
     def _wrong_value(self, parameter: Parameter, value: Value) -> MetricError:
+        example = "FILE" if parameter.default == "" else written(parameter.default)
         return MetricError(
             f"{self.name}: {parameter.name}={value} is not possible",
-            expected=f"{parameter.takes}, such as {self.name}({parameter.name}={written(parameter.default)})",
+            expected=f"{parameter.takes}, such as {self.name}({parameter.name}={example})",
         )
 
 
@@ -199,12 +223,14 @@ def declare(**facts: Any) -> Callable[[Compute], Declaration]:
 class Metric:
     """A declared metric with its parameters and cutoff. ``str()`` is its written form.
 
-    ``parameters`` holds only those that differ from their defaults, in the order of declaration.
+    ``parameters`` holds only those that differ from their defaults, in the order of declaration. ``held`` is what the
+    files hold that some of them name; it is no part of the metric's identity.
     """
 
     name: str
     parameters: tuple[tuple[str, Value], ...] = ()
     cutoff: int | None = None
+    held: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={written(value)}" for name, value in self.parameters)
@@ -220,6 +246,16 @@ class Metric:
     def values(self) -> dict[str, Any]:
         """All parameters, the defaults among them."""
         return {p.name: p.default for p in self.declaration.parameters} | dict(self.parameters)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that parameters name, by parameter."""
+        names = {parameter.name for parameter in self.declaration.files}
+        return {name: str(value) for name, value in self.parameters if name in names}
+
+    def given(self, **held: Any) -> Metric:
+        """The same metric with what its files hold, by parameter."""
+        return replace(self, held=tuple(held.items()))
 
     @property
     def needs(self) -> set[Need]:
@@ -241,9 +277,14 @@ class Metric:
 
     def compute(self, block: Block) -> Result:
         """Values for the contexts of a block."""
+        if unread := set(self.files) - dict(self.held).keys():
+            raise MetricError(
+                f"{self}: what the file holds was not given ({listed(sorted(unread))})",
+                remedy="score it by ragworth.score, which reads the file",
+            )
         k = np.inf if self.cutoff is None else float(self.cutoff)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite gets a status, not a warning
-            result = self.declaration.compute(block, k, **self.values)
+            result = self.declaration.compute(block, k, **self.values | dict(self.held))
         return result if isinstance(result, Result) else Result(result)
 
 
@@ -256,10 +297,15 @@ def written(value: Value) -> str:
     """A parameter's value as it is written."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else plain(value)
+    if isinstance(value, str):
+        return value if re.fullmatch(r"[^\s,()'\"]+", value) else f'"{value}"'
+    return plain(value)
 
 
-FORM = re.compile(r"\s*([^\s(@]+)\s*(?:\(([^()]*)\))?\s*(?:@\s*(\S+?))?\s*")
+QUOTED = r"""\"[^\"]*\"|'[^']*'"""
+FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
+COMMA = re.compile(rf""",(?=(?:{QUOTED}|[^"'])*$)""")
+"""A comma that is not inside quotes."""
 PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
 
 ALIASES = {
@@ -303,7 +349,7 @@ def parse(text: str) -> Metric:
     except InputError as error:
         raise MetricError(error.found, expected=error.expected, remedy=error.remedy) from error
     pairs: list[tuple[str, str]] = []
-    for part in (form[2] or "").split(",") if (form[2] or "").strip() else []:
+    for part in COMMA.split(form[2]) if (form[2] or "").strip() else []:
         pair = PAIR.fullmatch(part)
         if pair is None:
             raise MetricError(

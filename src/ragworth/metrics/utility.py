@@ -14,7 +14,7 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import REL, ratio
-from ragworth.metrics.declare import Need, Parameter, Result, declare
+from ragworth.metrics.declare import FileParameter, Need, Parameter, Result, declare
 
 PAPER = "Trappolini, Cuconasu et al.: Redefining Retrieval Evaluation in the Era of LLMs"
 NEEDS: tuple[Need, ...] = ("relevance", "abstention")
@@ -50,8 +50,36 @@ def utilities(block: Block, k: float, rel: float) -> Utilities:
     )
 
 
+class Weights(NamedTuple):
+    """What UDCG_θ weighs the passage at each place with: one number for its help and one for its harm.
+
+    ``binary``: a relevant passage counts 1, however much the model makes of it.
+    """
+
+    helpful: tuple[float, ...]
+    harmful: tuple[float, ...]
+    binary: bool = False
+
+
+def weighed(block: Block, k: float, rel: float, weights: Weights) -> Result:
+    """Σα_i·u⁺_i + Σβ_i·u⁻_i of each context; places where nothing is shown add nothing."""
+    sure, unknown = confidence(block, k)
+    relevant = block.relevance[:, : block.upto(k)] >= rel
+    help_ = relevant.astype(np.float64) if weights.binary else np.where(relevant, sure, 0.0)
+    harm = np.where(relevant, 0.0, -sure)
+    alpha, beta = (np.array(each)[: relevant.shape[1]] for each in (weights.helpful, weights.harmful))
+    return Result(help_ @ alpha + harm @ beta, ((unknown, "unjudged"),))
+
+
 def sigmoid(x: Floats | float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.asarray(x, dtype=np.float64))))
+
+
+def _bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[float, float]:
+    """Of UDCG; those of learned weights are in their file."""
+    if theta is not None:
+        return (-np.inf, np.inf) if raw else (0.0, 1.0)
+    return (-gamma, 1.0) if raw else (float(sigmoid(-gamma)), float(sigmoid(1.0)))
 
 
 @declare(
@@ -60,9 +88,7 @@ def sigmoid(x: Floats | float) -> Floats:
     formula="UDCG(γ)@k = σ(Σu⁺/K + γ·Σu⁻/K), u = R·(1 − p_abstain), K = passages shown up to k",
     needs=NEEDS,
     range="σ(−γ) to σ(1); raw: −γ to 1",
-    bounds=lambda values, _: (
-        (-values["gamma"], 1.0) if values["raw"] else (float(sigmoid(-values["gamma"])), float(sigmoid(1.0)))
-    ),
+    bounds=lambda values, _: _bounds(**values),
     paper=PAPER,
     parameters=(
         Parameter(
@@ -74,14 +100,23 @@ def sigmoid(x: Floats | float) -> Floats:
     order_free=True,
     irrelevant_never_raises=False,
     whole_query=False,
+    files=(FileParameter("theta", doc="weights of the places, as ragworth train udcg writes them"),),
 )
-def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float) -> Result:
+def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Weights | None = None) -> Result:
     """How much the passages shown help the model to answer, less how much they mislead it.
 
     **Choice**: K is the number of passages really shown; an empty context scores σ(0) = 0.5 (raw: 0).
     The order of the passages does not matter. One more harmless passage can raise it, because it makes the
     share of harmful ones smaller.
+
+    ``UDCG(theta=FILE)@k`` is UDCG_θ = σ(Σα_i·u⁺_i + Σβ_i·u⁻_i): each place has a weight for help and one for harm,
+    which ``ragworth train udcg`` learns from outcomes and keeps in FILE. It goes with the k that it was learned for.
+    The order of the passages matters to it, gamma has no part in it, its range is 0 to 1, and places where nothing is
+    shown add nothing.
     """
+    if theta is not None:
+        found = weighed(block, k, rel, theta)
+        return found if raw else found._replace(values=sigmoid(found.values))
     u = utilities(block, k, rel)
     inside = ratio(u.positive, u.shown) + gamma * ratio(u.negative, u.shown)
     return u.result(inside if raw else sigmoid(inside))

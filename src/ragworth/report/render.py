@@ -52,12 +52,13 @@ def p_value(p: float | None) -> str:
 
 
 def _grid(frame: pl.DataFrame) -> list[list[str]]:
-    return [[cell(value) for value in row] for row in frame.iter_rows()]
+    """Names of columns, then the rows, as they are shown."""
+    return [[cell(value) for value in row] for row in (tuple(frame.columns), *frame.iter_rows())]
 
 
 def _to_right(frame: pl.DataFrame) -> list[bool]:
     """Which columns are of numbers, or of what is made of numbers."""
-    made = ("interval", "p", "difference", "n of N", "won/tied/lost")
+    made = ("interval", "p", "p_holm", "difference", "n of N", "won/tied/lost")
     return [kind.is_numeric() or name.endswith(made) for name, kind in frame.schema.items()]
 
 
@@ -70,7 +71,7 @@ def _width(text: str) -> int:
 
 def text(frame: pl.DataFrame) -> str:
     """Aligned columns: numbers to the right, words to the left."""
-    rows = [list(frame.columns), *_grid(frame)]
+    rows = _grid(frame)
     widths = [max(_width(row[i]) for row in rows) for i in range(frame.width)]
     lines = []
     for row in rows:
@@ -91,8 +92,7 @@ def markdown(frame: pl.DataFrame) -> str:
         return "".join(f"\\{sign}" if sign in "\\|*_`[]~" else sign for sign in html)
 
     marks = ["---:" if right else "---" for right in _to_right(frame)]
-    rows = [frame.columns, *_grid(frame)]
-    body = [[escaped(value) for value in row] for row in rows]
+    body = [[escaped(value) for value in row] for row in _grid(frame)]
     return "".join(f"| {' | '.join(row)} |\n" for row in [body[0], marks, *body[1:]])
 
 
@@ -124,7 +124,7 @@ def latex(frame: pl.DataFrame) -> str:
         return "".join(LATEX.get(sign, sign) for sign in value)
 
     kinds = "".join("r" if right else "l" for right in _to_right(frame))
-    rows = [" & ".join(escaped(value) for value in row) + r" \\" for row in [frame.columns, *_grid(frame)]]
+    rows = [" & ".join(escaped(value) for value in row) + r" \\" for row in _grid(frame)]
     body = "\n".join(rows[1:])
     return f"\\begin{{tabular}}{{{kinds}}}\n\\toprule\n{rows[0]}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
 

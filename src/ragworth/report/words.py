@@ -67,3 +67,56 @@ def change_table(comparison: Comparison) -> pl.DataFrame:
 def correlation_table(correlations: pl.DataFrame) -> pl.DataFrame:
     """Agreement of metrics, with the usual signs for names."""
     return correlations.rename({"pearson": "Pearson r", "spearman": "Spearman ρ", "kendall": "Kendall τ-b"})
+
+
+def estimate_table(estimates: pl.DataFrame, level: float) -> pl.DataFrame:
+    """Estimates of judging on a budget, beside what either judge says alone."""
+    percent = f"{100 * level:g} % interval"
+    rows = [
+        {
+            "metric": row["metric"],
+            "system": row["system"],
+            "estimate": row["estimate"],
+            percent: _interval(row["low"], row["high"]),
+            "sample alone": row["sample"],
+            f"its {percent}": _interval(row["sample_low"], row["sample_high"]),
+            "cheap alone, biased": row["cheap"],
+            "λ": row["weight"],
+            "r": row["correlation"],
+            "n of N": f"{row['n']} of {row['total']}",
+            "effective": row["effective"],
+            "judged": row["judged"],
+            "saved": row["saved"],
+            "missing": row["missing"],
+        }
+        for row in estimates.iter_rows(named=True)
+    ]
+    numbers = dict.fromkeys(["estimate", "sample alone", "cheap alone, biased", "λ", "r"], pl.Float64)
+    whole = dict.fromkeys(["effective", "judged", "saved"], pl.Int64)
+    frame = pl.DataFrame(rows, schema_overrides={**numbers, **whole})
+    return frame.drop("missing") if not any(row["missing"] for row in rows) else frame
+
+
+def estimated_difference_table(differences: pl.DataFrame, level: float) -> pl.DataFrame:
+    """Differences of judging on a budget."""
+    percent = f"{100 * level:g} % interval"
+    rows = [
+        {
+            "metric": row["metric"],
+            "system": f"{row['system']} − {row['baseline']}",
+            "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
+            percent: _interval(row["low"], row["high"]),
+            "p": p_value(row["p"]),
+            "Holm p": p_value(row["p_holm"]),
+            "sample alone": row["sample"],
+            f"its {percent}": _interval(row["sample_low"], row["sample_high"]),
+            "cheap alone, biased": row["cheap"],
+            "λ": row["weight"],
+            "n of N": f"{row['n']} of {row['total']}",
+            "effective": row["effective"],
+        }
+        for row in differences.iter_rows(named=True)
+    ]
+    numbers = dict.fromkeys(["sample alone", "cheap alone, biased", "λ"], pl.Float64)
+    frame = pl.DataFrame(rows, schema_overrides={**numbers, "effective": pl.Int64})
+    return frame if differences.height > differences["metric"].n_unique() else frame.drop("Holm p", strict=False)

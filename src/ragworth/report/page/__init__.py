@@ -7,5 +7,6 @@
 from __future__ import annotations
 
 from ragworth.report.page.building import Page, build, write
+from ragworth.report.page.studies import listed_again
 
-__all__ = ["Page", "build", "write"]
+__all__ = ["Page", "build", "listed_again", "write"]

@@ -1,11 +1,6 @@
-/* The page as a whole: theme, addresses and the start. */
+/* The page as a whole: addresses and the start. */
 
 const hashFor = (where) => `#${new URLSearchParams(where).toString()}`;
-
-function complain(words) {
-  byId('trouble').textContent = printable(words);
-  byId('trouble').hidden = false;
-}
 
 function follow() {
   const where = new URLSearchParams(location.hash.slice(1));
@@ -36,27 +31,9 @@ function follow() {
   return null;
 }
 
-function watchTheme() {
-  const button = byId('theme');
-  const show = () => { button.textContent = dark() ? 'Light' : 'Dark'; button.setAttribute('aria-label', `${button.textContent} theme`); };
-  const remembered = (() => { try { return localStorage.getItem('ragworth-theme'); } catch { return null; } })();
-  if (remembered === 'dark' || remembered === 'light') document.documentElement.dataset.theme = remembered;
-  button.addEventListener('click', () => {
-    document.documentElement.dataset.theme = dark() ? 'light' : 'dark';
-    try { localStorage.setItem('ragworth-theme', document.documentElement.dataset.theme); } catch { /* not remembered, then */ }
-    show();
-    redraw();
-  });
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { show(); redraw(); });
-  show();
-}
-
 async function start() {
   watchTheme();
-  if (typeof DecompressionStream === 'undefined') {
-    complain('This browser cannot unpack the data of the explorer and of the charts (it lacks DecompressionStream). Browsers since 2023 can.');
-    return;
-  }
+  if (!canUnpack()) return;
   watchCharts();
   index = await unpack('index');
   fillControls();

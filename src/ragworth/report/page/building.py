@@ -10,7 +10,7 @@ from pathlib import Path
 from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
 from ragworth.errors import FormatError, counted
 from ragworth.formats.files import created
-from ragworth.report.page import costs, sections
+from ragworth.report.page import budget, costs, sections, studies
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.document import document
 from ragworth.report.page.explorer import explorer
@@ -53,6 +53,11 @@ class Page:
         )
 
     @cached_property
+    def budget(self) -> budget.Budget | None:
+        """What a better judge of a sample says; None where there was none."""
+        return budget.budget(self.results, self.overview)
+
+    @cached_property
     def html(self) -> str:
         """The page, in one piece."""
         systems = [each.system for each in self.overview.standings]
@@ -63,6 +68,8 @@ class Page:
             "sentences": sections.sentences(self.overview),
             "leaderboard": sections.leaderboard(self.overview),
             "cost": sections.cost(costs.total(self.results.manifest)),
+            "budget": budget.section(self.budget),
+            "budget_link": budget.link(self.budget),
             "gallery": sections.gallery(self.pictures),
             "findings": findings(self.diagnosis, systems, texts),
             "provenance": provenance(self.results, self.overview.metrics),
@@ -71,7 +78,10 @@ class Page:
         return document(parts, self.title, {"specs": specs, "themes": themes()}, data)
 
     def write(self, path: str | Path) -> None:
-        """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``."""
+        """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
+
+        Studies in a folder ``studies`` beside it are listed.
+        """
         from ragworth.report.page.markdown import drawn, markdown
 
         path = Path(path)
@@ -79,7 +89,11 @@ class Page:
             raise FormatError("there is no folder to write to", file=str(path.parent))
         figures = path.parent / "figures"
         figures.mkdir(exist_ok=True)
-        files = {path: self.html, path.with_suffix(".md"): markdown(self)}
+        found = studies.studies(path.parent / studies.FOLDER)
+        files = {
+            path: studies.in_page(self.html, found),
+            path.with_suffix(".md"): studies.in_markdown(markdown(self), found),
+        }
         files |= {figures / name: svg for name, svg in drawn(self.pictures).items()}
         for file, content in files.items():
             with created(file) as stream:

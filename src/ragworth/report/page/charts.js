@@ -15,11 +15,6 @@ function painted(spec, colors) {
   return named !== null && Object.hasOwn(colors, named) ? colors[named] : spec;
 }
 
-function dark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
-}
-
 /** As many columns as there is room for, in pixels, when the longest name has so many letters. */
 function fitLegend(legend, room, longest, most) {
   legend.columns = Math.max(1, Math.min(most, Math.floor(room / (7 * longest + 34))));
@@ -43,7 +38,9 @@ async function draw(place) {
   const before = drawn.get(place);
   const spec = painted(specs[place.dataset.chart], theme.colors);
   fitLegend(config.legend, place.clientWidth - 50, spec.usermeta?.longest ?? 0, narrow ? 2 : 4);
-  if (narrow) spec.width = 'container';
+  const wide = Boolean(spec.usermeta?.wide);
+  place.classList.toggle('wide', wide);
+  if (narrow && !wide) spec.width = 'container';
   drawn.set(place, window.drawChart(place, spec, options));
   if (before) (await before).finalize();
   await drawn.get(place);
@@ -64,8 +61,29 @@ function tip(event, value) {
   box.style.top = `${Math.max(4, Math.min(event.clientY + 12, room.y))}px`;
 }
 
+/** From mark to mark with the arrow keys: what a pointer is told, a keyboard is told too. */
+function walk(event) {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (event.key === 'Escape') tip(event, null);
+  if (!step) return;
+  event.preventDefault();
+  const place = event.currentTarget;
+  const marks = [...place.querySelectorAll('.mark-symbol path, .mark-rect path')].filter((mark) => mark.__data__?.tooltip);
+  if (!marks.length) return;
+  const at = place.dataset.at === undefined ? (step > 0 ? -1 : 0) : Number(place.dataset.at);
+  const next = (at + step + marks.length) % marks.length;
+  place.dataset.at = String(next);
+  marks[next].scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  const box = marks[next].getBoundingClientRect();
+  tip({ clientX: box.right, clientY: box.bottom }, marks[next].__data__.tooltip);
+}
+
 function watchCharts() {
   const places = [...document.querySelectorAll('[data-chart]')];
+  for (const place of places) {
+    place.addEventListener('keydown', walk);
+    place.addEventListener('blur', (event) => tip(event, null));
+  }
   const watcher = new IntersectionObserver((seen) => {
     for (const { isIntersecting, target } of seen) {
       if (!isIntersecting || drawn.has(target)) continue;

@@ -32,11 +32,12 @@ def library() -> Any:
     return altair
 
 
-def _of(frame: pl.DataFrame) -> Any:
+def values(frame: pl.DataFrame) -> Any:
+    """A frame as the data of a chart."""
     return library().Data(values=frame.to_dicts())
 
 
-def _clean(frame: pl.DataFrame) -> pl.DataFrame:
+def clean(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts with control characters as escapes: XML cannot hold them, and drawing one would end the process.
 
     Systems get short names to stand beside axes, and ``name`` keeps the whole one.
@@ -50,7 +51,7 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _spec(chart: Any, height: int, width: Any = "container") -> Spec:
+def finished(chart: Any, height: int, width: Any = "container") -> Spec:
     """A finished chart: as wide as its place, no schema to be looked up anywhere."""
     spec = chart.properties(width=width, height=height).configure_view(stroke=None).to_dict(validate=False)
     spec.pop("$schema")
@@ -60,13 +61,19 @@ def _spec(chart: Any, height: int, width: Any = "container") -> Spec:
     return dict(_printable(spec))
 
 
-def _printable(spec: Any) -> Any:
-    """The same of titles, which hold names of metrics."""
+def _printable(spec: Any, key: str = "") -> Any:
+    """The same of titles, which hold names of metrics.
+
+    A backslash in a title is drawn as the sign that looks like it: Vega-Lite puts titles into expressions, for
+    tooltips and descriptions, and there it would begin an escape.
+    """
     if isinstance(spec, dict):
-        return {key: value if key == "values" else _printable(value) for key, value in spec.items()}
+        return {key: value if key == "values" else _printable(value, key) for key, value in spec.items()}
     if isinstance(spec, list):
         return [_printable(each) for each in spec]
-    return cell(spec) if isinstance(spec, str) and not spec.startswith(MARK) else spec
+    if not isinstance(spec, str) or spec.startswith(MARK):
+        return spec
+    return cell(spec).replace("\\", "∖") if key == "title" else cell(spec)
 
 
 def _systems(frame: pl.DataFrame) -> list[str]:
@@ -75,9 +82,9 @@ def _systems(frame: pl.DataFrame) -> list[str]:
 
 def intervals(frame: pl.DataFrame, title: str) -> Spec:
     """Means with intervals, a row for each system: system, mean, low, high, n."""
-    alt, frame = library(), _clean(frame)
+    alt, frame = library(), clean(frame)
     order = _systems(frame)
-    base = alt.Chart(_of(frame)).encode(y=alt.Y("system:N", sort=order, title=None))
+    base = alt.Chart(values(frame)).encode(y=alt.Y("system:N", sort=order, title=None))
     tips = [
         alt.Tooltip("name:N", title="system"),
         alt.Tooltip("mean:Q", format=".4f"),
@@ -92,12 +99,12 @@ def intervals(frame: pl.DataFrame, title: str) -> Spec:
     point = base.mark_point(filled=True, size=70, color=ink("main"), opacity=1).encode(
         x=alt.X("mean:Q", title=title, scale=scale), tooltip=tips
     )
-    return _spec(alt.layer(rule, point), ROW * len(order))
+    return finished(alt.layer(rule, point), ROW * len(order))
 
 
 def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
     """Bars that add up to 1, a row for each system: system, kind, count, share. ``kinds`` name their colours."""
-    alt, frame = library(), _clean(frame)
+    alt, frame = library(), clean(frame)
     order = _systems(frame)
     names = list(kinds)
     placed = frame.with_columns(
@@ -110,7 +117,7 @@ def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
         .otherwise(pl.lit(""))
         .alias("label"),
     )
-    base = alt.Chart(_of(placed)).encode(y=alt.Y("system:N", sort=order, title=None))
+    base = alt.Chart(values(placed)).encode(y=alt.Y("system:N", sort=order, title=None))
     bars = base.mark_bar(height={"band": 0.78}, stroke=ink("paper"), strokeWidth=1).encode(
         x=alt.X("start:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
         x2="end:Q",
@@ -132,12 +139,12 @@ def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
             alt.FieldOneOfPredicate(field="kind", oneOf=dark), alt.value(ink("strong")), alt.value(ink("text"))
         ),
     )
-    return _spec(alt.layer(bars, labels), ROW * len(order))
+    return finished(alt.layer(bars, labels), ROW * len(order))
 
 
 def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     """A line for each system: system, place, mean, maybe low and high. Systems differ by colour, dash and shape."""
-    alt, frame = library(), _clean(frame)
+    alt, frame = library(), clean(frame)
     every = _systems(frame)
     order = every if len(every) <= LINES + 1 else [*every[:LINES], OTHERS]
     own = pl.when(pl.col("system").is_in(order)).then("system").otherwise(pl.lit(OTHERS))
@@ -147,7 +154,7 @@ def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     hues = [ink("none") if name == OTHERS else ink(f"system-{i % LINES}") for i, name in enumerate(order)]
     picked = alt.selection_point(fields=["line"], bind="legend", name="picked")
     places = sorted(frame["place"].unique().to_list())
-    base = alt.Chart(_of(frame)).encode(
+    base = alt.Chart(values(frame)).encode(
         x=alt.X("place:Q", title=x, axis=alt.Axis(values=places, format="d"), scale=alt.Scale(nice=False, padding=12)),
         y=alt.Y("mean:Q", title=y, scale=alt.Scale(zero=zero)),
         color=alt.Color("line:N", title=None, sort=order, scale=alt.Scale(domain=order, range=hues)),
@@ -172,16 +179,16 @@ def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     chart = alt.layer(line, points)
     if zero:
         chart = alt.layer(
-            alt.Chart(_of(pl.DataFrame({"at": [0]}))).mark_rule(color=ink("soft")).encode(y="at:Q"), chart
+            alt.Chart(values(pl.DataFrame({"at": [0]}))).mark_rule(color=ink("soft")).encode(y="at:Q"), chart
         )
     # The page gives the legend as many columns as there is room for.
-    return _spec(chart, 260) | {"usermeta": {"longest": max(map(len, order), default=0)}}
+    return finished(chart, 260) | {"usermeta": {"longest": max(map(len, order), default=0)}}
 
 
 def crosses(frame: pl.DataFrame, x: str, y: str) -> Spec:
     """A point for each system with an interval either way: system, x, x_low, x_high, y, y_low, y_high."""
-    alt, frame = library(), _clean(frame)
-    base = alt.Chart(_of(frame))
+    alt, frame = library(), clean(frame)
+    base = alt.Chart(values(frame))
     right, up = alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
     thin = {"strokeWidth": 1.5, "color": ink("main"), "opacity": 0.45}
     across = base.mark_rule(**thin).encode(x=alt.X("x_low:Q", title=x), x2="x_high:Q", y=up)
@@ -193,18 +200,18 @@ def crosses(frame: pl.DataFrame, x: str, y: str) -> Spec:
     ]
     points = base.mark_point(filled=True, size=80, color=ink("main"), opacity=1).encode(x=right, y=up, tooltip=tips)
     names = base.mark_text(align="left", dx=8, dy=-8, limit=140).encode(x=right, y=up, text="system:N")
-    return _spec(alt.layer(across, along, points, names), 300)
+    return finished(alt.layer(across, along, points, names), 300)
 
 
 def scatter(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: str, y: str) -> Spec:
     """A point for each passage: at, relevance, utility, kind, query, passage; lines where the kinds part."""
-    alt, frame = library(), _clean(frame)
+    alt, frame = library(), clean(frame)
     names = list(kinds)
-    rules = alt.Chart(_of(pl.DataFrame({"at": [-0.8, -0.2, 0.2]}))).mark_rule(
+    rules = alt.Chart(values(pl.DataFrame({"at": [-0.8, -0.2, 0.2]}))).mark_rule(
         strokeDash=[3, 3], color=ink("soft"), opacity=0.6
     )
     points = (
-        alt.Chart(_of(frame))
+        alt.Chart(values(frame))
         .mark_point(filled=True, size=28, opacity=0.6)
         .encode(
             x=alt.X("at:Q", title=x, axis=alt.Axis(values=levels), scale=alt.Scale(nice=False, padding=10)),
@@ -219,17 +226,17 @@ def scatter(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: 
             ],
         )
     )
-    return _spec(alt.layer(rules.encode(y="at:Q"), points), 300)
+    return finished(alt.layer(rules.encode(y="at:Q"), points), 300)
 
 
 def heatmap(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
     """A cell for each pair: first, second, value, n; the number stands in it."""
     alt = library()
     rows, columns = [cell(name) for name in rows], [cell(name) for name in columns]
-    labelled = _clean(frame).with_columns(
+    labelled = clean(frame).with_columns(
         pl.col("value").map_elements(lambda v: f"{v:.2f}".replace("-", "−"), return_dtype=pl.String).alias("label")
     )
-    base = alt.Chart(_of(labelled)).encode(
+    base = alt.Chart(values(labelled)).encode(
         x=alt.X("second:N", sort=columns, title=None, axis=alt.Axis(labelAngle=-40, orient="bottom", labelLimit=140)),
         y=alt.Y("first:N", sort=rows, title=None),
     )
@@ -247,4 +254,4 @@ def heatmap(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
     words = base.mark_text(fontSize=11).encode(
         text="label:N", color=alt.condition(strong, alt.value(ink("strong")), alt.value(ink("text")))
     )
-    return _spec(alt.layer(cells, words), 30 * len(rows), alt.Step(54))
+    return finished(alt.layer(cells, words), 30 * len(rows), alt.Step(54))

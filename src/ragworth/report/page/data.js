@@ -9,6 +9,18 @@ async function unpack(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
+function complain(words) {
+  byId('trouble').textContent = printable(words);
+  byId('trouble').hidden = false;
+}
+
+/** Whether there is what unpack needs; if not, the page says so. */
+function canUnpack() {
+  if (typeof DecompressionStream !== 'undefined') return true;
+  complain('This browser cannot unpack the data of this page (it lacks DecompressionStream). Browsers since 2023 can.');
+  return false;
+}
+
 /** An element. Attributes that begin with "on" are listeners; null, undefined and false are left out. */
 function el(name, attributes, ...children) {
   const node = document.createElement(name);

@@ -14,7 +14,7 @@ from ragworth.report.page.explorer import Explorer
 from ragworth.report.page.html import Safe, join, text
 from ragworth.report.page.pack import packed, source_hash
 
-SCRIPTS = ("data.js", "charts.js", "prompts.js", "list.js", "query.js", "app.js")
+SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "app.js")
 """Ours, in the order in which they need each other."""
 
 
@@ -43,14 +43,17 @@ def _inline(script: str) -> str:
 
 def document(parts: Mapping[str, Safe], title: str, charts: Mapping[str, Any], data: Explorer) -> str:
     """The whole page."""
-    style = part("style.css")
-    ours = "\n".join(part(name) for name in SCRIPTS)
-    scripts = [vega(), _inline(f"(() => {{\n'use strict';\n{ours}}})();")]
     islands = {"charts": packed(charts), "index": data.index}
     islands |= {f"piece-{i}": piece for i, piece in enumerate(data.pieces)}
+    ours = "\n".join(part(name) for name in SCRIPTS)
+    return assembled(part("template.html"), part("style.css"), ours, {**parts, "title": text(title)}, islands)
+
+
+def assembled(template: str, style: str, script: str, parts: Mapping[str, Safe], islands: Mapping[str, bytes]) -> str:
+    """A template filled in: parts by their names, a style, Vega and a script of ours, packed data by their ids."""
+    scripts = [vega(), _inline(f"(() => {{\n'use strict';\n{script}}})();")]
     filled = {
         **parts,
-        "title": text(title),
         "version": text(ragworth.__version__),
         "policy": text(policy(scripts, style)),
         "style": Safe(style),
@@ -60,7 +63,7 @@ def document(parts: Mapping[str, Safe], title: str, charts: Mapping[str, Any], d
         ),
         "scripts": join([Safe(f"<script>{script}</script>") for script in scripts], "\n"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], part("template.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], template)
 
 
 def policy(scripts: list[str], style: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import polars as pl
@@ -32,7 +32,7 @@ def _short(value: float) -> str:
 def tag(name: str, *content: object, **attributes: object) -> Safe:
     """An element. ``class_`` is the attribute class, ``data_x`` is data-x; None leaves an attribute out."""
     words = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(cell(str(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -44,9 +44,19 @@ def join(parts: Sequence[object], between: str = "") -> Safe:
     return Safe(Safe(between).join(text(part) for part in parts))
 
 
-def table(frame: pl.DataFrame, caption: str, **attributes: object) -> Safe:
-    """A table with a caption, column headings and a heading in each row; numbers to the right."""
-    numeric = [kind.is_numeric() for kind in frame.dtypes]
+def chart(name: str, label: str) -> Safe:
+    """The place of a chart, that a keyboard can reach."""
+    return tag("div", class_="chart", data_chart=name, role="img", aria_label=label, tabindex="0")
+
+
+def table(
+    frame: pl.DataFrame, caption: str, numbers: Callable[[pl.Series], bool] | None = None, **attributes: object
+) -> Safe:
+    """A table with a caption, column headings and a heading in each row; numbers to the right.
+
+    ``numbers`` says which columns are of numbers, where others than those of a numeric kind are.
+    """
+    numeric = [numbers(column) if numbers else column.dtype.is_numeric() for column in frame.get_columns()]
     head = join(
         [
             tag("th", name, scope="col", class_="n" if n else None)
@@ -61,7 +71,8 @@ def table(frame: pl.DataFrame, caption: str, **attributes: object) -> Safe:
         ]
         body.append(tag("tr", *cells))
     return scrolled(
-        tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", *body), **attributes), caption
+        tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", *body), **attributes),
+        caption,
     )
 
 

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ragworth.diagnosis import FINDINGS
-from ragworth.errors import MissingExtraError
-from ragworth.report import render
-from ragworth.report.page import costs
+from ragworth.report import render, words
+from ragworth.report.page import budget, costs, studies
+from ragworth.report.page.drawing import svg
 from ragworth.report.page.figures import Pictures
 from ragworth.report.page.findings import MEANINGS
-from ragworth.report.page.overview import Mean, Standing, signed
+from ragworth.report.page.overview import LEVEL, Mean, Standing, signed
 from ragworth.report.page.provenance import definitions, noticed, sources
 from ragworth.report.page.sections import how_compared
-from ragworth.report.page.theme import LIGHT, configuration, painted
 
 if TYPE_CHECKING:
     from ragworth.report.page.building import Page
 
-WIDTH = 640
-
 
 def drawn(pictures: Pictures) -> dict[str, str]:
     """Every chart as an SVG file, by its name."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise MissingExtraError("vl-convert-python", "report", "drawing the report's charts") from error
-    config = {**configuration(LIGHT, "sans-serif"), "background": LIGHT["paper"]}
-    return {
-        f"{panel.name}.svg": vl_convert.vegalite_to_svg({**_fixed(painted(panel.spec)), "config": config})
-        for figure in pictures.figures
-        for panel in figure.panels
-    }
-
-
-def _fixed(spec: dict[str, Any]) -> dict[str, Any]:
-    """A chart that is to fill its place in a page, as wide as a file's."""
-    return {**spec, "width": WIDTH, "padding": 8}
+    return {f"{panel.name}.svg": svg(panel.spec) for figure in pictures.figures for panel in figure.panels}
 
 
 def markdown(page: Page) -> str:
@@ -50,6 +33,7 @@ def markdown(page: Page) -> str:
     parts += ["## Leaderboard", render.markdown(_board(page)).rstrip(), line(how_compared(view))]
     total = costs.total(page.results.manifest)
     parts.append(f"Cost: {total.words()}" if total is not None else "What it cost is not recorded.")
+    parts += _budget(page)
     parts.append("## Pictures")
     for figure in page.pictures.figures:
         parts.append(f"### {line(figure.title)}")
@@ -59,7 +43,7 @@ def markdown(page: Page) -> str:
         parts.append(line(figure.caption))
     if page.pictures.absent:
         parts.append("Left out:\n\n" + "\n".join(f"- {line(t)}: {line(r)}" for t, r in page.pictures.absent.items()))
-    parts += ["## Diagnosis", *_diagnosis(page)]
+    parts += ["## Diagnosis", *_diagnosis(page), studies.PLACE]
     parts += [
         "## Provenance",
         render.markdown(definitions(view.metrics)).rstrip(),
@@ -71,6 +55,19 @@ def markdown(page: Page) -> str:
         parts.append("Noticed on the way:\n\n" + "\n".join(f"- {line(note)}" for note in notes))
     parts.append("The queries one by one, the prompts and what the model said are in the page beside this file.")
     return "\n\n".join(parts) + "\n"
+
+
+def _budget(page: Page) -> list[str]:
+    found = page.budget
+    if found is None:
+        return []
+    parts = [f"## {budget.TITLE}", *map(line, found.sentences), render.markdown(budget.plain(found)).rstrip()]
+    parts.append(line(budget.HOW))
+    if found.notes:
+        parts.append("\n".join(f"- {line(note)}" for note in found.notes))
+    if found.differences.height:
+        parts.append(render.markdown(words.estimated_difference_table(found.differences, LEVEL)).rstrip())
+    return parts
 
 
 def line(text: str) -> str:

@@ -6,7 +6,7 @@ from ragworth.errors import counted
 from ragworth.report.page.costs import Cost
 from ragworth.report.page.figure import Figure
 from ragworth.report.page.figures import Pictures
-from ragworth.report.page.html import Safe, details, join, scrolled, table, tag
+from ragworth.report.page.html import Safe, chart, details, join, scrolled, table, tag
 from ragworth.report.page.overview import Mean, Overview, Standing, signed
 
 
@@ -104,13 +104,7 @@ def figure(each: Figure) -> Safe:
         tag(
             "div",
             tag("h4", panel.title) if panel.title else "",
-            tag(
-                "div",
-                class_="chart",
-                data_chart=panel.name,
-                role="img",
-                aria_label=f"Chart: {each.title} {panel.title}. {each.caption}",
-            ),
+            chart(panel.name, f"Chart: {each.title} {panel.title}. {each.caption}"),
             class_="panel",
         )
         for panel in each.panels

@@ -72,6 +72,7 @@ def configuration(colors: Mapping[str, str], font: str) -> dict[str, Any]:
             "domainColor": colors["line"],
             "tickColor": colors["line"],
             "labelLimit": 240,
+            "titleLimit": 320,
             "titlePadding": 8,
         },
         "legend": {

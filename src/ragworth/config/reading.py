@@ -1,213 +1,18 @@
-"""``ragworth.toml``: what is evaluated, with which model, by what, and where results go.
-
-A file is read whole and checked before anything else happens: what is unknown, misspelt or of the wrong kind is
-reported together, each with its line. Paths start at the folder of the file. What names mean (metrics, graders,
-steps of a pipeline) is for the rooms to say that have them.
-"""
+"""From the text of a ``ragworth.toml`` to checked settings."""
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import math
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from ragworth.config.reader import Reader, shown
+from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Task, Texts, Workspace, Writing
 from ragworth.errors import FormatError, InputError, listed
-
-EVERY = "*"
-"""Name of a system that stands for all that a file of runs has, each under its own name."""
-
-NAME = "ragworth.toml"
-"""What the file of a workspace is called."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A model by its written form, with its options."""
-
-    use: str = "embedded"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Task:
-    """A kind of judgment, or a grader: its settings, and the model that it asks where that is not everybody's."""
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    model: Asked | None = None
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Where the collection comes from: all of it, or its parts; a part replaces that of the whole."""
-
-    whole: str | None = None
-    queries: str | None = None
-    passages: str | None = None
-    answers: str | None = None
-    subquestions: str | None = None
-    qrels: tuple[str, ...] = ()
-    ratings: str | None = None
-
-
-@dataclass(frozen=True)
-class Writing:
-    """How answers are written, or the file that has them."""
-
-    task: Task = Task()
-    without: bool = False
-    oracle: bool = False
-    everything: bool = False
-    """Also queries without accepted answers, where others have some."""
-    file: str | None = None
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How far to go; None as far as it takes."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    price: tuple[float, float] | None = None
-    """What an endpoint charges for a million tokens read and written."""
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """Everything that one file says."""
-
-    file: Path
-    title: str = ""
-    seed: int = 0
-    k: int = 5
-    limit: int | None = None
-    collection: Texts = Texts()
-    systems: Mapping[str, str] = field(default_factory=dict)
-    """Pipelines in their written form, by name."""
-    model: Asked = Asked()
-    judgments: Mapping[str, Task] = field(default_factory=dict)
-    judged: tuple[str, ...] = ()
-    """Files of judgments."""
-    answers: Writing | None = None
-    grades: Mapping[str, Task] = field(default_factory=dict)
-    graded: tuple[str, ...] = ()
-    """Files of outcomes."""
-    metrics: tuple[str, ...] = ()
-    """None named: those that what is there allows."""
-    baseline: str | None = None
-    budget: Budget = Budget()
-    results: str = "results"
-    store: str = "calls.sqlite"
-    cache: str = ".ragworth"
-    prompts: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """All that the file says, as it was when it was read; nothing where a workspace was made without one."""
-    digest: str = field(default="", compare=False)
-    """Of the file, then."""
-
-    @property
-    def folder(self) -> Path:
-        return self.file.parent
-
-    def path(self, text: str) -> Path:
-        """A path of the file's, from its folder."""
-        return self.folder / text
-
-    def spec(self, text: str) -> str:
-        """A path that may carry its format in front (``beir:FOLDER``), from the folder of the file."""
-        form, colon, rest = text.partition(":")
-        if colon and re.fullmatch(r"[a-z_]{2,}", form):
-            return text if form == "ir_datasets" else f"{form}:{self.folder / rest}"
-        return str(self.folder / text)
-
-
-class Wrong(NamedTuple):
-    """One thing that is wrong, and where."""
-
-    line: int | None
-    text: str
-
-
-class Reader:
-    """Takes a file apart and remembers what is wrong with it."""
-
-    def __init__(self, text: str) -> None:
-        self.lines = text.splitlines()
-        self.wrong: list[Wrong] = []
-
-    def say(self, text: str, *path: str) -> None:
-        self.wrong.append(Wrong(self.line(*path), text))
-
-    def line(self, *path: str) -> int | None:
-        """The line on which a key stands, as far as it can be told; that of its table where it cannot."""
-        table, found = "", None
-        for number, line in enumerate(self.lines, 1):
-            if head := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
-                table = head[1].replace('"', "").replace(" ", "")
-                if table == ".".join(path):
-                    return number
-                if path and table == path[0]:
-                    found = found or number
-            elif key := re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line):
-                whole = f"{table}.{key[1]}" if table else key[1]
-                if whole == ".".join(path):
-                    return number
-                if ".".join(path).startswith(f"{whole}."):
-                    found = number
-        return found
-
-    def keys(self, table: Mapping[str, Any], known: tuple[str, ...], *path: str) -> None:
-        """Refuse keys that mean nothing here."""
-        for key in table:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, 1, 0.6)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {listed(list(known), 20)}"
-                place = f"[{'.'.join(path)}] has" if path else "there is"
-                self.say(f"{place} no {key!r}{hint}", *path, key)
-
-    def take(self, table: Mapping[str, Any], key: str, kind: type | tuple[type, ...], words: str, *path: str) -> Any:
-        """A value of the right kind, or None."""
-        value = table.get(key)
-        if value is None:
-            return None
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.say(f"{'.'.join([*path, key])} is {_shown(value)}, not {words}", *path, key)
-            return None
-        return value
-
-    def text(self, table: Mapping[str, Any], key: str, *path: str) -> str | None:
-        value: str | None = self.take(table, key, str, "a text", *path)
-        if value == "":
-            self.say(f"{'.'.join([*path, key])} is empty", *path, key)
-            return None
-        return value
-
-    def texts(self, table: Mapping[str, Any], key: str, *path: str) -> tuple[str, ...]:
-        """One text, or a list of them."""
-        value = self.take(table, key, (str, list), "a text or a list of texts", *path)
-        some = [value] if isinstance(value, str) else value or []
-        if not all(isinstance(each, str) and each for each in some):
-            self.say(f"{'.'.join([*path, key])} has something that is no text", *path, key)
-            return ()
-        return tuple(some)
-
-    def number(self, table: Mapping[str, Any], key: str, low: int, *path: str) -> int | None:
-        value: int | None = self.take(table, key, int, "a whole number", *path)
-        if value is not None and value < low:
-            self.say(f"{'.'.join([*path, key])} is {value}; it may be {low} or more", *path, key)
-            return None
-        return value
-
-    def table(self, whole: Mapping[str, Any], key: str) -> dict[str, Any]:
-        value = self.take(whole, key, dict, "a table")
-        return value or {}
 
 
 def read(path: str | Path) -> Workspace:
@@ -252,7 +57,7 @@ def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:
         reader.say(
             f"the baseline {baseline!r} is no system; there are {listed(list(systems), 20)}", "metrics", "baseline"
         )
-    judgments, judged = _tasks(reader, reader.table(whole, "judgments"), "judgments")
+    judgments, judged = _judgments(reader, reader.table(whole, "judgments"))
     grades, graded = _tasks(reader, reader.table(whole, "grades"), "grades")
     made = Workspace(file)
     return Workspace(
@@ -311,7 +116,7 @@ def _model(reader: Reader, value: Any, *path: str) -> Asked | None:
     if isinstance(value, str) and value:
         return Asked(value)
     if not isinstance(value, dict):
-        reader.say(f"{'.'.join(path)} is {_shown(value)}, not the name of a model or a table", *path)
+        reader.say(f"{'.'.join(path)} is {shown(value)}, not the name of a model or a table", *path)
         return None
     use = reader.text(value, "use", *path) or "embedded"
     return Asked(use, {key: each for key, each in value.items() if key != "use"})
@@ -322,7 +127,7 @@ def _task(reader: Reader, value: Any, *path: str) -> Task | None:
     if value is False:
         return None
     if value is not True and not isinstance(value, dict):
-        reader.say(f"{'.'.join(path)} is {_shown(value)}, not true, false or a table of settings", *path)
+        reader.say(f"{'.'.join(path)} is {shown(value)}, not true, false or a table of settings", *path)
         return None
     settings = {} if value is True else dict(value)
     model = _model(reader, settings.pop("model"), *path, "model") if "model" in settings else None
@@ -332,6 +137,40 @@ def _task(reader: Reader, value: Any, *path: str) -> Task | None:
 def _tasks(reader: Reader, table: dict[str, Any], name: str) -> tuple[dict[str, Task], tuple[str, ...]]:
     made = {key: _task(reader, value, name, key) for key, value in table.items() if key != "files"}
     return {key: task for key, task in made.items() if task is not None}, reader.texts(table, "files", name)
+
+
+def _judgments(reader: Reader, table: dict[str, Any]) -> tuple[dict[str, Task], tuple[str, ...]]:
+    """Kinds of judgment, each with who judges a sample of it better, and files."""
+    own: dict[str, Any] = {}
+    better: dict[str, Expensive] = {}
+    for kind, value in table.items():
+        own[kind] = value
+        if isinstance(value, dict) and "expensive" in value:
+            own[kind] = {key: each for key, each in value.items() if key != "expensive"}
+            if found := _expensive(reader, value["expensive"], "judgments", kind, "expensive"):
+                better[kind] = found
+    made, files = _tasks(reader, own, "judgments")
+    return {kind: replace(task, expensive=better.get(kind)) for kind, task in made.items()}, files
+
+
+def _expensive(reader: Reader, value: Any, *path: str) -> Expensive | None:
+    """A model and how many queries it is asked about, or a file; one of the two."""
+    place = ".".join(path)
+    if not isinstance(value, dict):
+        reader.say(f"{place} is {shown(value)}, not a table with model and sample, or with file", *path)
+        return None
+    task = _task(reader, value, *path)
+    assert task is not None
+    settings = dict(task.settings)
+    file, sample = reader.text(settings, "file", *path), reader.number(settings, "sample", 2, *path)
+    rest = {key: each for key, each in settings.items() if key not in ("file", "sample")}
+    if "file" in settings and (rest or "sample" in settings or "model" in value):
+        reader.say(f"{place} comes from a file and has no other settings: the file's queries are the sample", *path)
+    elif "file" not in settings and "model" not in value:
+        reader.say(f"{place} names neither a model nor a file", *path)
+    elif "file" not in settings and "sample" not in settings:
+        reader.say(f"{place} does not say about how many queries the model is asked: sample = 50", *path)
+    return Expensive(task.model, sample, rest, file)
 
 
 def _writing(reader: Reader, value: Any) -> Writing | None:
@@ -371,8 +210,3 @@ def _budget(reader: Reader, table: dict[str, Any]) -> Budget:
 def _amount(value: Any) -> bool:
     """Whether something is a number that money can be."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,78 @@
+"""``ragworth estimate``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import click
+
+from ragworth.cli.options import Inputs, gathered, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
+
+
+@click.command("estimate", short_help="Means from a cheap judge of all and an expensive one of a sample.")
+@scoring_options
+@click.option(
+    "--expensive",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="Judgments by the better judge, for queries drawn at random; those of the same aspect in -j and -q are the "
+    "cheap ones.",
+)
+@click.option("-b", "--baseline", help="The system the others are compared with.  [default: the first]")
+@output_options
+def command(
+    expensive: tuple[str, ...],
+    baseline: str | None,
+    look: str | None,
+    output: str | None,
+    level: float,
+    resamples: int | None,
+    seed: int,
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Judge on a budget: what the mean would be if the expensive judge had judged everything, from a sample.
+
+    The cheap judge (-j, -q) has judged all that is shown, the expensive one the same for some queries, drawn at
+    random. "effective" is how many queries the sample alone would have needed for an interval as short; "judged" are
+    expensive judgments, "saved" those that so many queries would have taken besides. "cheap alone" is off by however
+    the cheap judge errs. CSV and Parquet hold the means; the other looks hold the differences too.
+
+    \b
+    ragworth estimate -q qrels.txt -j cheap.parquet --expensive dear.parquet -m UDCG@5 bm25.run dense.run
+    """
+    from ragworth import formats
+    from ragworth.budgeting import estimate
+    from ragworth.report import words
+    from ragworth.tables import Judgments
+
+    look = chosen_look(look, output, level)
+    if given["incomplete"]:
+        raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
+    skip = given["skip_bad_lines"]
+    readings = [partial(formats.read_judgments, path, skip_bad_lines=skip) for path in expensive]
+    found, dear = gathered(Inputs(**given), readings)
+    better, known = Judgments.concat(dear), Judgments.concat(found.judgments)
+    twice = known.frame["aspect"].is_in(better.frame["aspect"].unique().to_list())
+    cheap = known.frame.filter(twice) if twice.any() else known.frame  # which is refused, with what there is
+    facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
+    result = estimate(
+        found.contexts,
+        Judgments.trusted(cheap, known.notes),
+        better,
+        found.metrics,
+        others=Judgments.trusted(known.frame.filter(~twice)),
+        ratings=found.ratings,
+        tokens=found.tokens,
+        baseline=baseline,
+        **facts,
+    )
+    tell(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
+    sections = [Section("estimates", "", result.frame, words.estimate_table(result.frame, level))]
+    if result.differences.height:
+        readable = words.estimated_difference_table(result.differences, level)
+        sections.append(Section("differences", "Differences, query by query", result.differences, readable))
+    emit(sections, look, output, facts)

@@ -1,0 +1,123 @@
+"""``ragworth study``: a command for each study, made from its settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ragworth.cli.check import either
+from ragworth.cli.evaluate import Lines, shown
+from ragworth.cli.kinds import Kinds, about, title
+from ragworth.cli.settings import setting_options
+
+
+@click.group(
+    "study",
+    cls=Kinds,
+    registry="ragworth.studies:STUDIES",
+    maker="ragworth.cli.study:command_for",
+    short_help="Ask which metric, context or judge can be trusted.",
+)
+def command() -> None:
+    """Studies: one command for each question about metrics, contexts and judges.
+
+    A study of a workspace makes contexts on purpose, has them judged, answered and graded through the workspace's
+    store of calls, and says what came out. A study of a folder of results (an evaluation's, or one that the same study
+    wrote before) asks no model. Tables, figures and a page go to results/studies/NAME.
+
+    \b
+    ragworth study alignment examples/demo --dry-run
+    ragworth study alignment examples/demo
+    ragworth study alignment one/results another/results -m UDCG@5 -m nDCG@5
+    """
+
+
+def command_for(kind: str) -> click.Command:
+    """The command of a study."""
+    from ragworth.judging.settings import settings_of
+    from ragworth.studies import STUDIES
+
+    chosen = STUDIES.get(kind)
+    paper = f"After {chosen.paper}." if chosen.paper else ""
+
+    @click.command(kind, help=about(chosen, paper), short_help=title(chosen))
+    @click.argument("places", nargs=-1, metavar="[WORKSPACE|RESULTS]...")
+    @setting_options(settings_of(chosen))
+    @click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as UDCG@5; repeat for more.")
+    @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
+    @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
+    @click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder to write to.")
+    @click.option(
+        "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
+    )
+    @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
+    def run(places: tuple[str, ...], dry_run: bool, **given: Any) -> None:
+        from ragworth.calls.job import Interrupted
+
+        either(given["limit"], given["every"])
+        try:
+            if dry_run:
+                _plan(kind, places or (".",), **given)
+            else:
+                _run(kind, places or (".",), **given)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
+
+    return run
+
+
+def _plan(
+    kind: str,
+    places: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    output: str | None,
+    wait: float,
+    **given: Any,
+) -> None:
+    from ragworth.studies.running import planned
+
+    found = planned(kind, places, **given)
+    if as_json:
+        click.echo(json.dumps({"stages": [stage._asdict() for stage in found]}, ensure_ascii=False, indent=1))
+        return
+    for stage in found:
+        click.echo(f"{stage.name}: {stage.words}")
+    if not found:
+        click.echo("no model is asked")
+
+
+def _run(kind: str, places: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
+    from ragworth.cli.output import tell
+    from ragworth.report.render import printable
+    from ragworth.report.study import words
+    from ragworth.studies.running import study
+
+    found = study(kind, places, console=None if quiet else Lines(), **given)
+    findings = found.findings
+    if as_json:
+        click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
+        return
+    tell(findings.notes, quiet)
+    click.echo(words(findings), nl=False)
+    if found.page is not None:
+        click.echo(f"\nPage: {printable(shown(found.page))}")
+
+
+def facts(found: Any) -> dict[str, Any]:
+    """What a study came to, for machines."""
+    findings = found.findings
+    return {
+        "title": findings.title,
+        "lead": findings.lead,
+        "sentences": list(findings.sentences),
+        "tables": {table.name: table.frame.to_dicts() for table in findings.tables},
+        "left_out": findings.left_out.to_dicts(),
+        "notes": list(findings.notes),
+        "settings": dict(findings.settings),
+        "page": str(found.page) if found.page is not None else None,
+    }

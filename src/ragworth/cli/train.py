@@ -1,0 +1,222 @@
+"""``ragworth train``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
+from ragworth.cli.results import placed
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RESAMPLES = 2000
+
+
+@click.group("train", short_help="Learn weights of UDCG, or a metric's parameter, from outcomes.")
+def command() -> None:
+    """Learn from outcomes which weights, or which value of a parameter, predict them best.
+
+    CASE is a folder of results: what ragworth evaluate, or a study, wrote. No model is asked.
+    """
+
+
+def learning_options(function: F) -> F:
+    """The options that say what is learned from."""
+    options = [
+        click.option(
+            "--outcome", default="grade", show_default=True, help="Which outcomes, by their aspect; higher is better."
+        ),
+        click.option(
+            "--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts for cross-validation."
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@command.command("udcg", short_help="Learn the weights of UDCG(theta=FILE)@k.")
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False),
+    callback=placed,
+    help="Write the weights to this JSON file.",
+)
+@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages that are weighed.")
+@click.option(
+    "--variant",
+    type=click.Choice(["full", "relevance", "binary"]),
+    default="full",
+    show_default=True,
+    help="Help and harm; help alone; or relevant passages counted as 1.",
+)
+@click.option("--rel", type=float, default=1.0, show_default=True, help="Lowest relevance that counts as relevant.")
+@click.option("--transfer", "elsewhere", multiple=True, metavar="CASE", help="Test the weights here; repeat for more.")
+@learning_options
+@click.option(
+    "-f",
+    "--format",
+    "look",
+    type=click.Choice(["text", "csv", "json", "markdown", "latex"]),
+    default="text",
+    show_default=True,
+    help="Look of what is printed.",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
+@click.option("--resamples", type=click.IntRange(100), default=RESAMPLES, show_default=True, help="Of the bootstrap.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of parts and resampling.")
+@click.option("--quiet", is_flag=True, help="No notes on standard error.")
+def udcg(
+    cases: tuple[str, ...],
+    output: str,
+    k: int,
+    variant: str,
+    rel: float,
+    elsewhere: tuple[str, ...],
+    outcome: str,
+    folds: int,
+    look: str,
+    level: float,
+    resamples: int,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Learn the weights of UDCG from contexts of the same query with different outcomes.
+
+    The figure to trust is the one held out: each query is scored by weights that saw nothing of it.
+
+    \b
+    ragworth train udcg results/studies/alignment/nq -o theta.json
+    ragworth train udcg nq/results -o theta.json --transfer trivia/results
+    ragworth score -q qrels.txt -j abstention.csv -m 'UDCG(theta=theta.json)@5' bm25.run
+    """
+    from ragworth import learning
+    from ragworth.learning import shown, words
+    from ragworth.metrics import METRICS
+    from ragworth.report.render import printable
+
+    chosen_look(look, output, level)
+    metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
+    for path in elsewhere:
+        if Path(path).resolve() in {Path(case).resolve() for case in cases}:
+            raise click.UsageError(f"--transfer {path}: these are the results that weights are learned from")
+    tables, others = _read(cases, elsewhere)
+    facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    theta = learning.learn(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
+    moved = [learning.transfer_to(theta, each, outcome=outcome, **facts) for each in others]
+    theta.write(output)
+    said = [words.theta_words(theta), *(words.transfer_words(each, k) for each in moved)]
+    weights, figures = shown.weights(theta), shown.figures(theta, moved)
+    title = f"Correlation with {outcome} within queries"
+    sections = [
+        Section("weights", f"Weights of {printable(str(metric))}", weights, weights),
+        Section("figures", title, figures, shown.readable(figures, level)),
+    ]
+    tell(_noticed(theta), quiet)
+    _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, **facts})
+
+
+@command.command("sweep", short_help="Find the best value of a metric's parameter.")
+@click.argument("pattern", metavar="METRIC")
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@click.option("--from", "low", type=float, help="Lowest value.  [default: the lowest that the parameter takes]")
+@click.option("--to", "high", type=float, help="Highest value.  [default: the highest that the parameter takes]")
+@click.option("--steps", type=click.IntRange(2, 1000), default=21, show_default=True, help="How many values.")
+@click.option(
+    "--measure",
+    type=click.Choice(["spearman", "kendall", "kendall-c", "pearson"]),
+    default="spearman",
+    show_default=True,
+    help="The correlation.",
+)
+@learning_options
+@output_options
+def sweep(
+    pattern: str,
+    cases: tuple[str, ...],
+    low: float | None,
+    high: float | None,
+    steps: int,
+    measure: str,
+    outcome: str,
+    folds: int,
+    look: str | None,
+    output: str | None,
+    level: float,
+    resamples: int | None,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Correlate a metric with the outcome for every value of one parameter, written as *.
+
+    The best value of a grid flatters itself; cross-validation chooses it on some queries and tests it on others.
+    CSV and Parquet hold the whole grid.
+
+    \b
+    ragworth train sweep 'UDCG(gamma=*)@5' results
+    ragworth train sweep 'T(alpha=*)@5' nq/results trivia/results --from 0.1 --to 0.9 --steps 17
+    """
+    from ragworth.learning import shown, sweep_tables
+    from ragworth.learning.grids import grid_of
+
+    wanted = chosen_look(look, output, level)
+    grid = grid_of(pattern, low, high, steps)
+    facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
+    tables, _ = _read(cases, ())
+    swept = [sweep_tables(grid, each, outcome=outcome, measure=measure, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
+    every, chosen = shown.grid(swept), shown.choices(swept)
+    sections = [
+        Section("grid", f"{pattern}: correlation with {outcome}", every, shown.readable(every, level)),
+        Section("choices", "What choosing is worth", chosen, shown.readable(chosen, level)),
+    ]
+    left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in swept for reason, n in each.left_out.items()]
+    tell(tuple(left), quiet)
+    many = len(swept) > 1
+    said = [f"{each.name}: {words}" if many else words for each in swept for words in each.sentences]
+    _show(sections, wanted, output, said, {"metric": pattern, "measure": measure, **facts})
+
+
+def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
+    """The tables of folders of results; all that cannot be read are told together."""
+    from ragworth.cli.options import Together
+    from ragworth.learning import Tables
+    from ragworth.results import Results
+
+    reading = Together()
+
+    def tables(path: str) -> Any:
+        folder = Path(path)
+        if not (folder / "manifest.json").exists() and (folder / "results" / "manifest.json").exists():
+            folder = folder / "results"  # a workspace
+        whole = folder.resolve()
+        name = whole.parent.name if whole.name == "results" else whole.name
+        return reading.of(lambda: Tables.of(Results.read(folder), name))
+
+    found = [tables(path) for path in cases], [tables(path) for path in others]
+    reading.done()
+    return found
+
+
+def _noticed(theta: Any) -> tuple[str, ...]:
+    """What was left out."""
+    facts = theta.learned_from
+    notes = [f"{reason}: {n:,} contexts left out" for reason, n in facts["left_out"].items()]
+    if n := facts["queries_without_pairs"]:
+        notes.append(f"{n:,} of {n + facts['queries']:,} queries have no two contexts whose outcomes differ")
+    return tuple(notes)
+
+
+def _show(sections: list[Section], look: str, output: str | None, said: list[str], facts: dict[str, Any]) -> None:
+    """Tables, and below them for people what they say."""
+    from ragworth.report.render import printable
+
+    emit(sections, look, output, {**facts, "sentences": said})
+    if look in ("text", "markdown") and not output:
+        click.echo("\n" + "\n".join(printable(each) for each in said))

@@ -1,0 +1,26 @@
+"""``ragworth.toml``: what is evaluated, with which model, by what, and where results go.
+
+A file is read whole and checked before anything else happens: what is unknown, misspelt or of the wrong kind is
+reported together, each with its line. Paths start at the folder of the file. What names mean (metrics, graders,
+steps of a pipeline) is for the rooms to say that have them.
+"""
+
+from __future__ import annotations
+
+from ragworth.config.reader import Reader
+from ragworth.config.reading import read
+from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Task, Texts, Workspace, Writing
+
+__all__ = [
+    "EVERY",
+    "NAME",
+    "Asked",
+    "Budget",
+    "Expensive",
+    "Reader",
+    "Task",
+    "Texts",
+    "Workspace",
+    "Writing",
+    "read",
+]

@@ -1,0 +1,164 @@
+"""The weights of UDCG_θ: a small JSON file with the numbers, how good they are, and what they were learned from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ragworth.errors import FormatError, counted, quoted
+from ragworth.formats.files import created, opened
+
+FORMAT = 1
+"""What :meth:`Theta.write` writes; another number is refused when it is read."""
+
+LARGEST = 1 << 20
+"""Bytes; a file that is larger holds something else."""
+
+DEEPEST = 1000
+"""Places that can have weights."""
+
+Variant = Literal["full", "relevance", "binary"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+AGAIN = "learn it again: ragworth train udcg RESULTS -o FILE"
+EXPECTED = "a file that ragworth train udcg wrote"
+
+
+@dataclass(frozen=True)
+class Theta:
+    """Weights of UDCG_θ.
+
+    Attributes
+    ----------
+    k: for how many passages.
+    variant: ``full``; ``relevance``, which has no weights for harm; ``binary``, in which besides a relevant passage
+        counts 1 instead of its utility.
+    alpha, beta: weights of help and of harm at the places 1 to k; ``beta`` is 0 everywhere where harm has no part.
+    rel: the lowest relevance that counts as relevant.
+    c: the C of the support vector machine.
+    figures: how well it goes with the outcome, by name: ``value``, ``low``, ``high``, ``queries``, …
+    learned_from: titles, models, sources of judgments and outcomes, how many queries, contexts and pairs.
+    seed: of the parts of the cross-validation, and of resampling.
+    version: of ragworth.
+    """
+
+    k: int
+    variant: Variant
+    alpha: tuple[float, ...]
+    beta: tuple[float, ...]
+    rel: float = 1.0
+    c: float = 1.0
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    learned_from: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    version: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that scores depend on."""
+        text = json.dumps([FORMAT, self.k, self.variant, self.alpha, self.beta, self.rel])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def write(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        text = json.dumps({"format": FORMAT} | asdict(self), ensure_ascii=False, indent=1, allow_nan=False)
+        with created(path) as stream:
+            stream.write((text + "\n").encode())
+
+    @classmethod
+    def read(cls, path: str | Path) -> Theta:
+        """Read back what :meth:`write` wrote; everything that is wrong with it is told together."""
+        facts = _object(Path(path))
+        if facts.get("format") != FORMAT or isinstance(facts["format"], bool):
+            raise FormatError(
+                f"the format is {quoted(facts.get('format', 'not told'), 40)}",
+                file=str(path),
+                expected=f"{EXPECTED}, of format {FORMAT}",
+                remedy=AGAIN,
+            )
+        wrong = _wrong(facts)
+        if wrong:
+            raise FormatError(
+                f"{counted(len(wrong), 'thing')} in it cannot be used",
+                more=tuple(wrong),
+                file=str(path),
+                expected=EXPECTED,
+                remedy=AGAIN,
+            )
+        names = {name: facts[name] for name in cls.__dataclass_fields__}
+        weights = {name: tuple(float(each) for each in facts[name]) for name in ("alpha", "beta")}
+        return cls(**names | weights | {"rel": float(facts["rel"]), "c": float(facts["c"])})
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file."""
+    with opened(path) as stream:
+        data = stream.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise FormatError("it is too large to be weights", file=str(path), expected=EXPECTED)
+    try:
+        found = json.loads(data.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        said = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
+        raise FormatError(f"this is no JSON: {said}", file=str(path), expected=EXPECTED) from error
+    if not isinstance(found, dict):
+        raise FormatError("this is JSON, but no object", file=str(path), expected=EXPECTED)
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _wrong(facts: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the facts of a file, in words."""
+    wrong = []
+    k, variant = facts.get("k"), facts.get("variant")
+    if not _whole(k, 1, DEEPEST):
+        wrong.append(f"k is {_said(facts, 'k')}; it is a whole number from 1 to {DEEPEST:,}")
+        k = None
+    if variant not in VARIANTS:
+        wrong.append(f"variant is {_said(facts, 'variant')}; it is {' or '.join(VARIANTS)}")
+    for name in ("alpha", "beta"):
+        weights = facts.get(name)
+        if not isinstance(weights, list) or not all(_finite(each) for each in weights):
+            wrong.append(f"{name} is {_said(facts, name)}; it is a list of numbers")
+        elif k is not None and len(weights) != k:
+            wrong.append(f"{name} has {counted(len(weights), 'weight')} and k is {k}")
+        elif name == "beta" and variant in ("relevance", "binary") and any(weights):
+            wrong.append(f"beta is not 0, though the variant {variant!r} has no weights for harm")
+    if not _finite(facts.get("rel")):
+        wrong.append(f"rel is {_said(facts, 'rel')}; it is a number")
+    if not _finite(facts.get("c")) or facts["c"] <= 0:
+        wrong.append(f"c is {_said(facts, 'c')}; it is a number above 0")
+    if not _whole(facts.get("seed"), 0, None):
+        wrong.append(f"seed is {_said(facts, 'seed')}; it is a whole number from 0")
+    if not isinstance(facts.get("version"), str):
+        wrong.append(f"version is {_said(facts, 'version')}; it is a text")
+    for name in ("figures", "learned_from"):
+        if not isinstance(facts.get(name), dict):
+            wrong.append(f"{name} is {_said(facts, name)}; it is an object")
+    return wrong
+
+
+def _said(facts: Mapping[str, Any], name: str) -> str:
+    return quoted(facts[name], 40) if name in facts else "not there"
+
+
+def _whole(value: object, low: int, high: int | None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value <= high)
+
+
+def _finite(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False

@@ -1,0 +1,214 @@
+"""Learning the weights of UDCG_θ from contexts, judgments and outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ragworth import __version__
+from ragworth.errors import InputError, counted
+from ragworth.formats.theta import VARIANTS, Theta, Variant
+from ragworth.learning.cases import Bools, Floats, Ints, Rows, Tables, even, rows_of, sources
+from ragworth.learning.figures import gap_figure, known_means, mean_figure
+from ragworth.learning.folds import parted
+from ragworth.learning.machine import Pairs, fitted, pairs_of
+from ragworth.metrics import METRICS
+from ragworth.metrics.declare import Metric
+from ragworth.metrics.utility import Weights
+from ragworth.stats.within import by_query, within, within_gaps
+from ragworth.tables import Contexts, Judgments, Outcomes
+
+GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
+"""Values of C that are tried."""
+
+FOLDS = 5
+FEWEST = 2
+"""Queries that each part has at least."""
+
+
+def fit(
+    contexts: Contexts,
+    judgments: Judgments,
+    outcomes: Outcomes,
+    k: int = 5,
+    *,
+    variant: Variant = "full",
+    outcome: str = "grade",
+    **settings: Any,
+) -> Theta:
+    """Learn the weights of UDCG_θ from the tables of one collection; see :func:`learn`."""
+    return learn([Tables(contexts, judgments, outcomes)], k, variant=variant, outcome=outcome, **settings)
+
+
+def learn(
+    tables: Sequence[Tables],
+    k: int = 5,
+    *,
+    variant: Variant = "full",
+    outcome: str = "grade",
+    rel: float = 1.0,
+    grid: Sequence[float] = GRID,
+    folds: int = FOLDS,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Theta:
+    """Learn the weights of UDCG_θ from contexts of the same query whose outcomes differ.
+
+    Parameters
+    ----------
+    k: passages of a context that are weighed; where fewer are shown, the other places add nothing.
+    variant: ``full``; ``relevance``, without harm; ``binary``, in which besides a relevant passage counts 1.
+    outcome: the aspect of the outcomes; a higher value is better (correct above abstained above wrong).
+    rel: the lowest relevance that counts as relevant.
+    grid: values of C, of which the one is taken that does best on queries held out.
+    folds: parts of the queries, for cross-validation.
+
+    Figures are mean rank correlations within queries. ``in_sample`` is of the weights on what they were learned from.
+    ``held_out`` is of weights that saw nothing of the query, C being chosen without it too (so there is a
+    cross-validation within each part's training queries): what may be hoped for on other queries of this kind.
+    ``udcg`` is UDCG(γ = 1/3) on the same queries, ``gain`` the paired difference of the two: what learning bought.
+    """
+    if variant not in VARIANTS:
+        raise InputError(f"there is no variant {variant!r}", expected=" or ".join(VARIANTS))
+    if k < 1 or folds < 2 or not grid or min(grid) <= 0:
+        raise InputError("these settings cannot be", expected="k from 1, folds from 2, and values of C above 0")
+    metrics = [*features(k, variant, rel), udcg(k, rel)]
+    rows = Rows.together([rows_of(each, metrics, outcome) for each in tables])
+    used = _with_pairs(rows, folds)
+    x, plain = used.values[:, :-1], used.values[:, -1]
+    data = _Data(x, used.outcome, used.query, pairs_of(used.outcome, used.query))
+    _check_features(x, data.pairs)
+    held = held_out(data, grid, folds, seed)
+    c = _best(data, grid, folds, seed)
+    weights = scaled(fitted(x, data.pairs, c), k)
+    facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    columns = np.stack([even(x @ weights), held, plain], axis=1)
+    learned, honest, base = within(columns, used.outcome, used.query, **facts)
+    gap = within_gaps(columns, used.outcome, used.query, pairs=[(1, 2)], **facts)[0]
+    return Theta(
+        k,
+        variant,
+        tuple(float(each) for each in weights[:k]),
+        tuple(float(each) for each in weights[k:]) or (0.0,) * k,
+        float(rel),
+        c,
+        {
+            "in_sample": mean_figure(learned),
+            "held_out": mean_figure(honest),
+            "udcg": mean_figure(base),
+            "gain": gap_figure(gap),
+        },
+        sources(tables, outcome)
+        | {
+            "queries": used.queries,
+            "contexts": len(used.outcome),
+            "pairs": len(data.pairs.query),
+            "queries_without_pairs": rows.queries - used.queries,
+            "left_out": dict(rows.left_out),
+            "folds": folds,
+            "level": level,
+            "resamples": resamples,
+        },
+        seed,
+        __version__,
+    )
+
+
+def features(k: int, variant: Variant, rel: float) -> list[Metric]:
+    """u⁺ of each place, and u⁻ where harm has a part: each is UDCG_θ, without σ, with a single weight of 1.
+
+    So what is learned from and what the metric computes cannot differ, in values or in what has none.
+    """
+    ones = np.eye(k)
+    nothing = (0.0,) * k
+    each = [Weights(tuple(one), nothing, variant == "binary") for one in ones]
+    each += [Weights(nothing, tuple(one)) for one in ones] if variant == "full" else []
+    metric = METRICS.get("UDCG")
+    names = [f"place-{place}" for place in range(len(each))]
+    return [metric.bind(k, raw=True, rel=rel, theta=name).given(theta=w) for name, w in zip(names, each, strict=True)]
+
+
+def udcg(k: int, rel: float) -> Metric:
+    """What learned weights are compared with: UDCG with γ = 1/3."""
+    return METRICS.get("UDCG").bind(k, rel=rel)
+
+
+def scaled(weights: Floats, k: int) -> Floats:
+    """Weights such that those of help add up to 1, as those of UDCG do (each 1/k).
+
+    **Choice**: a machine learns which context is better, not by how much, so how large its weights are says more of C
+    than of the contexts; and σ of a large sum is 1 whatever the sum. Scaled so, values can be set beside UDCG's, and
+    the sum of the weights of harm beside γ. The order of contexts stays what it was.
+    """
+    total = np.abs(weights[:k]).sum() or np.abs(weights).sum()
+    return np.asarray(weights / total if total > 0 else weights)
+
+
+class _Data(NamedTuple):
+    """Features and outcome of rows, the number of each row's query, and pairs of rows."""
+
+    x: Floats
+    outcome: Floats
+    query: Ints
+    pairs: Pairs
+
+    def trained(self, which: Bools, c: float) -> Floats:
+        """Scores of all rows by weights learned from the pairs of some rows."""
+        mine = which[self.pairs.better]
+        return even(self.x @ fitted(self.x, Pairs(*(each[mine] for each in self.pairs)), c))
+
+
+def held_out(data: _Data, grid: Sequence[float], folds: int, seed: int) -> Floats:
+    """A score of each row by weights, and a C, that were learned without its query."""
+    part = parted(data.query, folds, seed)
+    scores = np.empty(len(part))
+    for fold in range(folds):
+        there = part != fold
+        c = _best(data, grid, folds, seed + 1, there)
+        scores[~there] = data.trained(there, c)[~there]
+    return scores
+
+
+def _best(data: _Data, grid: Sequence[float], folds: int, seed: int, which: Bools | None = None) -> float:
+    """The C that does best in a cross-validation within some rows; of equal ones the smallest, which trusts least."""
+    rows = np.ones(len(data.query), dtype=bool) if which is None else which
+    part = np.full(len(rows), -1)
+    part[rows] = parted(data.query[rows], folds, seed)
+    scores = np.empty((len(rows), len(grid)))
+    for fold in range(folds):
+        for place, c in enumerate(grid):
+            scores[part == fold, place] = data.trained((part >= 0) & (part != fold), c)[part == fold]
+    means = known_means(by_query(scores[rows], data.outcome[rows], data.query[rows]).values)
+    return min(zip(-np.nan_to_num(means, nan=-1.0).round(12), map(float, grid), strict=True))[1]
+
+
+def _with_pairs(rows: Rows, folds: int) -> Rows:
+    """The rows of queries in which outcomes differ; too few queries are an error."""
+    if not len(rows.outcome):
+        said = [f"{reason}: {counted(n, 'context')}" for reason, n in rows.left_out.items()]
+        raise InputError("no context has both its judgments and an outcome", more=tuple(said))
+    if np.ptp(rows.outcome) == 0:
+        raise InputError(
+            f"all {counted(len(rows.outcome), 'outcome')} are {rows.outcome[0]:g}: there is nothing to learn",
+            remedy="take contexts of which some lead to correct answers and some do not",
+        )
+    pairs = pairs_of(rows.outcome, rows.query)
+    used = rows.where(np.isin(rows.query, pairs.query))
+    if used.queries < FEWEST * folds:
+        raise InputError(
+            f"{counted(used.queries, 'query has', 'queries have')} contexts whose outcomes differ, of {rows.queries:,}",
+            expected=f"at least {FEWEST * folds}, for {folds} parts",
+            remedy="take more queries, or more contexts of each: ragworth study alignment makes them",
+        )
+    return used
+
+
+def _check_features(x: Floats, pairs: Pairs) -> None:
+    if not (x[pairs.better] != x[pairs.worse]).any():
+        raise InputError(
+            "contexts whose outcomes differ have the same utilities: there is nothing to learn",
+            remedy="take contexts of other passages, or judge more of them",
+        )

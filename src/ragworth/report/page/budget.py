@@ -1,0 +1,205 @@
+"""What a better judge of some queries says of all of them: estimates, what they rest on, and what they saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ragworth.budgeting import doubts
+from ragworth.errors import counted, listed
+from ragworth.report import words
+from ragworth.report.page.html import Safe, details, scrolled, table, tag
+from ragworth.report.page.overview import LEVEL, Overview, signed
+from ragworth.results import ESTIMATES, Results
+
+TITLE = "Judged on a budget"
+HOW = (
+    "Estimate: the mean of the sample, moved by λ times what the cheap judge says of all queries against those of the "
+    "sample (prediction-powered inference). r is the correlation of the judges in the sample, and λ is r times the "
+    f"ratio of their spreads. In brackets {100 * LEVEL:g} % intervals over queries. Cheap alone: off by however that "
+    "judge errs, which its interval does not know. Stands for: queries that the sample alone would have needed for an "
+    "interval as short. Saved: expensive judgments of the system's passages that these would have taken besides."
+)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The part of the report on it."""
+
+    sentences: list[str]
+    rows: Sequence[Row]
+    """Estimates, the main metric first, systems as in the leaderboard."""
+    differences: pl.DataFrame
+    notes: list[str]
+
+
+def budget(results: Results, view: Overview) -> Budget | None:
+    """What is said of it; None where all judgments are by one judge."""
+    frame, differences = (results.estimates.get(name) for name in ESTIMATES)
+    if frame is None or differences is None:
+        return None
+    metrics = [metric for metric in view.metrics if metric in frame["metric"]]
+    places = {each.system: place for place, each in enumerate(view.standings)}
+    mine = [row for row in frame.iter_rows(named=True) if row["metric"] in metrics]
+    rows = sorted(mine, key=lambda row: (metrics.index(row["metric"]), places.get(row["system"], len(places))))
+    if not rows:
+        return None
+    main = [row for row in rows if row["metric"] == metrics[0]]
+    return Budget(
+        [_spent(main), *_off(rows), *_judges(results)],
+        rows,
+        differences.filter(pl.col("metric").is_in(metrics)),
+        doubts(pl.DataFrame(rows, schema=frame.schema)),
+    )
+
+
+def _spent(rows: Sequence[Row]) -> str:
+    """How many expensive judgments were made, how many they stand for, and how many that saved."""
+    metric, asked, n = rows[0]["metric"], rows[0]["asked"], max(row["n"] for row in rows)
+    total = max(row["total"] for row in rows)
+    judgments = "expensive judgment was" if asked == 1 else "expensive judgments were"
+    made = f"{asked:,} {judgments} made, for {n:,} of {counted(total, 'query', 'queries')}."
+    known = [row for row in rows if row["effective"] is not None]
+    if not known:
+        return f"{made} That is too little for an interval by {metric}."
+    stand = sorted((round(asked * row["effective"] / row["n"]), row["system"]) for row in known)
+    (least, first), (most, last) = stand[0], stand[-1]
+    if most <= asked:
+        return f"{made} They saved none: by {metric} the sample alone would have been as sure."
+    if least == most:
+        many, saved = f"{most:,}", f"{most - asked:,}"
+    else:
+        many = f"{least:,} ({first}) to {most:,} ({last})"
+        saved = f"{max(least - asked, 0):,} to {most - asked:,}"
+    return f"{made} For intervals as short by {metric} the sample alone would have taken {many}: {saved} were saved."
+
+
+def _off(rows: Sequence[Row]) -> list[str]:
+    """Whether the cheap judge alone, by whom the leaderboard is, would have misled."""
+    known = [row for row in rows if row["low"] is not None and row["cheap"] is not None]
+    off = [row for row in known if not row["low"] <= row["cheap"] <= row["high"]]
+    if not known:
+        return []
+    board = "The leaderboard is by the cheap judge alone"
+    if not off:
+        return [f"{board}; its means lie within the intervals below."]
+    named = [
+        f"{row['system']} by {row['metric']} ({signed(row['cheap'], 3)} for {signed(row['estimate'], 3)})"
+        for row in off
+    ]
+    return [f"{board}, whose mean lies outside the interval of {listed(named, 3)}."]
+
+
+def _judges(results: Results) -> list[str]:
+    """Who the better judge was, for each kind of judgment."""
+    made = []
+    for name, frame in results.said.items():
+        if name.endswith("-expensive") and "source" in frame.columns:
+            sources = listed(frame["source"].unique(maintain_order=True).to_list(), 3)
+            made.append(f"Expensive judge of {name.removesuffix('-expensive')}: {sources}.")
+    return made
+
+
+def section(found: Budget | None) -> Safe:
+    """The section of the page; nothing where there is nothing to say."""
+    if found is None:
+        return Safe("")
+    first, *rest = found.sentences
+    parts: list[object] = [
+        tag("h2", TITLE, id="budget-title"),
+        tag("p", first, class_="lead"),
+        *(tag("p", sentence) for sentence in rest),
+        _board(found),
+        tag("p", HOW, class_="note"),
+    ]
+    if found.notes:
+        parts.append(tag("ul", *(tag("li", note) for note in found.notes), class_="note warn"))
+    if found.differences.height:
+        readable = words.estimated_difference_table(found.differences, LEVEL)
+        shown = table(readable, "Differences between systems", lambda column: column.name not in ("metric", "system"))
+        parts.append(details("Differences between systems, query by query", shown))
+    return tag("section", *parts, id="budget", aria_labelledby="budget-title")
+
+
+def link(found: Budget | None) -> Safe:
+    """Its place in the navigation."""
+    return tag("a", "Budget", href="#budget") if found is not None else Safe("")
+
+
+def _board(found: Budget) -> Safe:
+    heads = ["Estimate", "Sample alone", "Cheap alone, biased", "λ", "r", "Stands for", "Saved"]
+    several = len({row["metric"] for row in found.rows}) > 1
+    head = [
+        tag("th", "System", scope="col"),
+        *([tag("th", "Metric", scope="col")] if several else []),
+        *(tag("th", name, scope="col", class_="n") for name in heads),
+    ]
+    rows = []
+    for row in found.rows:
+        cells = [
+            tag("th", row["system"], scope="row"),
+            *([tag("td", row["metric"])] if several else []),
+            _mean(row, "estimate", "low", "high", _count(row)),
+            _mean(row, "sample", "sample_low", "sample_high"),
+            _mean(row, "cheap", "cheap_low", "cheap_high"),
+            *(_cell(None if row[name] is None else signed(row[name], 2)) for name in ("weight", "correlation")),
+            _cell(_queries(row["effective"])),
+            _cell(None if row["saved"] is None else f"{row['saved']:,}".replace("-", "−")),
+        ]
+        rows.append(tag("tr", *cells))
+    caption = "Estimates by the expensive judge" + ("" if several else f", {found.rows[0]['metric']}")
+    made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="board")
+    return scrolled(made, TITLE)
+
+
+def _queries(number: int | None) -> str | None:
+    return None if number is None else counted(number, "query", "queries")
+
+
+def _cell(value: str | None) -> Safe:
+    return tag("td", "–" if value is None else value, class_="n")
+
+
+def _count(row: Row) -> Safe:
+    """Queries of the sample that could be used, of all; it stands out where some could not."""
+    some = row["missing"] or None
+    return tag("small", f"{row['n']:,} of {row['total']:,}", title=some, class_="warn" if some else None)
+
+
+def _mean(row: Row, value: str, low: str, high: str, *more: object) -> Safe:
+    if row[value] is None:
+        return tag("td", "–", *more, class_="n")
+    return tag("td", signed(row[value], 3), tag("small", _span(row, low, high)), *more, class_="n")
+
+
+def _span(row: Row, low: str, high: str) -> str:
+    return "" if row[low] is None else f"[{signed(row[low], 3)}, {signed(row[high], 3)}]"
+
+
+def plain(found: Budget) -> pl.DataFrame:
+    """The same table in words, for Markdown."""
+
+    def mean(row: Row, value: str, low: str, high: str) -> str:
+        return "–" if row[value] is None else f"{signed(row[value], 3)} {_span(row, low, high)}".strip()
+
+    rows = [
+        {
+            "system": row["system"],
+            "metric": row["metric"],
+            "estimate": mean(row, "estimate", "low", "high"),
+            "sample alone": mean(row, "sample", "sample_low", "sample_high"),
+            "cheap alone, biased": mean(row, "cheap", "cheap_low", "cheap_high"),
+            "λ": "–" if row["weight"] is None else signed(row["weight"], 2),
+            "r": "–" if row["correlation"] is None else signed(row["correlation"], 2),
+            "n of N": f"{row['n']:,} of {row['total']:,}",
+            "stands for": _queries(row["effective"]) or "–",
+            "saved": row["saved"],
+        }
+        for row in found.rows
+    ]
+    return pl.DataFrame(rows, schema_overrides={"saved": pl.Int64})

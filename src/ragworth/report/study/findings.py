@@ -1,0 +1,111 @@
+"""What every study says: sentences, tables, figures, and what was left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import counted
+from ragworth.report.render import p_value
+
+FORMAT = 1
+LEFT_OUT = {"case": pl.String, "reason": pl.String, "queries": pl.Int64}
+"""The columns of what was left out: of which case, why, and how many queries."""
+
+
+class Figure(NamedTuple):
+    """One chart, by :mod:`ragworth.report.study.charts`. ``name`` names its files: letters, digits, _ and -."""
+
+    name: str
+    title: str
+    caption: str
+    spec: dict[str, Any]
+
+
+class Shown(NamedTuple):
+    """A table, as it is printed, written and shown. ``name`` names its files: letters, digits, _ and -."""
+
+    name: str
+    title: str
+    frame: pl.DataFrame
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found.
+
+    Parameters
+    ----------
+    title: what was asked: "Alignment: which metric predicts the answers".
+    lead: what was done, in one or two sentences, with n.
+    sentences: what came out, plain, each with its figure and interval; the recommendation first.
+    tables: the numbers.
+    figures: pictures of them.
+    left_out: case, reason and queries (how many): everything that was left out, counted.
+    notes: what is to be known besides.
+    settings: seed, resamples, the study's own settings, models, versions: what it takes to do it again.
+    """
+
+    title: str
+    lead: str
+    sentences: tuple[str, ...]
+    tables: tuple[Shown, ...]
+    figures: tuple[Figure, ...]
+    left_out: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """What ``study.json`` holds: all but the tables and figures themselves, of which it has the names."""
+        made = {
+            "format": FORMAT,
+            "title": self.title,
+            "lead": self.lead,
+            "sentences": self.sentences,
+            "tables": [table.name for table in self.tables],
+            "figures": [figure.name for figure in self.figures],
+            "left_out": self.left_out.to_dicts(),
+            "notes": self.notes,
+            "settings": self.settings,
+        }
+        return _plain(made)  # type: ignore[no-any-return]
+
+
+def _plain(value: Any) -> Any:
+    """Anything as JSON has it: what is no number is null, and what JSON does not know is written out."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def told(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table as it is shown to people: p-values as such, which are never 0."""
+    chances = [name for name, kind in frame.schema.items() if is_chance(name) and kind.is_float()]
+    return frame.with_columns(
+        pl.col(name).map_elements(p_value, return_dtype=pl.String, skip_nulls=False) for name in chances
+    )
+
+
+def is_chance(name: str) -> bool:
+    """Whether a column of this name has p-values."""
+    return name == "p" or name.startswith("p_")
+
+
+def missing(left_out: pl.DataFrame) -> str:
+    """How much was left out, in words."""
+    total = int(left_out["queries"].sum()) if "queries" in left_out.columns else left_out.height
+    return f"{counted(total, 'query', 'queries')} left out; a query can be counted for several reasons and cases."

@@ -1,0 +1,88 @@
+"""A study on disk: its page, the same as Markdown, its tables and figures, and what it was done with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+from ragworth.errors import FormatError, TableError, quoted
+from ragworth.formats.files import created
+from ragworth.report.page.drawing import png, svg
+from ragworth.report.render import render
+from ragworth.report.study.document import page
+from ragworth.report.study.findings import Findings
+from ragworth.report.study.markdown import markdown
+
+NAME = re.compile(r"\w[\w-]*")
+
+
+def write(findings: Findings, folder: str | Path, *, back: str | Path | None = None) -> Path:
+    """Write everything to a folder; the path of the page.
+
+    The page ``study.html``, ``study.md``, each table as ``TABLE.parquet`` and ``TABLE.csv``, each figure as
+    ``figures/NAME.svg`` and ``.png``, and last ``study.json``. Every file is there whole or not at all. Tables and
+    figures that an earlier study wrote there and this one does not have are removed; other files are left alone.
+    ``back`` is the report that the page links to.
+    """
+    folder = Path(folder)
+    _check(table.name for table in findings.tables)
+    _check(figure.name for figure in findings.figures)
+    files = _files(findings, None if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
+    record = json.dumps(findings.record, ensure_ascii=False, indent=1) + "\n"
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(f"cannot be made: {error.strerror or error}", file=str(folder)) from error
+    earlier = _written_before(folder)
+    for name, data in files.items():
+        _create(folder / name, data)
+    for name in earlier - set(files):
+        (folder / name).unlink(missing_ok=True)
+    _create(folder / "study.json", record.encode("utf-8", "replace"))
+    return folder / "study.html"
+
+
+def _check(names: Iterable[str]) -> None:
+    """Names of files: safe ones, and never two that a file system may take for one."""
+    seen: set[str] = set()
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
+        if name.casefold() in seen:
+            raise TableError(f"{quoted(name)} names two tables or two figures")
+        seen.add(name.casefold())
+
+
+def _files(findings: Findings, back: str | None) -> dict[str, bytes]:
+    """All files but the record, made before the first of them is written."""
+    made = {"study.html": page(findings, back).encode("utf-8", "replace")}
+    made["study.md"] = markdown(findings).encode("utf-8", "replace")
+    for table in findings.tables:
+        made |= {f"{table.name}.{look}": render(table.frame, look) for look in ("parquet", "csv")}
+    for figure in findings.figures:
+        made[f"figures/{figure.name}.svg"] = svg(figure.spec).encode()
+        made[f"figures/{figure.name}.png"] = png(figure.spec)
+    return made
+
+
+def _create(path: Path, data: bytes) -> None:
+    with created(path) as stream:
+        stream.write(data)
+
+
+def _written_before(folder: Path) -> set[str]:
+    """The tables and figures that the record of an earlier study names."""
+    try:
+        said = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    names = {
+        kind: [str(name) for name in said.get(kind, ()) if NAME.fullmatch(str(name))] if isinstance(said, dict) else []
+        for kind in ("tables", "figures")
+    }
+    tables = {f"{name}.{ending}" for name in names["tables"] for ending in ("parquet", "csv")}
+    return tables | {f"figures/{name}.{ending}" for name in names["figures"] for ending in ("svg", "png")}

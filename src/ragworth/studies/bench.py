@@ -1,0 +1,310 @@
+"""The bench of a study: what it has judged, answered and graded goes through the stages of an evaluation.
+
+So every call is in the workspace's store, what was asked before is not asked again, and a study that was killed goes
+on where it was. In a plan nothing is asked: the bench says what it would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from ragworth.annotate import KINDS, annotating
+from ragworth.answers import generating
+from ragworth.answers.grading import GRADERS
+from ragworth.collection import COUNTER, Collection
+from ragworth.config import Asked, Task, Workspace, Writing
+from ragworth.errors import InputError, counted
+from ragworth.evaluation import stages
+from ragworth.evaluation.asking import Models
+from ragworth.evaluation.kept import Kept
+from ragworth.evaluation.manifest import manifest
+from ragworth.evaluation.material import Material
+from ragworth.evaluation.planning import Stage
+from ragworth.evaluation.state import Console, Silent, State
+from ragworth.metrics.engine import Tokens
+from ragworth.results import Results
+from ragworth.scoring import score
+from ragworth.studies.contract import Case
+from ragworth.studies.pool import Pool, made
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+
+FOLDER = "studies"
+"""Of what the stages of studies made, in the cache; and of what studies say, in the results."""
+
+GRADER = "deterministic"
+"""How answers are graded where the workspace does not say."""
+
+
+class Planned(Exception):  # noqa: N818 (nothing went wrong)
+    """Nothing more can be said before the model was asked."""
+
+
+def fitted(space: Workspace, judges: Sequence[str], *, answers: bool) -> Workspace:
+    """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
+    more = {kind: Task() for kind in judges if kind not in space.judgments}
+    writing = space.answers if space.answers is not None and space.answers.file is None else Writing()
+    return replace(
+        space,
+        judgments={**space.judgments, **more},
+        answers=replace(writing, oracle=False) if answers else None,
+        grades=(dict(space.grades) or {GRADER: Task()}) if answers else {},
+    )
+
+
+@dataclass
+class Bench:
+    """One workspace, ready to be asked.
+
+    ``name`` is what its case will be called. What was judged, answered and graded is remembered, and goes into the
+    case.
+    """
+
+    material: Material
+    models: Models
+    study: str
+    name: str
+    console: Console = field(default_factory=Silent)
+    plan: list[Stage] | None = None
+    """What would be asked, where nothing is to be asked; None where it is."""
+    metrics: tuple[str, ...] = ()
+    """Those that the user wants; none: those that the study takes."""
+    judgments: list[pl.DataFrame] = field(default_factory=list)
+    outcomes: list[Outcomes] = field(default_factory=list)
+    ratings: Ratings | None = None
+    _last: State | None = None
+    _stages: list[dict[str, Any]] = field(default_factory=list)
+    _said: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    _answers: list[pl.DataFrame] = field(default_factory=list)
+    _prompts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def space(self) -> Workspace:
+        return self.material.workspace
+
+    @property
+    def collection(self) -> Collection:
+        return self.material.collection
+
+    def retrieved(self) -> Contexts:
+        """What the systems of the workspace show."""
+        state = self._state(None, "pool")
+        stages.show(state)
+        self._stages += state.stages
+        return state.contexts
+
+    def pool(self, depth: int) -> Pool:
+        """What contexts can be made of: the first passages that the workspace's systems found.
+
+        Where there are no labels, and the workspace has relevance judged, these passages are judged first.
+        """
+        pool = Pool.of(self.material, self.retrieved(), depth)
+        if pool.labels or "relevance" not in self.space.judgments:
+            return pool
+        self.judge(["relevance"], made({"pool": pool.found}), "pool")
+        labels: dict[str, dict[str, float]] = {}
+        for (query, passage), value in self.known("relevance").items():
+            labels.setdefault(query, {})[passage] = value
+        return replace(pool, labels=labels)
+
+    def judge(
+        self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: Asked | None = None
+    ) -> None:
+        """Have the passages of contexts (or the contexts) judged; see :meth:`known` for what came of it.
+
+        ``part`` names the step where a study judges more than once: what each made is kept under it.
+        """
+        for kind in kinds:
+            state = self._state(contexts, part, model)
+            if self.plan is not None and not self._kept(state, kind):
+                self._plan_judging(state, kind, part)
+                continue
+            stages.judge(state, kind)
+            self._took(state, kind)
+
+    def able(self, kinds: Sequence[str], model: Asked) -> None:
+        """Refuse a model that cannot give these kinds of judgment, before anything is asked."""
+        state = self._state(None, "able", model)
+        for kind in kinds:
+            with self.models.job(model, plan=True) as job:
+                stages.annotator_of(state, kind, job)
+
+    def known(self, aspect: str) -> dict[tuple[str, str], float]:
+        """Values of an aspect by query and passage: those of files and those that the model gave.
+
+        Raises `Planned` where nothing is to be asked and the model was not asked before.
+        """
+        tables = [*(table.frame for table in self.material.given), *self.judgments]
+        wanted = (pl.col("aspect") == aspect) & pl.col("value").is_not_null()
+        found = {
+            (query, passage): value
+            for table in reversed(tables)
+            for query, passage, value in table.filter(wanted).select("query", "passage", "value").iter_rows()
+        }
+        if not found and self.plan is not None:
+            raise Planned
+        return found
+
+    def answer(
+        self, contexts: Contexts, part: str = "answered", *, model: Asked | None = None, without: bool = False
+    ) -> None:
+        """Have contexts answered and the answers graded. ``without``: once more without any context, as system
+        ``none``.
+        """
+        state = self._state(contexts, part, model, without)
+        if self.plan is not None:
+            self._plan_answering(state, part)
+            return
+        stages.write(state)
+        assert state.answers is not None
+        self._answers.append(state.answers.table.frame)
+        for kind in state.space.grades:
+            stages.grade(state, kind)
+        self.outcomes += state.outcomes[len(self._given_outcomes()) :]
+        self._remember(state)
+
+    def case(
+        self,
+        contexts: Contexts,
+        design: pl.DataFrame,
+        metrics: Sequence[str] = (),
+        left_out: Mapping[str, int] | None = None,
+    ) -> Case:
+        """All that came of the study, with the scores of its contexts."""
+        if self.plan is not None:
+            raise Planned
+        judgments = self.all_judgments()
+        wanted = list(self.metrics or metrics)
+        tokens = Tokens.of(self.collection.tokens(), COUNTER) if self.collection.passages.height else None
+        ratings = self.ratings or self.material.collection.ratings
+        scores = (
+            score(contexts, judgments, wanted, ratings=ratings, tokens=tokens, complete=False)
+            if wanted
+            else Scores.trusted(pl.DataFrame(schema=Scores.schema))
+        )
+        shown = contexts.frame["passage"].unique().to_list()
+        texts = self.collection
+        results = Results(
+            Collection(
+                texts.queries, texts.passages.filter(pl.col("passage").is_in(shown)), texts.answers, texts.subquestions
+            ),
+            contexts,
+            judgments,
+            ratings,
+            Answers.trusted(pl.concat(self._answers)) if self._answers else None,
+            Outcomes.trusted(pl.concat([each.frame.select(list(Outcomes.schema)) for each in self.outcomes]))
+            if self.outcomes
+            else None,
+            scores,
+            {name: pl.concat(frames, how="diagonal") for name, frames in self._said.items()},
+            self._manifest(),
+        )
+        return Case(self.name, results, design, dict(left_out or {}))
+
+    def all_judgments(self) -> Judgments | None:
+        """Everything that is known of passages, each thing once: what files say, then what the model said."""
+        tables = [*(table.frame for table in self.material.given), *self.judgments]
+        if not tables:
+            return None
+        frame = pl.concat([table.select(list(Judgments.schema)) for table in tables])
+        return Judgments.trusted(frame.unique(["query", "passage", "aspect"], keep="first", maintain_order=True))
+
+    def default_metrics(self, k: int) -> list[str]:
+        """The metrics that what is known allows, over contexts of k passages."""
+        known = set()
+        if (found := self.all_judgments()) is not None:
+            known = set(found.frame["aspect"].unique())
+        return metrics_for(known, k, rated=(self.ratings or self.collection.ratings) is not None)
+
+    def _given_outcomes(self) -> list[Outcomes]:
+        return [self.material.outcomes] if self.material.outcomes is not None else []
+
+    def _state(self, contexts: Contexts | None, part: str, model: Asked | None = None, without: bool = False) -> State:
+        """A state of its own for a step, whose contexts are read whole."""
+        space = self.space
+        if contexts is not None:
+            deepest = int(contexts.frame["rank"].max() or 1) if contexts.frame.height else 1  # type: ignore[arg-type]
+            space = replace(space, k=deepest)
+        if model is not None:
+            writing = space.answers
+            space = replace(
+                space,
+                model=model,
+                judgments={kind: replace(task, model=model) for kind, task in space.judgments.items()},
+                answers=replace(writing, task=replace(writing.task, model=model)) if writing is not None else None,
+            )
+        if space.answers is not None:
+            space = replace(space, answers=replace(space.answers, without=without))
+        folder = space.path(space.cache) / FOLDER / self.study / part
+        only = "nothing" if self.plan is not None and contexts is not None else None
+        state = State(replace(self.material, workspace=space), self.models, Kept(folder, only), self.console)
+        if contexts is not None:
+            state.contexts = contexts
+        self._last = state
+        return state
+
+    def _kept(self, state: State, kind: str) -> bool:
+        """Whether what a kind of judgment gives is there already, in a plan."""
+        trial = State(state.material, state.models, state.kept, Silent())
+        trial.contexts = state.contexts
+        try:
+            stages.judge(trial, kind)
+        except InputError:
+            return False
+        return True
+
+    def _took(self, state: State, kind: str) -> None:
+        if kind in state.said:
+            frame = state.said[kind]
+            unit = KINDS.get(kind).unit
+            if unit == "rating":
+                self.ratings = Ratings.trusted(frame.select(list(Ratings.schema)))
+            elif "passage" in frame.columns:
+                self.judgments.append(frame)
+            else:
+                self.outcomes += state.outcomes[len(self._given_outcomes()) :]
+        self._remember(state)
+
+    def _remember(self, state: State) -> None:
+        self._stages += state.stages
+        self._prompts |= state.prompts
+        for name, frame in state.said.items():
+            self._said.setdefault(name, []).append(frame)
+
+    def _plan_judging(self, state: State, kind: str, part: str) -> None:
+        assert self.plan is not None
+        with self.models.job(state.space.judgments[kind].model or state.space.model, plan=True) as job:
+            annotator = stages.annotator_of(state, kind, job)
+            things = stages.judged_items(state, annotator)
+            words = str(annotating.planned(annotator, things, job)) if things else "nothing is left to judge"
+        self.plan.append(Stage(f"{part}.{kind}", words))
+
+    def _plan_answering(self, state: State, part: str) -> None:
+        assert self.plan is not None and state.space.answers is not None
+        with self.models.job(state.space.answers.task.model or state.space.model, plan=True) as job:
+            writer, items = stages.writer_of(state, job, plan=True)
+            self.plan.append(Stage(part, str(generating.planned(writer, items, job))))
+        asking = [kind for kind in state.space.grades if GRADERS.get(kind).asks]
+        self.plan += [Stage(f"grade.{kind}", f"{counted(len(items), 'answer')} to grade") for kind in asking]
+
+    def _manifest(self) -> dict[str, Any]:
+        assert self._last is not None
+        state = self._last
+        state.stages, state.prompts = self._stages, self._prompts
+        return manifest(state)
+
+
+def metrics_for(known: set[str], k: int, *, rated: bool = False) -> list[str]:
+    """The metrics that judgments of these aspects allow, over contexts of k passages."""
+    made: list[str] = []
+    if {"relevance", "abstention"} <= known:
+        made += [f"UDCG@{k}", f"UDCG(gamma=0)@{k}", f"Utility@{k}", f"Distraction@{k}"]
+    if "relevance" in known:
+        names = ("nDCG", "P", "R", "RR", "AP", "Success", "F", "F_e", "T", "T_u")
+        made += [f"{name}@{k}" for name in names]
+    made += [f"eRAG@{k}"] if "downstream" in known else []
+    made += [f"Likelihood@{k}"] if "likelihood" in known else []
+    return made + ([f"Cov@{k}", f"alpha_nDCG@{k}"] if rated else [])

@@ -1,0 +1,89 @@
+"""Systems by their means: intervals, and whether two measures rank them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.correlation import kendall, why_none
+from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.resampled import Span, expanded, resample_counts
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST = 3
+"""Systems from which on their order says something."""
+FEW = f"fewer than {FEWEST} systems with both values"
+NOTHING = "no query has both values for every system"
+CHUNK = 512
+
+
+class Mean(NamedTuple):
+    """A system's mean over the queries that have a value; no value where none has."""
+
+    value: float | None
+    span: Span | None
+    queries: int
+
+
+class Order(NamedTuple):
+    """Kendall's τ-b of systems' means by two measures, over the queries that have both for every system."""
+
+    value: float | None
+    span: Span | None
+    systems: int
+    queries: int
+    left_out: int
+    reason: str
+
+
+def matrix(values: Mapping[tuple[str, str], float], systems: Sequence[str], queries: Sequence[str]) -> Floats:
+    """Values by system and query as queries × systems; NaN where there is none."""
+    made = [[values.get((system, query), float("nan")) for system in systems] for query in queries]
+    return np.array(made, dtype=np.float64).reshape(len(queries), len(systems))
+
+
+def means(values: Floats, *, level: float, resamples: int, seed: int) -> list[Mean]:
+    """The mean of each column, with its interval over rows."""
+    ends = mean_intervals(values, level=level, resamples=resamples, seed=seed)
+    made = []
+    for at, column in enumerate(values.T):
+        known = column[~np.isnan(column)]
+        span = Span(float(ends.low[at]), float(ends.high[at])) if len(known) > 1 else None
+        made.append(Mean(float(known.mean()) if len(known) else None, span, len(known)))
+    return made
+
+
+def order(x: Floats, y: Floats, *, level: float, resamples: int, seed: int) -> Order:
+    """Whether two measures (queries × systems) rank systems alike; queries are drawn anew for the interval.
+
+    A system without any value takes no part; a query in which some other lacks one is left out, so that all means are
+    over the same queries.
+    """
+    there = ~(np.isnan(x).all(axis=0) | np.isnan(y).all(axis=0))
+    x, y = x[:, there], y[:, there]
+    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
+    x, y = x[whole], y[whole]
+    systems, queries, lost = x.shape[1], len(x), int((~whole).sum())
+    if systems < FEWEST or not queries:
+        return Order(None, None, systems, queries, lost, FEW if systems < FEWEST else NOTHING)
+    first, second = x.mean(axis=0).round(12), y.mean(axis=0).round(12)
+    if reason := why_none(first, second, "kendall", ("the measure of contexts", "the measure of answers")):
+        return Order(None, None, systems, queries, lost, reason)
+    draws = [
+        _taus(counts @ x / queries, counts @ y / queries) for counts in resample_counts(queries, resamples, seed, CHUNK)
+    ]
+    span = expanded(np.concatenate(draws), queries, level)
+    return Order(kendall(first, second), span, systems, queries, lost, "")
+
+
+def _taus(x: Floats, y: Floats) -> Floats:
+    """Kendall's τ-b of each row of two arrays; NaN where a row is constant."""
+    a, b = np.triu_indices(x.shape[1], 1)
+    of_x, of_y = (np.sign((v[:, a] - v[:, b]).round(12)) for v in (x, y))
+    untied = np.sqrt(np.abs(of_x).sum(axis=1) * np.abs(of_y).sum(axis=1))
+    net = (of_x * of_y).sum(axis=1)
+    return np.asarray(np.divide(net, untied, out=np.full(len(x), np.nan), where=untied > 0))

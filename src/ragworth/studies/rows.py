@@ -1,0 +1,101 @@
+"""Scores beside outcomes: the rows that every question about metrics is asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.comparison import higher_is_better
+from ragworth.errors import InputError, listed
+from ragworth.results import Results
+from ragworth.tables import OK, Outcomes
+
+Floats = npt.NDArray[np.float64]
+
+GRADE = "grade"
+"""The outcome that studies take where there is one: correct 1, partially correct ½, abstained 0, wrong −1."""
+
+
+DIGITS = 12
+"""Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
+
+
+class Rows(NamedTuple):
+    """One row for each context that has an outcome.
+
+    ``values`` (rows × metrics): higher is better, whatever the direction of the metric; NaN where there is none.
+    """
+
+    metrics: list[str]
+    values: Floats
+    outcome: Floats
+    queries: list[str]
+    systems: list[str]
+    aspect: str
+
+    @property
+    def units(self) -> npt.NDArray[np.int64]:
+        """The number of each row's query."""
+        return np.unique(np.array(self.queries, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
+
+    def only(self, keep: npt.NDArray[np.bool_]) -> Rows:
+        """Some of the rows."""
+        at = np.flatnonzero(keep)
+        return self._replace(
+            values=self.values[at],
+            outcome=self.outcome[at],
+            queries=[self.queries[i] for i in at],
+            systems=[self.systems[i] for i in at],
+        )
+
+
+def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> str:
+    """The outcome to take: the one that is wanted, else the grade, else the only one."""
+    known = outcomes.frame["aspect"].unique(maintain_order=True).to_list() if outcomes is not None else []
+    where = f"{name}: " if name else ""
+    if not known:
+        raise InputError(
+            f"{where}there are no outcomes", remedy="have answers graded: [answers] and [grades] in the workspace"
+        )
+    if wanted is not None and wanted not in known:
+        raise InputError(f"{where}there is no outcome {wanted!r}", expected=listed(known, 12))
+    if wanted is None and GRADE not in known and len(known) > 1:
+        raise InputError(
+            f"{where}there are {len(known)} outcomes, and no grade among them",
+            expected=listed(known, 12),
+            remedy="name one: --outcome",
+        )
+    return wanted or (GRADE if GRADE in known else known[0])
+
+
+def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] = (), name: str = "") -> Rows:
+    """Scores beside an outcome, for all contexts that have one."""
+    aspect = aspect_of(results.outcomes, wanted, name)
+    assert results.outcomes is not None
+    outcome = results.outcomes.frame.filter((pl.col("aspect") == aspect) & (pl.col("status") == OK))
+    outcome = outcome.select("system", "query", pl.col("value").alias("outcome"))
+    known = results.scores.frame["metric"].unique(maintain_order=True).to_list()
+    lacking = [metric for metric in metrics if metric not in known]
+    if lacking or not known:
+        raise InputError(
+            f"{name + ': ' if name else ''}there are no scores of {listed(lacking) or 'any metric'}",
+            expected=listed(known, 20) or "scores",
+        )
+    chosen = list(metrics) or known
+    wide = results.scores.frame.filter(pl.col("metric").is_in(chosen))
+    wide = wide.pivot("metric", index=["system", "query"], values="value", maintain_order=True)
+    both = outcome.join(wide, on=["system", "query"], how="inner", maintain_order="left")
+    signs = np.array([1.0 if higher_is_better(metric) else -1.0 for metric in chosen])
+    values = both.select(chosen).cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(both.height, len(chosen))
+    return Rows(
+        chosen,
+        np.round(values * signs, DIGITS),
+        both["outcome"].to_numpy().astype(np.float64),
+        both["query"].to_list(),
+        both["system"].to_list(),
+        aspect,
+    )

@@ -1,0 +1,157 @@
+"""``ragworth train``: the file it writes, the tables it prints, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from tests.learning.samples import World, world
+
+import ragworth
+from ragworth.cli import main
+from ragworth.formats.theta import Theta
+from ragworth.results import Results
+
+pytest.importorskip("sklearn")
+
+FAST = ("--resamples", "100")
+
+
+def save(given: World, folder: Path, title: str) -> None:
+    """A folder of results, as an evaluation writes it."""
+    queries = given.contexts.frame["query"].unique(maintain_order=True).to_list()
+    texts = ragworth.Collection.of(queries={"query": queries, "text": queries})
+    scores = ragworth.score(given.contexts, given.judgments, ["UDCG@5"])
+    tables = given.contexts, given.judgments, None, None, given.outcomes, scores
+    Results(texts, *tables, {}, {"title": title, "models": [{"name": "simulated"}]}).write(folder)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace ``nq`` with its results, and the results of another collection."""
+    folder = tmp_path_factory.mktemp("train")
+    save(world(30, seed=1), folder / "nq" / "results", "Questions\x1b[31m")
+    save(world(20, seed=2), folder / "trivia", "Trivia")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(made)
+    return made
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["train", *arguments, *FAST])
+
+
+def test_weights_are_learned_written_and_tested_elsewhere(folder: Path, tmp_path: Path) -> None:
+    output = str(tmp_path / "theta.json")
+    done = run("udcg", "nq", "-o", output, "--transfer", "trivia")
+    assert done.exit_code == 0, done.output
+    theta = Theta.read(output)
+    assert (theta.k, theta.variant) == (5, "full")
+    assert theta.learned_from["models"] == ["simulated"]
+    held, gain = theta.figures["held_out"], theta.figures["gain"]
+    assert f"learned weights correlate {held['value']:.3f} [{held['low']:.3f}, {held['high']:.3f}]" in done.stdout
+    assert f"difference {gain['value']:+.3f}" in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["1", f"{theta.alpha[0]:.4f}", f"{theta.beta[0]:.4f}"] in rows
+    assert "\nOn trivia (n = " in done.stdout
+    assert "), which nothing was learned from, they correlate" in done.stdout
+    assert "\x1b" not in done.output
+
+
+def test_the_file_is_a_metric_everywhere(folder: Path, tmp_path: Path) -> None:
+    assert run("udcg", "nq", "-o", str(tmp_path / "t.json"), "-k", "3", "--variant", "relevance").exit_code == 0
+    results = Results.read("trivia")
+    assert results.judgments is not None
+    scores = ragworth.score(results.contexts, results.judgments, ["UDCG(theta=t.json)@3"], folder=tmp_path)
+    assert scores.frame.filter(pl.col("status") == "ok").height == 200
+    results.judgments.of("relevance").select("query", "passage", "value").write_csv(tmp_path / "qrels.csv")
+    results.judgments.of("abstention").write_csv(tmp_path / "abstention.csv")
+    results.contexts.only("s01").frame.write_csv(tmp_path / "run.csv")
+    arguments = ["score", "-q", "qrels.csv", "-j", "abstention.csv", "run.csv", "-f", "json", "-m"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        done = CliRunner().invoke(main, [*arguments, "UDCG(theta=t.json)@3"])
+        refused = CliRunner().invoke(main, [*arguments, "UDCG(theta=t.json)@5"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)
+    mine = scores.frame.filter(pl.col("system") == "s01")["value"].mean()
+    assert row["metric"] == "UDCG(theta=t.json)@3"
+    assert row["mean"] == pytest.approx(mine)
+    assert refused.exit_code == 2
+    assert "these weights are for the first 3 passages" in refused.stderr
+
+
+def test_json_has_it_all(folder: Path, tmp_path: Path) -> None:
+    done = run("udcg", "nq/results", "-o", str(tmp_path / "t.json"), "-f", "json", "--transfer", "trivia", "--quiet")
+    found = json.loads(done.stdout)
+    theta = Theta.read(tmp_path / "t.json")
+    assert [row["help"] for row in found["weights"]] == list(theta.alpha)
+    assert [row["case"] for row in found["figures"]] == ["learned from"] * 4 + ["trivia"] * 3
+    assert found["figures"][1]["correlation"] == theta.figures["held_out"]["value"]
+    assert len(found["sentences"]) == 2
+    assert done.stderr == ""
+
+
+def test_a_sweep(folder: Path, tmp_path: Path) -> None:
+    done = run("sweep", "UDCG(gamma=*)@5", "nq", "--from", "0", "--to", "0.5", "--steps", "3")
+    assert done.exit_code == 0, done.output
+    assert "UDCG(gamma=0.25)@5" in done.stdout
+    assert [line for line in done.stdout.splitlines() if " default " in line and "UDCG@5" in line]
+    assert "Within queries, gamma chosen by cross-validation" in done.stdout
+    assert "Over all contexts, gamma chosen by cross-validation" in done.stdout
+    written = run("sweep", "T(alpha=*)@5", "nq", "trivia", "--steps", "3", "-o", str(tmp_path / "grid.csv"))
+    assert written.exit_code == 0, written.output
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "grid.csv").read_text())))
+    assert [(row["case"], row["value"]) for row in rows] == [
+        (case, value) for case in ("nq", "trivia") for value in ("0.0", "0.5", "1.0")
+    ]
+    found = json.loads(run("sweep", "F(alpha=*)@5", "trivia", "-f", "json", "--measure", "kendall").stdout)
+    assert {row["kind"] for row in found["choices"]} == {"within", "pooled"}
+    assert found["measure"] == "kendall"
+    assert len(found["grid"]) == 21
+
+
+def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:
+    given = world(20, seed=3)
+    constant = given.outcomes.frame.with_columns(
+        pl.when(pl.col("query") == "q0000").then(1.0).otherwise(pl.col("value")).alias("value")
+    ).filter(~((pl.col("query") == "q0001") & (pl.col("system") == "s03")))
+    save(given._replace(outcomes=ragworth.Outcomes(constant)), tmp_path / "x", "X")
+    done = run("udcg", str(tmp_path / "x"), "-o", str(tmp_path / "t.json"))
+    assert "note: no outcome: 1 contexts left out" in done.stderr
+    assert "of 20 queries have no two contexts whose outcomes differ" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("udcg", "nowhere", "also-not", "-o", "t.json"), "2 inputs cannot be read"),
+        (("udcg", "nq", "-o", "t.json", "--outcome", "score"), "nq: there are no outcomes of 'score'"),
+        (("udcg", "nq", "-o", "t.json", "--transfer", "nq"), "the results that weights are learned from"),
+        (("udcg", "nq", "-o", "no/t.json"), "there is no folder"),
+        (("udcg", "nq"), "Missing option '-o'"),
+        (("udcg", "nq", "-o", 'say "t".json'), "is not possible"),
+        (("udcg", "-o", "t.json"), "Missing argument"),
+        (("udcg", "nq", "-o", "t.json", "--level", "2"), "the confidence level is 2.0"),
+        (("udcg", "nq", "-o", "t.json", "--folds", "16"), "at least 32, for 16 parts"),
+        (("sweep", "UDCG@5", "nq"), "does not name one parameter"),
+        (("sweep", "UDCG(gamma=*)@5", "nq", "--from", "1", "--to", "0"), "is no grid"),
+        (("sweep", "Cov(eta=*)@5", "nq", "--from", "1", "--to", "5"), "needs ratings of sub-questions"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(
+    folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert not (folder / "t.json").exists()

@@ -1,0 +1,195 @@
+"""``ragworth study alignment``: a planted order of metrics is found, and every number is what it should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.studies.alignment import draw
+from ragworth.studies.pool import Pool
+from ragworth.studies.running import planned
+from tests.studies.conftest import Opened
+from tests.studies.simulated import Reader, collection
+
+
+def by_metric(found: ragworth.studies.running.Studied) -> dict[str, dict[str, object]]:
+    return {row["metric"]: row for row in found.findings.tables[0].frame.to_dicts()}
+
+
+def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg(
+    tmp_path: Path, opened: Opened
+) -> None:
+    opened.reader = Reader(gamma=1 / 3, threshold=0.5, noise=0.05)
+    place = collection(tmp_path / "w", queries=120)
+    found = ragworth.study("alignment", place, keep=False)
+    assert found.findings.sentences[0].startswith("w: use UDCG@5: Spearman ρ 0.")
+    values = {name: float(row["correlation"]) for name, row in by_metric(found).items()}  # type: ignore[arg-type]
+    assert values["UDCG@5"] > max(values["UDCG(gamma=0)@5"], values["Utility@5"]) > values["P@5"] > values["RR@5"]
+    worse = found.findings.tables[1].frame.filter(pl.col("p_holm") < 0.05)["metric"].to_list()
+    assert {"UDCG(gamma=0)@5", "Utility@5", "nDCG@5", "RR@5", "P@5"} <= set(worse)
+
+
+def test_a_reader_that_reads_only_the_top_is_predicted_best_by_ranks(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(weights=(1.0, 0.35, 0.15, 0.05, 0.02), threshold=0.02, noise=0.0)
+    place = collection(tmp_path / "w", queries=120)
+    found = ragworth.study("alignment", place, keep=False, metrics=["nDCG@5", "RR@5", "P@5", "UDCG@5", "R@5"])
+    values = {name: float(row["correlation"]) for name, row in by_metric(found).items()}  # type: ignore[arg-type]
+    assert min(values["nDCG@5"], values["RR@5"]) > max(values["P@5"], values["R@5"], values["UDCG@5"]) + 0.1
+
+
+def test_numbers_are_those_of_scipy_within_each_query(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("alignment", collection(tmp_path / "w", queries=25), keep=False, measure="kendall")
+    results = found.cases[0].results
+    assert results.outcomes is not None
+    graded = {(s, q): v for s, q, v in results.outcomes.frame.select("system", "query", "value").iter_rows()}
+    for metric, row in by_metric(found).items():
+        sign = -1 if metric.startswith("Distraction") else 1
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        mine = results.scores.frame.filter(pl.col("metric") == metric)
+        for system, query, value in mine.select("system", "query", "value").iter_rows():
+            pairs.setdefault(query, []).append((sign * value, graded[system, query]))
+        taus, constant = [], 0
+        for some in pairs.values():
+            x, y = zip(*some, strict=True)
+            if len(set(x)) < 2 or len(set(y)) < 2:
+                constant += 1
+            else:
+                taus.append(stats.kendalltau(x, y).statistic)
+        assert row["queries"] == len(taus) and row["left out"] == constant
+        if taus:
+            assert row["correlation"] == pytest.approx(sum(taus) / len(taus), abs=1e-12)
+
+
+def test_contexts_are_half_with_a_relevant_passage_drawn_from_the_top(tmp_path: Path, opened: Opened) -> None:
+    case = ragworth.study("alignment", collection(tmp_path / "w", queries=12), keep=False, depth=14).cases[0]
+    frame = case.results.contexts.frame
+    assert frame.group_by("system", "query").len()["len"].unique().to_list() == [5]
+    assert frame.select("system", "query", "passage").is_unique().all()
+    assert frame.height == 12 * 10 * 5
+    gold = frame.with_columns(pl.col("passage").str.contains("gold").alias("gold"))
+    with_gold = gold.group_by("system", "query").agg(pl.col("gold").any()).join(case.design, on="system")
+    assert (with_gold["gold"] == with_gold["relevant"]).all() and with_gold["gold"].mean() == 0.5
+
+
+def test_a_study_asks_each_thing_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=8)
+    plan = planned("alignment", [place])
+    assert [stage.name for stage in plan] == ["judged.abstention", "answered"] and opened.calls == 0
+    first = ragworth.study("alignment", place, keep=False)
+    asked = opened.calls
+    assert f"{asked - 80:,} calls to make" in plan[0].words and "80 calls to make" in plan[1].words
+    again = ragworth.study("alignment", place, keep=False)
+    assert opened.calls == asked and again.findings.sentences == first.findings.sentences
+    other = ragworth.study("alignment", place, keep=False, seed=1)
+    values = [each.findings.tables[0].frame["correlation"].to_list() for each in (other, first)]
+    assert values[0] == values[1]
+
+
+def test_tables_that_it_wrote_are_studied_again_without_a_model(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=8)
+    first = ragworth.study("alignment", place)
+    assert first.folder == place / "results" / "studies" / "alignment" and first.page is not None
+    assert first.page.is_file() and json.loads((first.folder / "study.json").read_text(encoding="utf-8"))["title"]
+    asked, case = opened.calls, first.folder / "cases" / "01"
+    before = {path: path.read_bytes() for path in sorted(case.rglob("*")) if path.is_file()}
+    again = ragworth.study("alignment", case, output=tmp_path / "again")
+    assert opened.calls == asked and again.findings.sentences == first.findings.sentences
+    assert again.findings.tables[0].frame.equals(first.findings.tables[0].frame)
+    some = ragworth.study("alignment", case, metrics=["nDCG@3", "P@5"])
+    assert set(some.findings.tables[0].frame["metric"]) == {"nDCG@3", "P@5"} and opened.calls == asked
+    assert before == {path: path.read_bytes() for path in sorted(case.rglob("*")) if path.is_file()}
+
+
+def test_several_collections_stand_side_by_side(tmp_path: Path, opened: Opened) -> None:
+    places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
+    found = ragworth.study("alignment", places, keep=False)
+    assert found.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["one", "two"]
+    assert [sentence.split(":")[0] for sentence in found.findings.sentences] == ["one", "two"]
+    assert len(found.findings.figures) == 3
+
+
+def test_systems_of_an_evaluation_are_contexts(tmp_path: Path, opened: Opened) -> None:
+    more = '[metrics]\nuse = ["nDCG@5", "P@5", "UDCG@5"]\n'
+    place = collection(tmp_path / "w", queries=10, toml=more)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    extra = 'back = [\'run("run.txt") % 20\', "reversed"]\nbest = "oracle % 5"\n[judgments]'
+    (place / "ragworth.toml").write_text(text.replace("[judgments]", extra), encoding="utf-8")
+    ragworth.evaluate(place)
+    asked = opened.calls
+    found = ragworth.study("alignment", place / "results")
+    assert opened.calls == asked
+    assert set(found.findings.tables[0].frame["metric"]) == {"nDCG@5", "P@5", "UDCG@5"}
+    assert found.folder == place / "results" / "studies" / "alignment"
+    assert "studies/alignment/study.html" in (place / "results" / "report.html").read_text(encoding="utf-8")
+
+
+def test_queries_that_cannot_be_studied_are_counted_by_reason(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=10)
+    kept = [line for line in (place / "qrels.txt").read_text().splitlines() if not line.startswith("q001 0 q001-gold")]
+    (place / "qrels.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    run = [line for line in (place / "run.txt").read_text().splitlines() if not line.startswith("q002")]
+    (place / "run.txt").write_text("\n".join(run) + "\n", encoding="utf-8")
+    left = ragworth.study("alignment", place, keep=False).findings.left_out
+    found = {row["reason"]: row["queries"] for row in left.to_dicts()}
+    assert found["no relevant passage"] == 1 and found["fewer than 5 passages that are not relevant"] == 1
+
+
+def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(threshold=9.0)
+    found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False)
+    assert found.findings.sentences == ("w: no metric has a correlation with the outcome: no query has a correlation.",)
+    assert found.findings.left_out["queries"].sum() == 6
+    assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
+
+
+def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    for wrong, line in (("relevance labels", 'qrels = "qrels.txt"\n'), ("accepted", 'answers = "queries.jsonl"\n')):
+        (place / "ragworth.toml").write_text(text.replace(line, ""), encoding="utf-8")
+        with pytest.raises(InputError, match=wrong):
+            ragworth.study("alignment", place, keep=False)
+    (place / "ragworth.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="metric"):
+        ragworth.study("alignment", place, metrics=["nCDG@5"])
+    with pytest.raises(InputError, match="no query is left"):
+        ragworth.study("alignment", place, keep=False, k=20, depth=20)
+    with pytest.raises(InputError, match="depth"):
+        ragworth.study("alignment", place, k=9, depth=5)
+    with pytest.raises(InputError, match="contexts is 1"):
+        ragworth.study("alignment", place, contexts=1)
+    with pytest.raises(InputError, match="alignement"):
+        ragworth.study("alignement", place)
+    with pytest.raises(InputError, match="no setting"):
+        ragworth.study("alignment", place, deep=3)
+    assert opened.calls == 0
+
+
+def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8").replace('qrels = "qrels.txt"\n', "")
+    (place / "ragworth.toml").write_text(text.replace("[judgments]", "[judgments]\nrelevance = true"), encoding="utf-8")
+    assert planned("alignment", [place])[0].name == "pool.relevance" and opened.calls == 0
+    judged = ragworth.study("alignment", place, keep=False).cases[0].results.judgments
+    assert judged is not None and set(judged.frame["aspect"]) == {"relevance", "abstention"}
+    asked = opened.calls
+    assert planned("alignment", [place])[-1].name == "answered"
+    ragworth.study("alignment", place, keep=False)
+    assert opened.calls == asked
+
+
+def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
+    passages = {"passage": [f"p{n}" for n in range(30)], "text": ["x"] * 30}
+    texts = ragworth.Collection(passages=pl.DataFrame(passages))
+    labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
+    found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
+    both, _ = draw(Pool(texts, found, labels), 6, 5)
+    alone, _ = draw(Pool(texts, {"b": found["b"]}, labels), 6, 5)
+    assert all(both[name]["b"] == alone[name]["b"] for name in both)
+    assert len({tuple(both[name]["a"]) for name in both}) > 3

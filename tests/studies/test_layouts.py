@@ -1,0 +1,174 @@
+"""``ragworth study layouts``: of two readers that look to different ends, each is surest of what helps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ragworth
+from ragworth.errors import InputError, ModelError
+from ragworth.llm.scripted import Scripted
+from ragworth.studies.layouts import Layouts
+from ragworth.studies.running import planned
+from tests.studies.simulated import Reader, collection
+
+DOWN = tuple(1.0 - 0.08 * place for place in range(10))
+
+
+class Two:
+    """Stands in for ``ragworth.llm``: ``embedded`` reads from the top, any other model from the end."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, Scripted] = {}
+        self.calls = 0
+
+    def __call__(self, spec: str = "", **options: object) -> Scripted:
+        if spec == "unable":
+            return Scripted(Reader(), name=spec, abilities=("generate",))
+        weights = DOWN if spec == "embedded" else DOWN[::-1]
+        reader = Reader(weights=weights, threshold=0.1, noise=0.02, name=spec)
+
+        def counted(request: object) -> object:
+            self.calls += 1
+            return reader(request)  # type: ignore[arg-type]
+
+        return Scripted(counted, name=spec)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Two:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    made = Two()
+    monkeypatch.setattr("ragworth.evaluation.asking.llm", made)
+    return made
+
+
+def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> None:
+    # Relevant passages are the surest, so that where they stand decides.
+    found = ragworth.study("layouts", collection(tmp_path / "w", queries=60, near=12), keep=False)
+    table = found.findings.tables[0].frame.filter(pl.col("measure") == "KeyEntropy")
+    accuracy = {(row["chosen by"], row["answered by"]): row["accuracy"] for row in table.to_dicts()}
+    for own, other in (("embedded", "embedded:base"), ("embedded:base", "embedded")):
+        assert accuracy[own, own] > accuracy["(at random)", own] + 0.1
+        assert accuracy[own, own] > accuracy[other, own] + 0.1
+        assert accuracy["(best possible)", own] >= accuracy[own, own]
+    rows = {(row["chosen by"], row["answered by"]): row for row in table.to_dicts()}
+    assert rows["embedded", "embedded"]["p_holm"] < 0.05
+    assert all("better than from one at random" in sentence for sentence in found.findings.sentences)
+
+
+def test_numbers_are_those_of_the_tables(tmp_path: Path, two: Two) -> None:
+    found = ragworth.study("layouts", collection(tmp_path / "w", queries=20), keep=False, size=6, candidates=4)
+    case = found.cases[0]
+    assert case.results.outcomes is not None
+    values = {
+        (s, q, a): v
+        for s, q, a, v in case.results.outcomes.frame.select("system", "query", "aspect", "value").iter_rows()
+    }
+    queries = sorted({query for _, query, _ in values})
+    systems: dict[str, list[str]] = {}
+    for system, model in case.design.select("system", "model").iter_rows():
+        systems.setdefault(model, []).append(system)
+    for row in found.findings.tables[0].frame.to_dicts():
+        total = 0.0
+        for query in queries:
+            right = [values[system, query, "grade"] == 1 for system in systems[row["answered by"]]]
+            if row["chosen by"] == "(at random)":
+                total += sum(right) / 4
+            elif row["chosen by"] == "(best possible)":
+                total += any(right)
+            else:
+                how = [values[system, query, row["measure"]] for system in systems[row["chosen by"]]]
+                top = [at for at, each in enumerate(how) if each == max(how)]
+                total += sum(right[at] for at in top) / len(top)
+        assert row["accuracy"] == pytest.approx(total / 20) and row["queries"] == 20
+    frame = found.findings.tables[0].frame
+    at_random = {
+        (r["measure"], r["answered by"]): r["accuracy"]
+        for r in frame.filter(pl.col("chosen by") == "(at random)").to_dicts()
+    }
+    for row in frame.filter(pl.col("less random").is_not_null()).to_dicts():
+        assert row["less random"] == pytest.approx(row["accuracy"] - at_random[row["measure"], row["answered by"]])
+        assert row["p"] <= row["p_holm"]
+    assert found.findings.tables[1].frame.height == 8  # four measures, two readers
+
+
+def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Two) -> None:
+    case = ragworth.study("layouts", collection(tmp_path / "w", queries=5), keep=False).cases[0]
+    frame = case.designed(case.results.contexts.frame)
+    gold = frame.filter(pl.col("passage").str.contains("gold"))
+    assert (gold["rank"] == gold["place"]).all() and set(gold["place"]) == {1, 5, 10} and gold.height == 5 * 3 * 2
+    assert frame.group_by("query").agg(pl.col("passage").n_unique())["passage"].unique().to_list() == [10]
+    rest = frame.filter(~pl.col("passage").str.contains("gold")).sort("query", "system", "rank")
+    orders = (
+        rest.group_by("query", "system", maintain_order=True)
+        .agg("passage")
+        .group_by("query")
+        .agg(pl.col("passage").n_unique())
+    )
+    assert set(orders["passage"]) == {1}
+    assert Layouts(size=10, candidates=10).places() == list(range(1, 11))
+    assert Layouts(size=7, candidates=2).places() == [1, 7]
+
+
+def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    plan = planned("layouts", [place], size=4)
+    names = ["model-1.confidence", "model-1", "model-2.confidence", "model-2"]
+    assert [stage.name for stage in plan] == names and two.calls == 0
+    first = ragworth.study("layouts", place, size=4, output=tmp_path / "out")
+    asked = two.calls
+    # Two models, three layouts: an answer for the confidence, an answer, and each distinct answer read alone once.
+    assert 2 * 6 * 3 * 2 < asked <= 2 * 6 * 3 * 3
+    again = ragworth.study("layouts", tmp_path / "out" / "cases" / "01", keep=False)
+    assert again.findings.sentences == first.findings.sentences and two.calls == asked
+    assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
+    assert ragworth.study("layouts", place, keep=False, size=4).findings.sentences == first.findings.sentences
+    assert two.calls == asked
+    assert {each["name"] for each in first.cases[0].results.manifest["models"]} == {"embedded", "embedded:base"}
+    wider = ragworth.study("layouts", place, keep=False, size=4, models="embedded,embedded:base,third").findings
+    assert asked + 6 * 3 * 2 < two.calls <= asked + 6 * 3 * 3
+    assert wider.tables[0].frame.filter(pl.col("measure") == "PPL").height == 3 * 3 + 2 * 3
+
+
+def test_equal_confidence_is_a_choice_at_random(tmp_path: Path, two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flat(spec: str = "", **options: object) -> Scripted:
+        return Scripted(Reader(weights=(0.0,), threshold=0.5, noise=0.0, name=spec), name=spec)
+
+    monkeypatch.setattr("ragworth.evaluation.asking.llm", flat)
+    found = ragworth.study("layouts", collection(tmp_path / "w", queries=4), keep=False, size=4)
+    table = found.findings.tables[0].frame.filter(~pl.col("chosen by").str.starts_with("("))
+    assert set(table["tied"]) == {4} and set(table["less random"]) == {0.0} and set(table["p"]) == {1.0}
+    assert "neither better nor worse than from one at random" in found.findings.sentences[0]
+
+
+def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    run = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    short = [line for line in run if not line.startswith("q004") or int(line.split()[3]) < 3]
+    (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
+    left = ragworth.study("layouts", place, keep=False, size=5).findings.left_out.to_dicts()
+    assert left == [{"case": "w", "reason": "fewer than 4 passages that are not relevant", "queries": 1}]
+
+
+def test_what_cannot_be_studied_is_refused(tmp_path: Path, two: Two) -> None:
+    place = collection(tmp_path / "w", queries=4)
+    with pytest.raises(InputError, match="candidates ≤ size"):
+        ragworth.study("layouts", place, size=3, candidates=4)
+    for models in ("embedded", "embedded,embedded", "embedded,,x"):
+        with pytest.raises(InputError, match="two models or more"):
+            ragworth.study("layouts", place, models=models)
+    with pytest.raises(InputError, match="no query is left"):
+        ragworth.study("layouts", place, keep=False, size=40)
+    with pytest.raises(ModelError):
+        ragworth.study("layouts", place, keep=False, models="embedded,unable")
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(f'model = "embedded:base"\n{text}', encoding="utf-8")
+    with pytest.raises(InputError, match="there is only embedded:base"):
+        ragworth.study("layouts", place, keep=False)
+    assert two.calls == 0
+    with pytest.raises(InputError, match="measure is"):
+        ragworth.study("layouts", place, measure="Entropie")

@@ -1,0 +1,251 @@
+"""``ragworth study long-form``: coverage of contexts and of answers, bounds, ranks and thresholds, recomputed."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.llm.contract import Choose, Generate, Request
+from ragworth.llm.scripted import Reply, Scripted
+from ragworth.studies.covered import covered
+from ragworth.studies.ranked import order
+from ragworth.studies.running import planned
+from tests.studies.planted import alike, contexts, given
+
+FACT = re.compile(r"fact(\d+)x(\d+)=(\d)")
+QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
+QUERIES, PARTS = 10, 5
+
+
+def reader(request: Request) -> Reply:
+    """Writes down every fact that it is shown, with how well it is told; rates a text by the best telling of a fact."""
+    text = request.prompt.messages[-1].content
+    if isinstance(request, Choose):
+        asked = re.search(r"what is fact(\d+)x(\d+)", text)
+        assert asked is not None
+        told = [int(told) for query, part, told in FACT.findall(text) if (query, part) == asked.groups()]
+        best = str(max(told, default=0))
+        return {label: 0.95 if label == best else 0.01 for label in request.labels}
+    assert isinstance(request, Generate)
+    return " ".join(f"fact{q}x{part}={told}" for q, part, told in FACT.findall(text)) or "NO-RESPONSE"
+
+
+def workspace(folder: Path, *, ratings: bool = True, judged: bool = False) -> Path:
+    """Requests with five facts each; systems find more or less of them."""
+    draw = random.Random(1)
+    folder.mkdir(parents=True)
+    queries, parts, passages, rated = [], [], [], []
+    runs: dict[str, list[str]] = {f"s{at}": [] for at in range(4)}
+    for q in range(QUERIES):
+        queries.append({"id": f"q{q}", "text": f"report on q{q}"})
+        texts = [f"what is fact{q}x{p}" for p in range(PARTS)]
+        parts.append(
+            {"query_id": f"q{q}", "subquestions": [{"id": f"q{q}s{p}", "text": text} for p, text in enumerate(texts)]}
+        )
+        for at in range(12):
+            told = {p: draw.randint(1, 5) for p in draw.sample(range(PARTS), 2)} if at < 6 else {}
+            words = " ".join(f"fact{q}x{p}={value}" for p, value in told.items()) or "nothing of use"
+            passages.append({"id": f"q{q}p{at}", "text": f"{words} {'and so on ' * draw.randint(1, 4)}"})
+            rated += [f"q{q} q{q}s{p} q{q}p{at} {told.get(p, 0)}" for p in range(PARTS)]
+        for at in range(4):
+            place = {each: (each >= 6) * (3 - at) * 0.2 + draw.random() for each in range(12)}
+            found = sorted(place, key=lambda each: place[each])
+            runs[f"s{at}"] += [f"q{q} Q0 q{q}p{each} {rank} {1 / rank} s{at}" for rank, each in enumerate(found, 1)]
+    queries.append({"id": "short", "text": "no sub-questions"})
+    for name, rows in (("queries", queries), ("subquestions", parts), ("passages", passages)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "ratings.txt").write_text("\n".join(rated) + "\n", encoding="utf-8")
+    for name, lines in runs.items():
+        (folder / f"{name}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    systems = "".join(f'{name} = {{ run = "{name}.run" }}\n' for name in runs)
+    (folder / "ragworth.toml").write_text(
+        'title = "facts"\nk = 3\n[collection]\nqueries = "queries.jsonl"\npassages = "passages.jsonl"\n'
+        'subquestions = "subquestions.jsonl"\n'
+        + ('ratings = "ratings.txt"\n' if ratings else "")
+        + f"[systems]\n{systems}"
+        + ("[judgments]\nratings = true\n" if judged else ""),
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Scripted]:
+    pytest.importorskip("altair")
+    models: list[Scripted] = []
+
+    def llm(spec: str = "", **options: Any) -> Scripted:
+        models.append(Scripted(reader, name="facts"))
+        return models[-1]
+
+    monkeypatch.setattr("ragworth.evaluation.asking.llm", llm)
+    return models
+
+
+def facts(place: Path) -> dict[str, dict[int, int]]:
+    """What each passage tells, from its text."""
+    rows = [json.loads(line) for line in (place / "passages.jsonl").read_text().splitlines()]
+    return {row["id"]: {int(p): int(told) for _, p, told in FACT.findall(row["text"])} for row in rows}
+
+
+def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w")
+    assert [stage.name for stage in planned("long-form", [place])] == ["answered", "grade.coverage"] and not sum(
+        m.calls for m in made
+    )
+    found = ragworth.study("long-form", place, **QUICK)
+    case, told = found.cases[0], facts(place)
+    can = {f"q{q}": {p for at in range(12) for p, v in told[f"q{q}p{at}"].items() if v >= 3} for q in range(QUERIES)}
+    wanted = {
+        key: len({p for each in shown for p, v in told[each].items() if v >= 3}) / len(can[key[1]])
+        for key, shown in contexts(case).items()
+    }
+    scores = case.results.scores.frame.filter(pl.col("metric") == "Cov")
+    assert {(s, q): v for s, q, v in scores.select("system", "query", "value").rows()} == pytest.approx(wanted)
+    # The reader writes down all that it is shown, so that answers cover what contexts cover; without any, nothing.
+    answers = covered(case.results, 3.0).coverage
+    assert {key: value for key, value in answers.items() if key[0] != "(none)"} == pytest.approx(wanted)
+    assert {value for key, value in answers.items() if key[0] == "(none)"} == {0.0}
+    rows = {row["system"]: row for row in found.findings.tables[0].frame.to_dicts()}
+    assert (
+        rows["(required)"]["Cov"] == 1 and rows["(none)"]["Cov"] is None and rows["(required)"]["role"] == "upper bound"
+    )
+    for system in ("s0", "s1", "s2", "s3"):
+        mean = np.mean([value for key, value in wanted.items() if key[0] == system])
+        assert rows[system]["Cov"] == pytest.approx(mean) and rows[system]["coverage of the answer"] == pytest.approx(
+            mean
+        )
+    ranks = {(row["context"], row["answer"]): row for row in found.findings.tables[1].frame.to_dicts()}
+    assert ranks["Cov", "coverage"]["τ-b"] == pytest.approx(1) and ranks["Cov", "coverage"]["systems"] == 4
+    assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1)]
+    assert "Cov ranks the systems most" in found.findings.sentences[0]
+
+
+def test_thresholds(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w")
+    found = ragworth.study("long-form", place, **QUICK)
+    told, shown = facts(place), contexts(found.cases[0])
+    for row in found.findings.tables[2].frame.to_dicts():
+        eta = row["η"]
+        can = {
+            f"q{q}": {p for at in range(12) for p, v in told[f"q{q}p{at}"].items() if v >= eta} for q in range(QUERIES)
+        }
+        mean = [
+            np.mean(
+                [
+                    len({p for each in shown[s, q] for p, v in told[each].items() if v >= eta}) / len(can[q])
+                    for q in can
+                    if can[q]
+                ]
+            )
+            for s in ("s0", "s1", "s2", "s3")
+        ]
+        assert row["contexts"] == pytest.approx(np.mean(mean)) and row["contexts ±"] == pytest.approx(
+            np.std(mean, ddof=1)
+        )
+        assert row["answers"] == pytest.approx(row["contexts"])
+    strict = ragworth.study("long-form", place, eta=5.0, **QUICK)
+    five = found.findings.tables[2].frame.filter(pl.col("η") == 5)["contexts"][0]
+    means = strict.findings.tables[0].frame.filter(pl.col("role") == "system")["Cov(eta=5)"].mean()
+    assert means == pytest.approx(five)
+
+
+def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
+    found = ragworth.study("long-form", workspace(tmp_path / "w"), **QUICK)
+    results = found.cases[0].results
+    tokens = dict(results.collection.tokens().select("passage", "tokens").rows())
+    required = {
+        q: sum(tokens[p] for p in shown) for (s, q), shown in contexts(found.cases[0]).items() if s == "(required)"
+    }
+    said = results.said["coverage"].filter(pl.col("aspect") == "coverage")
+    lengths = {(s, q): n for s, q, n in said.select("system", "query", "tokens").rows()}
+    coverage, density = covered(results, 3.0)
+    for key, value in density.items():
+        assert value == pytest.approx((coverage[key] * required[key[1]] / lengths[key]) ** 0.5)
+
+
+def test_tied_to_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
+    shown = contexts(ragworth.study("long-form", workspace(tmp_path / "w"), tie=True, **QUICK).cases[0])
+    for (system, query), passages in shown.items():
+        assert len(passages) == len(shown["(required)", query]), system
+
+
+def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w")
+    first = ragworth.study("long-form", place, resamples=100)
+    asked = sum(each.calls for each in made)
+    again = ragworth.study("long-form", place, **QUICK)
+    taken = ragworth.study("long-form", place / "results/studies/long-form/cases/01", **QUICK)
+    assert sum(each.calls for each in made) == asked
+    assert alike(first.findings, again.findings) and alike(first.findings, taken.findings)
+
+
+def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w", ratings=False, judged=True)
+    assert [stage.name for stage in planned("long-form", [place])] == ["judged.ratings", "answered", "grade.coverage"]
+    found = ragworth.study("long-form", place, **QUICK)
+    told = facts(place)
+    assert found.cases[0].results.ratings is not None
+    for query, passage, part, value in (
+        found.cases[0].results.ratings.frame.select("query", "passage", "subquestion", "value").rows()
+    ):
+        assert value == told[passage].get(int(part.removeprefix(f"{query}s")), 0)
+
+
+def test_results_of_an_evaluation_without_rated_answers(tmp_path: Path, made: list[Scripted]) -> None:
+    given(tmp_path / "results", systems=4)
+    with pytest.raises(InputError, match="no scores of coverage"):
+        ragworth.study("long-form", tmp_path / "results", **QUICK)
+    found = ragworth.study("long-form", tmp_path / "results", metrics=["Cov", "alpha_nDCG"], **QUICK).findings
+    assert "not graded for coverage" in found.sentences[0] and [table.name for table in found.tables] == [
+        "systems",
+        "thresholds",
+        "intervals",
+    ]
+    assert found.tables[1].frame["answers"].null_count() == 5
+
+
+def test_bad_input(tmp_path: Path, made: list[Scripted]) -> None:
+    with pytest.raises(InputError, match="no ratings of sub-questions"):
+        ragworth.study("long-form", workspace(tmp_path / "w", ratings=False), **QUICK)
+    bare = workspace(tmp_path / "v")
+    toml = (bare / "ragworth.toml").read_text().replace('subquestions = "subquestions.jsonl"\n', "")
+    (bare / "ragworth.toml").write_text(toml, encoding="utf-8")
+    with pytest.raises(InputError, match="coverage needs sub-questions"):
+        ragworth.study("long-form", bare, **QUICK)
+    with pytest.raises(InputError, match="eta is 7"):
+        ragworth.study("long-form", bare, eta=7, **QUICK)
+    none = workspace(tmp_path / "u")
+    text = re.sub(r" [1-5]$", " 0", (none / "ratings.txt").read_text(), flags=re.MULTILINE)
+    (none / "ratings.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="no sub-question is answered with 3 or more: 10"):
+        ragworth.study("long-form", none, **QUICK)
+    assert sum(each.calls for each in made) == 0
+
+
+def test_order_of_systems() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((30, 6))
+    y = x + rng.normal(0, 0.3, x.shape)
+    y[3, 2] = np.nan
+    found = order(x, y, level=0.95, resamples=500, seed=0)
+    whole = ~np.isnan(y).any(axis=1)
+    assert found.value == pytest.approx(stats.kendalltau(x[whole].mean(axis=0), y[whole].mean(axis=0)).statistic)
+    assert (
+        (found.systems, found.queries, found.left_out) == (6, 29, 1)
+        and found.span is not None
+        and found.value is not None
+    )
+    assert found.span.low <= found.value <= found.span.high
+    assert order(x[:, :2], y[:, :2], level=0.95, resamples=100, seed=0).reason.startswith("fewer than 3 systems")
+    assert order(x, np.ones_like(x), level=0.95, resamples=100, seed=0).reason == "the measure of answers is constant"

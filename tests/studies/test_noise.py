@@ -1,0 +1,194 @@
+"""``ragworth study noise``: retrieved passages mislead a reader by a known amount, and it is as sure as planted."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
+from ragworth.llm.scripted import Reply
+from ragworth.studies.noise_found import macro_f1
+from ragworth.studies.running import planned
+from tests.studies.conftest import Opened
+from tests.studies.simulated import Reader, collection
+from tests.studies.test_win_rate import sure, texts_of
+
+OWN = re.compile(r"(q\d+) \w+ sure=([\d.]+) says (\w+)")
+ASKED = re.compile(r"word of (q\d+)")
+
+
+@dataclass
+class Listener(Reader):
+    """Hears only passages of the query that it is asked: random ones say nothing to it.
+
+    It answers what the surest passage says. ``doubts``: the more another passage contradicts, the less sure it is;
+    else it is as sure as the surest passage.
+    """
+
+    doubts: bool = False
+
+    def __call__(self, request: Request) -> Reply:
+        last = request.prompt.messages[-1].content
+        if isinstance(request, Choose):
+            return super().__call__(request)
+        if isinstance(request, Score):
+            words = tuple(request.continuation.split(" "))
+            return Trace(words, (-3.0,) * len(words), (3.0,) * len(words))
+        assert isinstance(request, Generate)
+        asked = ASKED.search(last)
+        assert asked is not None
+        heard = sorted(((float(s), said) for query, s, said in OWN.findall(last) if query == asked[1]), reverse=True)
+        strength, text = heard[0] if heard else (0.0, "NO-RESPONSE")
+        rest = heard[1][0] if self.doubts and len(heard) > 1 else 0.0
+        entropy = 1.5 - (strength - rest)
+        return text if request.detail == "text" else Trace((text,), (-entropy,), (entropy,))
+
+
+def test_retrieved_passages_cost_what_was_planted_and_the_misled_reader_is_sure(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Listener()
+    place = collection(tmp_path / "w", queries=50)
+    found = ragworth.study("noise", place, keep=False)
+    texts, frame = texts_of(place), found.cases[0].results.contexts.frame
+    right = 0
+    for _, part in frame.filter(pl.col("system") == "with retrieved").group_by("query"):
+        surest = max(part["passage"].to_list(), key=lambda each: sure(texts[each]))
+        right += "gold" in surest
+    answers, differences, taus = (table.frame for table in found.findings.tables)
+    assert answers["correct"].to_list() == [1.0, pytest.approx(right / 50)] and 5 < right < 45
+    assert answers["f1"].to_list() == [1.0, pytest.approx(right / 50)]
+    gap = differences.row(0, named=True)
+    assert gap["difference"] == pytest.approx(1 - right / 50) and gap["random better"] == 50 - right
+    assert gap["p"] == pytest.approx(stats.binomtest(0, 50 - right).pvalue) and gap["retrieved better"] == 0
+    assert "retrieved passages hurt more" in found.findings.sentences[0]
+    sured = taus.filter(pl.col("confidence") != "UDCG@5")
+    assert set(sured["confidence"]) == {"PPL", "KeyPPL", "Entropy", "KeyEntropy"}
+    assert sured["tau"].to_list() == [-1.0] * 4 and set(sured["discordant"]) == {50 - right}
+    left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
+    assert left == {"both answers correct, or neither: not in τ": right}
+
+
+def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Listener(doubts=True)
+    found = ragworth.study("noise", collection(tmp_path / "w", queries=50), keep=False)
+    row = found.findings.tables[2].frame.filter(pl.col("confidence") == "KeyEntropy").row(0, named=True)
+    assert row["tau"] > 0.5 and row["p"] < 0.05 and row["right"] > 0.75
+    assert "goes with the correct one best" in found.findings.sentences[1]
+
+
+def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("noise", collection(tmp_path / "w", queries=40), keep=False)
+    results = found.cases[0].results
+    assert results.outcomes is not None and results.answers is not None
+    values = {
+        (s, q, a): v for s, q, a, v in results.outcomes.frame.select("system", "query", "aspect", "value").iter_rows()
+    }
+    values |= {
+        (s, q, m): v for s, q, m, v in results.scores.frame.select("system", "query", "metric", "value").iter_rows()
+    }
+    queries = sorted({query for _, query, _ in values})
+    pair = ("with random", "with retrieved")
+    correct = {query: [values[system, query, "grade"] == 1 for system in pair] for query in queries}
+    answers = found.findings.tables[0].frame
+    for at, system in enumerate(pair):
+        row = answers.filter(pl.col("context") == system).row(0, named=True)
+        assert row["correct"] == pytest.approx(sum(both[at] for both in correct.values()) / 40)
+        assert row["wrong"] == pytest.approx(sum(values[system, query, "grade"] == -1 for query in queries) / 40)
+    for row in found.findings.tables[2].frame.to_dicts():
+        counts = {1: 0, -1: 0, 0: 0}
+        for query in queries:
+            first, second = (values[system, query, row["confidence"]] for system in pair)
+            if correct[query][0] != correct[query][1]:
+                higher = (first > second) - (first < second)
+                counts[higher * (1 if correct[query][0] else -1)] += 1
+        c, d = counts[1], counts[-1]
+        assert (row["concordant"], row["discordant"], row["tied"]) == (c, d, counts[0])
+        assert row["tau"] == pytest.approx((c - d) / (c + d)) and row["right"] == pytest.approx(c / (c + d))
+        assert row["p"] == pytest.approx(stats.binomtest(c, c + d).pvalue, abs=1e-12)
+
+
+def test_both_contexts_have_the_same_relevant_passage_at_the_same_place(tmp_path: Path, opened: Opened) -> None:
+    case = ragworth.study("noise", collection(tmp_path / "w", queries=20), keep=False, n=3).cases[0]
+    frame = case.results.contexts.frame
+    gold = frame.filter(pl.col("passage").str.contains("gold") & pl.col("passage").str.starts_with(pl.col("query")))
+    places = gold.pivot("system", index="query", values=["rank", "passage"])
+    assert (places["rank_with random"] == places["rank_with retrieved"]).all() and places[
+        "rank_with random"
+    ].n_unique() > 2
+    assert (places["passage_with random"] == places["passage_with retrieved"]).all() and places.height == 20
+    others = frame.join(gold, on=["system", "query", "rank"], how="anti")
+    own = others.select(pl.col("passage").str.starts_with(pl.col("query"))).to_series()
+    assert (own == (others["system"] == "with retrieved")).all() and others.height == 2 * 20 * 3
+    for place, rank in (("first", 1), ("last", 4)):
+        other = ragworth.study("noise", tmp_path / "w", keep=False, n=3, place=place).cases[0].results.contexts.frame
+        kept = other.filter(pl.col("passage").str.contains("gold") & pl.col("passage").str.starts_with(pl.col("query")))
+        assert set(kept["rank"]) == {rank}
+
+
+def test_it_asks_once_is_taken_again_and_counts_what_it_leaves_out(tmp_path: Path, opened: Opened) -> None:
+    places = [collection(tmp_path / name, queries=8, seed=seed) for seed, name in enumerate(("one", "two"))]
+    run = (places[1] / "run.txt").read_text(encoding="utf-8").splitlines()
+    short = [line for at, line in enumerate(run) if not line.startswith("q004") or int(line.split()[3]) < 3]
+    (places[1] / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
+    plan = planned("noise", places[:1])
+    assert [stage.name for stage in plan] == [
+        "judged.confidence",
+        "judged.abstention",
+        "answered",
+    ] and opened.calls == 0
+    first = ragworth.study("noise", places, output=tmp_path / "out")
+    asked = opened.calls
+    again = ragworth.study("noise", [tmp_path / "out" / "cases" / each for each in ("01", "02")], keep=False)
+    assert again.findings.sentences == first.findings.sentences and opened.calls == asked
+    for one, other in zip(first.findings.tables, again.findings.tables, strict=True):
+        assert one.frame.equals(other.frame)
+    assert again.findings.left_out.equals(first.findings.left_out)
+    reasons = set(first.findings.left_out.filter(pl.col("case") == "two")["reason"])
+    assert "fewer than 4 retrieved passages without the answer" in reasons
+    assert ragworth.study("noise", places, keep=False).findings.sentences == first.findings.sentences
+    assert opened.calls == asked and {figure.name for figure in first.findings.figures} == {"answers", "concordance"}
+
+
+def test_a_reader_that_always_says_the_same_has_no_tau(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(threshold=9.0)
+    found = ragworth.study("noise", collection(tmp_path / "w", queries=6), keep=False)
+    taus = found.findings.tables[2].frame
+    assert taus["tau"].null_count() == taus.height and set(taus["why"]) == {"no pair differs in outcome"}
+    assert "no confidence can be held against" in found.findings.sentences[1]
+
+
+def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=4)
+    for wrong, settings in (("n is 0", {"n": 0}), ("place is", {"place": "middle"}), ("no query is left", {"n": 90})):
+        with pytest.raises(InputError, match=wrong):
+            ragworth.study("noise", place, keep=False, **settings)
+    assert opened.calls == 0
+    ragworth.evaluate(place)
+    with pytest.raises(InputError, match="results of an evaluation"):
+        ragworth.study("noise", place / "results")
+    with pytest.raises(InputError, match="no outcome 'mood'"):
+        ragworth.study("noise", place, keep=False, outcome="mood")
+
+
+def test_macro_f1_is_the_mean_of_both_kinds() -> None:
+    import numpy as np
+
+    draw = random.Random(0)
+    sured = np.array([[draw.random(), draw.random()] for _ in range(30)])
+    correct = np.array([[1.0, 0.0] if draw.random() < 0.6 else [0.0, 1.0] for _ in range(30)])
+    scores = []
+    for kind in (True, False):
+        told = [(a > b) == kind for a, b in sured]
+        true = [(a > b) == kind for a, b in correct]
+        both = sum(x and y for x, y in zip(told, true, strict=True))
+        precision, recall = both / sum(told), both / sum(true)
+        scores.append(2 * precision * recall / (precision + recall))
+    assert macro_f1(sured, correct) == pytest.approx(sum(scores) / 2)
+    assert macro_f1(np.tile([1.0, 0.0], (30, 1)), correct) is None  # one kind is never told

@@ -1,0 +1,165 @@
+"""``ragworth study position``: planted weights of positions are found, and every number is what it should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.studies.running import Studied, planned
+from tests.studies.conftest import Opened
+from tests.studies.planted import alike, contexts, expected, given, grades, undrawn
+from tests.studies.simulated import Reader, collection
+
+WEIGHTS = (1.0, 0.7, 0.5, 0.6, 0.9)
+
+
+def right(found: Studied, places: int = 5) -> npt.NDArray[np.float64]:
+    """Correct or not, queries × positions, out of the case's tables."""
+    graded = grades(found.cases[0])
+    queries = sorted({query for _, query in graded})
+    return np.array([[graded[f"p{place + 1:02d}", query] == 1 for place in range(places)] for query in queries], float)
+
+
+def test_the_planted_curve_is_found(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(weights=WEIGHTS, noise=0.0)
+    found = ragworth.study("position", collection(tmp_path / "w", queries=80), keep=False)
+    case = found.cases[0]
+    assert grades(case) == expected(case, WEIGHTS)
+    shown = contexts(case)
+    for (system, query), passages in shown.items():
+        place = int(system[1:]) - 1
+        assert len(passages) == 5 and "gold" in passages[place]
+        moved = shown["p01", query]
+        assert passages[place] == moved[0] and passages[:place] + passages[place + 1 :] == moved[1:]
+    correct = right(found)
+    table = found.findings.tables[0].frame
+    assert table["position"].to_list() == [1, 2, 3, 4, 5]
+    assert table["correct"].to_list() == pytest.approx(correct.mean(axis=0))
+    assert np.argsort(np.argsort(correct.mean(axis=0))).tolist() == np.argsort(np.argsort(WEIGHTS)).tolist()
+    differences = found.findings.tables[1].frame
+    assert differences["second"].to_list() == [*(f"position {at}" for at in (2, 3, 4, 5)), "the positions between"]
+    ends = correct[:, [0, 4]].mean(axis=1) - correct[:, 1:4].mean(axis=1)
+    sides = [*(correct[:, 0] - correct[:, at] for at in (1, 2, 3, 4)), ends]
+    p = [stats.wilcoxon(side[side != 0], method="approx").pvalue for side in sides]
+    assert differences["difference"].to_list() == pytest.approx([side.mean() for side in sides])
+    assert differences["p"].to_list() == pytest.approx(p)
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(np.array(p)[order] * np.arange(5, 0, -1))
+    assert differences["p_holm"].to_numpy()[order] == pytest.approx(np.minimum(steps, 1))
+    assert found.findings.sentences[0].startswith("w: position matters: accuracy ")
+    assert "at position 1, " in found.findings.sentences[0] and "at position 3," in found.findings.sentences[0]
+
+
+def test_a_reader_that_does_not_mind_is_not_said_to(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(noise=0.0)
+    found = ragworth.study("position", collection(tmp_path / "w", queries=30), keep=False)
+    assert found.findings.sentences[0].startswith("w: it cannot be told whether position matters: accuracy ")
+    assert "at every position" in found.findings.sentences[0] and "p = 1.000" in found.findings.sentences[0]
+    assert found.findings.tables[1].frame["difference"].to_list() == [0.0] * 5
+
+
+def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(weights=(1.0, 0.8, 0.6, 0.4, 0.2), noise=0.0)
+    found = ragworth.study("position", collection(tmp_path / "w", queries=40), keep=False)
+    metrics = found.findings.tables[2].frame
+    for name, values in (
+        ("RR@5", [1, 1 / 2, 1 / 3, 1 / 4, 1 / 5]),
+        ("nDCG(ideal=retrieved)@5", [1 / np.log2(place + 1) for place in range(1, 6)]),
+        ("P@5", [0.2] * 5),
+    ):
+        assert metrics.filter(pl.col("metric") == name)["mean"].to_list() == pytest.approx(values)
+    sight = {row["metric"]: row for row in found.findings.tables[3].frame.to_dicts()}
+    assert {name for name, row in sight.items() if row["blind"]} == {"UDCG@5", "P@5", "Success@5"}
+    assert sight["P@5"]["correlation"] is None and sight["P@5"]["why"]
+    graded, values = grades(found.cases[0]), []
+    for query in sorted({query for _, query in graded}):
+        outcome = [graded[f"p{place:02d}", query] for place in range(1, 6)]
+        if len(set(outcome)) > 1:
+            values.append(stats.spearmanr([5, 4, 3, 2, 1], outcome).statistic)
+    assert sight["RR@5"]["correlation"] == pytest.approx(np.mean(values)) and sight["RR@5"]["queries"] == len(values)
+    assert sight["RR@5"]["correlation"] > 0.5
+    assert any("UDCG@5, P@5, Success@5 are blind to position" in each for each in found.findings.sentences)
+
+
+def test_some_positions_of_a_longer_context(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=12)
+    found = ragworth.study("position", place, keep=False, k=10, positions="1,5,10", metrics=["RR@10"])
+    assert found.cases[0].design["position"].to_list() == [1, 5, 10]
+    assert found.findings.tables[2].frame["mean"].to_list() == pytest.approx([1, 0.2, 0.1])
+    two = ragworth.study("position", place, keep=False, k=4, positions="1,4")
+    assert two.findings.tables[1].frame["second"].to_list() == ["position 4"]
+
+
+def test_asked_once_and_taken_again_without_a_model(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undrawn(monkeypatch)
+    place = collection(tmp_path / "w", queries=10)
+    run = [line for line in (place / "run.txt").read_text().splitlines() if not line.startswith("q002")]
+    (place / "run.txt").write_text("\n".join(run) + "\n", encoding="utf-8")
+    plan = planned("position", [place])
+    assert [stage.name for stage in plan] == ["judged.abstention", "answered"] and opened.calls == 0
+    assert "45 calls to make" in plan[1].words
+    first = ragworth.study("position", place)
+    asked = opened.calls
+    again = ragworth.study("position", place, keep=False)
+    assert first.folder is not None
+    taken = ragworth.study("position", first.folder / "cases" / "01", keep=False)
+    assert opened.calls == asked
+    assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
+    assert taken.findings.left_out.rows() == [("w", "fewer than 4 passages that are not relevant", 1)]
+
+
+def test_several_cases_have_a_figure_together(tmp_path: Path, opened: Opened) -> None:
+    places = [collection(tmp_path / name, queries=8, seed=at) for at, name in enumerate(("one", "two"))]
+    found = ragworth.study("position", places, keep=False, k=3)
+    assert [figure.name for figure in found.findings.figures] == ["answers", "position-1", "position-2"]
+    assert found.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["one", "two"]
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    with pytest.raises(InputError, match="names no numbers"):
+        ragworth.study("position", place, positions="1,9")
+    with pytest.raises(InputError, match="two positions"):
+        ragworth.study("position", place, positions="2")
+    with pytest.raises(InputError, match="k is 1"):
+        ragworth.study("position", place, k=1)
+    with pytest.raises(InputError, match="depth ≥ k − 1"):
+        ragworth.study("position", place, k=9, depth=5)
+    with pytest.raises(
+        InputError, match=r"no query is left to study \(fewer than 19 passages that are not relevant: 6\)"
+    ):
+        ragworth.study("position", place, k=20, keep=False)
+    assert opened.calls == 0
+    given(tmp_path / "given")
+    with pytest.raises(InputError, match="results of an evaluation"):
+        ragworth.study("position", tmp_path / "given")
+    with pytest.raises(InputError, match="there is no outcome 'f1'"):
+        ragworth.study("position", place, outcome="f1", keep=False)
+
+
+def test_another_outcome_is_averaged_as_it_is(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(weights=WEIGHTS, noise=0.0)
+    place = collection(tmp_path / "w", queries=12, toml="text = true\n")
+    found = ragworth.study("position", place, keep=False, outcome="f1")
+    outcomes = found.cases[0].results.outcomes
+    assert outcomes is not None
+    mine = outcomes.frame.filter(pl.col("aspect") == "f1").group_by("system").agg(pl.col("value").mean()).sort("system")
+    assert found.findings.tables[0].frame["mean"].to_list() == pytest.approx(mine["value"].to_list())
+    assert "correct" not in found.findings.tables[0].frame.columns and "mean f1" in found.findings.sentences[0]
+
+
+def test_one_query_has_no_interval_and_no_nan(tmp_path: Path, opened: Opened) -> None:
+    findings = ragworth.study("position", collection(tmp_path / "w", queries=1), keep=False).findings
+    assert findings.tables[0].frame["low"].null_count() == 5
+    for table in findings.tables:
+        floats = [name for name, kind in table.frame.schema.items() if kind.is_float()]
+        assert not table.frame.select(pl.col(floats).is_nan().any()).to_numpy().any()

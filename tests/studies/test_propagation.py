@@ -1,0 +1,207 @@
+"""``ragworth study propagation``: utility is what the texts say, and follows relevance as far as it was planted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.llm.contract import Request
+from ragworth.llm.scripted import Reply
+from ragworth.studies.propagation import at_sizes
+from ragworth.studies.running import Studied, planned
+from tests.studies.conftest import Opened
+from tests.studies.simulated import VOICE, Reader, collection
+
+UTILITY = 'utility = { similarity = "f1" }\n'
+
+
+class Speaker(Reader):
+    """Says what it hears after the word that all passages have; without a context only that word."""
+
+    def __call__(self, request: Request) -> Reply:
+        said = super().__call__(request)
+        if not isinstance(said, str):
+            return said
+        return f"says {said}" if VOICE.search(request.prompt.messages[-1].content) else "says"
+
+
+def f1(text: str, passage: str) -> float:
+    first, second = (Counter(each.replace("=", "").replace(".", "").lower().split()) for each in (text, passage))
+    same = sum((first & second).values())
+    return 2 * same / (sum(first.values()) + sum(second.values()))
+
+
+def table(found: Studied, at: int = 0) -> dict[tuple[int, str], dict[str, object]]:
+    return {(row["k"], row["context"]): row for row in found.findings.tables[at].frame.to_dicts()}
+
+
+def test_a_reader_of_the_top_gains_from_relevance_and_loses_by_reversal(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker(weights=(1.0, 0.05), threshold=0.02, noise=0.0)
+    place = collection(tmp_path / "w", queries=60, relevant=6, toml=UTILITY)
+    found = ragworth.study("propagation", place, keep=False, sizes="2,5")
+    rows, carried = table(found), table(found, 1)
+    # "says right7" against a relevant passage of five words: (4/7)/(2/6) − 1 = 5/7; a wrong answer (2/7)/(2/6) − 1.
+    assert rows[2, "relevant only"]["utility"] == pytest.approx(5 / 7)
+    assert rows[2, "non-relevant only"]["utility"] == pytest.approx(-1 / 7)
+    assert all(rows[k, "first"]["marks"] == "†" for k in (2, 5))
+    assert carried[2, "first"]["correlation"] > 0.7  # type: ignore[operator]
+    assert carried[2, "first"]["low"] > 0 and carried[5, "first"]["low"] > 0  # type: ignore[operator]
+    assert found.findings.sentences[0].startswith("w: first: relevance carries over to the answer, Pearson r of nDCG@k")
+    assert "mean P without a context 0.333" in found.findings.lead
+
+
+def test_order_matters_where_it_was_planted(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker(weights=(1.0, 0.0), threshold=0.0, noise=0.0)
+    place = collection(tmp_path / "w", queries=30, toml=UTILITY)
+    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    rows = sorted(lines, key=lambda line: (line.split()[0], "gold" not in line))  # relevant passages first
+    ranked = [f"{q} Q0 {p} {at} {99 - at} first" for at, (q, _, p, *_) in enumerate((row.split() for row in rows), 1)]
+    (place / "run.txt").write_text("\n".join(ranked) + "\n", encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="5")
+    row = table(found)[5, "first"]
+    assert row["marks"] == "‡" and row["less reversal"] == pytest.approx(6 / 7)
+    assert "differs from that of its reversal at k = 5 (0.86)" in found.findings.sentences[0]
+
+
+def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    found = ragworth.study("propagation", collection(tmp_path / "w", queries=30, toml=UTILITY), keep=False, sizes="2,5")
+    case = found.cases[0]
+    results = case.results
+    assert results.answers is not None
+    texts = dict(results.collection.passages.iter_rows())
+    said = {(s, q): t for s, q, t in results.answers.frame.select("system", "query", "text").iter_rows()}
+    queries = [f"q{n:03d}" for n in range(30)]
+    utility = {}
+    for (system, query), text in said.items():
+        golds = [each for name, each in texts.items() if name.startswith(f"{query}-gold")]
+        base = max(f1(said["(none)", query], each) for each in golds)
+        utility[system, query] = (max(f1(text, each) for each in golds) - base) / base
+    scores = {
+        (s, q, m): v for s, q, m, v in results.scores.frame.select("system", "query", "metric", "value").iter_rows()
+    }
+    for size in (2, 5):
+        p_values = {}
+        for label in ("first", "first reversed", "non-relevant only"):
+            mine, oracle = (
+                [utility[f"{each} @{size}", query] for query in queries] for each in (label, "relevant only")
+            )
+            row = table(found)[size, label]
+            assert row["utility"] == pytest.approx(sum(mine) / 30) and row["queries"] == 30
+            less = [a - b for a, b in zip(mine, oracle, strict=True)]
+            assert row["less oracle"] == pytest.approx(sum(less) / 30)
+            # A difference that never varies has no t: the signs alone, flipped at random, speak.
+            varied = len({round(each, 9) for each in less}) > 1
+            p_values[label] = stats.ttest_rel(mine, oracle).pvalue if varied else 1 / 10_001
+        largest = 0.0
+        for place, (label, p) in enumerate(sorted(p_values.items(), key=lambda pair: pair[1])):
+            largest = max(largest, min(1.0, (3 - place) * p))
+            assert table(found)[size, label]["p_oracle"] == pytest.approx(largest)
+        for label in ("first", "first reversed"):
+            x = [scores[f"{label} @{size}", query, f"nDCG@{size}"] for query in queries]
+            y = [utility[f"{label} @{size}", query] for query in queries]
+            row = table(found, 1)[size, label]
+            assert row["correlation"] == pytest.approx(stats.pearsonr(x, y).statistic) and row["contexts"] == 30
+        back = stats.ttest_rel(
+            [utility[f"first @{size}", query] for query in queries],
+            [utility[f"first reversed @{size}", query] for query in queries],
+        )
+        assert table(found)[size, "first"]["p_reversal"] == pytest.approx(back.pvalue)
+
+
+def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    case = ragworth.study("propagation", collection(tmp_path / "w", queries=6, toml=UTILITY), keep=False).cases[0]
+    shown: dict[tuple[str, str], list[str]] = {}
+    for system, query, passage in case.results.contexts.frame.select("system", "query", "passage").iter_rows():
+        shown.setdefault((system, query), []).append(passage)
+    for query in (f"q{n:03d}" for n in range(6)):
+        for size in (2, 5, 10, 15):
+            assert shown[f"first @{size}", query][::-1] == shown[f"first reversed @{size}", query]
+            assert len(shown[f"first @{size}", query]) == size
+            oracle, adversary = shown[f"relevant only @{size}", query], shown[f"non-relevant only @{size}", query]
+            assert all("gold" in each for each in oracle) and len(oracle) == min(size, 3)
+            assert len(adversary) == size and all("near" in each for each in adversary[:12])  # those with a label first
+            assert not any("gold" in each for each in adversary) and len(set(adversary)) == size
+    assert set(case.design["role"]) == {"system", "reversed", "oracle", "adversary"}
+
+
+def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    place = collection(tmp_path / "w", queries=6, toml=UTILITY)
+    plan = planned("propagation", [place], sizes="2,5")
+    assert [stage.name for stage in plan] == ["answered"] and opened.calls == 0
+    first = ragworth.study("propagation", place, sizes="2,5", output=tmp_path / "out")
+    asked = opened.calls
+    assert f"{asked} calls to make" in plan[0].words
+    again = ragworth.study("propagation", tmp_path / "out" / "cases" / "01", keep=False)
+    assert again.findings.sentences == first.findings.sentences and opened.calls == asked
+    assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
+    other = ragworth.study("propagation", place, sizes="2,5", keep=False, metrics=["P", "UDCG@5"])
+    assert set(other.findings.tables[1].frame["metric"]) == {"P@2", "P@5", "UDCG@5"}
+    assert [figure.name for figure in first.findings.figures] == ["utility", "scatter-1", "correlation"]
+
+
+def test_an_evaluation_with_and_without_context_is_enough(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    place = collection(tmp_path / "w", queries=12, toml="text = true\n")
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(text.replace("length = 16", "length = 16\nwithout = true"), encoding="utf-8")
+    asked = (place / "queries.jsonl").read_text(encoding="utf-8")
+    (place / "queries.jsonl").write_text(asked.replace('["right', '["says right'), encoding="utf-8")
+    ragworth.evaluate(place)
+    calls = opened.calls
+    found = ragworth.study("propagation", place / "results", keep=False, outcome="f1")
+    results = ragworth.Results.read(place / "results")
+    assert results.outcomes is not None and opened.calls == calls
+    frame = results.outcomes.frame.filter(pl.col("aspect") == "f1")
+    values = {(s, q): v for s, q, v in frame.select("system", "query", "value").iter_rows()}
+    gains = [
+        (values["first", query] - values["(none)", query]) / values["(none)", query]
+        for query in (f"q{n:03d}" for n in range(12))
+    ]
+    row = table(found)[5, "first"]
+    assert row["utility"] == pytest.approx(sum(gains) / 12) and row["queries"] == 12 and row["p_oracle"] is None
+    with pytest.raises(InputError, match="no outcome 'g'"):
+        ragworth.study("propagation", place / "results", outcome="g")
+
+
+def test_left_out_queries_and_answers_without_worth_are_counted(tmp_path: Path, opened: Opened) -> None:
+    place = collection(
+        tmp_path / "w", queries=6, toml=UTILITY
+    )  # without a context it says NO-RESPONSE, which is worth 0
+    kept = [line for line in (place / "qrels.txt").read_text().splitlines() if not line.startswith("q001 0 q001-gold")]
+    (place / "qrels.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="2")
+    left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
+    assert left == {"no relevant passage": 1, "no utility in some context: zero-shot-worthless": 5}
+    assert len(found.findings.sentences) == 1 and "w: no context has a utility" in found.findings.sentences[0]
+    assert found.findings.figures == ()
+    rows = found.findings.tables[0].frame
+    assert rows["utility"].null_count() == rows.height and set(rows["missing"]) == {5} and set(rows["marks"]) == {""}
+
+
+def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=4, toml=UTILITY)
+    for wrong, settings in (("sizes", {"sizes": "2,x"}), ("sizes", {"sizes": "0"}), ("measure", {"measure": "phi"})):
+        with pytest.raises(InputError, match=wrong):
+            ragworth.study("propagation", place, **settings)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no query is left"):
+        ragworth.study("propagation", place, keep=False, relevant=2.0)
+    with pytest.raises(InputError, match="metrics need downstream"):
+        ragworth.study("propagation", place, keep=False, metrics=["eRAG"])
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(text.replace('similarity = "f1"', 'encoder = "nowhere"'), encoding="utf-8")
+    with pytest.raises(ragworth.errors.RagworthError):
+        ragworth.study("propagation", place, keep=False)
+    assert opened.calls == 0
+
+
+def test_metrics_without_a_cutoff_are_taken_at_each_size() -> None:
+    assert at_sizes(["nDCG", "UDCG(gamma=0)@5", "P@3"], [2, 5]) == ["nDCG@2", "nDCG@5", "UDCG(gamma=0)@5", "P@3"]

@@ -1,0 +1,178 @@
+"""``ragworth study top-k``: sizes, cells and correlations are what plain Python makes of the same tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+import ragworth
+from ragworth.cli import main
+from ragworth.errors import InputError
+from ragworth.results import Results
+from ragworth.studies.contract import Case
+from ragworth.studies.running import planned
+from ragworth.studies.top_k_found import kinds_of
+from tests.studies.conftest import Opened
+from tests.studies.planted import alike, contexts, expected, grades, undrawn
+from tests.studies.simulated import Reader, collection
+
+QUICK: dict[str, Any] = {"least": 20, "sizes": "1,2,3,6", "resamples": 100}
+
+
+def hits(case: Case) -> dict[tuple[str, str], tuple[int, int]]:
+    """How many passages, and how many relevant ones, each context has."""
+    return {key: (len(shown), sum("gold" in each for each in shown)) for key, shown in contexts(case).items()}
+
+
+def test_every_context_is_scored_at_its_own_k(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(noise=0.0)
+    found = ragworth.study("top-k", collection(tmp_path / "w", queries=30), keep=False, **QUICK)
+    case = found.cases[0]
+    assert grades(case) == expected(case)
+    assert case.design.rows() == [(f"first@{k}", "first", k) for k in (1, 2, 3, 6)]
+    scores = {
+        (s, q, m): v for s, q, m, v in case.results.scores.frame.select("system", "query", "metric", "value").rows()
+    }
+    whole = case_ranking(tmp_path / "w")
+    for (system, query), (k, good) in hits(case).items():
+        assert scores[system, query, "P"] == pytest.approx(good / k)
+        assert scores[system, query, "R"] == pytest.approx(good / 3)
+        assert scores[system, query, "F"] == pytest.approx(good / (0.5 * k + 0.5 * 3))
+        assert scores[system, query, "T"] == pytest.approx(0.5 * good - 0.5 * (k - good) / k)
+        # The estimate looks at twice as many passages as are shown.
+        twice = sum("gold" in each for each in whole[query][: 2 * k])
+        assert scores[system, query, "F_e"] == pytest.approx(good / (0.5 * k + 0.5 * twice) if good else 0)
+
+
+def case_ranking(place: Path) -> dict[str, list[str]]:
+    made: dict[str, list[str]] = {}
+    for line in (place / "run.txt").read_text().splitlines():
+        query, _, passage, *_ = line.split()
+        made.setdefault(query, []).append(passage)
+    return made
+
+
+def test_correlations_and_outcomes_of_parts_and_cells(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("top-k", collection(tmp_path / "w", queries=30), keep=False, **QUICK)
+    case, findings = found.cases[0], found.findings
+    graded, counts = grades(case), hits(case)
+    rows = findings.tables[0].frame
+    for place, wanted in (("narrow", (1, 2)), ("wide", (3, 6)), ("all", (1, 2, 3, 6)), ("0.7", (2,)), ("2.0", (6,))):
+        keys = [key for key, (k, _) in counts.items() if k in wanted]
+        x, y = [counts[key][1] / counts[key][0] for key in keys], [graded[key] for key in keys]
+        row = rows.filter((pl.col("K/N_p") == place) & (pl.col("metric") == "P")).row(0, named=True)
+        assert row["correlation"] == pytest.approx(stats.spearmanr(x, y).statistic)
+        assert row["Kendall τ-b"] == pytest.approx(stats.kendalltau(x, y).statistic)
+        assert row["Kendall τ-c"] == pytest.approx(stats.kendalltau(x, y, variant="c").statistic)
+        assert row["Pearson r"] == pytest.approx(np.corrcoef(x, y)[0, 1])
+        assert row["contexts"] == len(keys) and row["queries"] == 30 and row["low"] <= row["correlation"] <= row["high"]
+    shares = findings.tables[2].frame.filter(pl.col("K/N_p") == "0.3")
+    told = Counter(graded[key] for key, (k, _) in counts.items() if k == 1)
+    names = {-1.0: "wrong", 0.0: "abstained", 1.0: "correct"}
+    assert {row["outcome"]: row["contexts"] for row in shares.to_dicts()} == {names[v]: n for v, n in told.items()}
+    assert shares["share"].sum() == pytest.approx(1)
+    gaps = findings.tables[1].frame
+    one = gaps.filter((pl.col("K/N_p") == "wide") & (pl.col("first") == "T_u")).row(0, named=True)
+    both = {row["metric"]: row["correlation"] for row in rows.filter(pl.col("K/N_p") == "wide").to_dicts()}
+    assert one["difference"] == pytest.approx(both["T_u"] - both["T"])
+    assert not any(frame.select(pl.selectors.float().is_nan().any()).row(0)[0] for frame in (rows, gaps))
+
+
+def test_a_metric_that_counts_what_the_reader_needs_is_found(tmp_path: Path, opened: Opened) -> None:
+    """The reader sums right voices and is not misled: the number of relevant passages decides, and T counts it."""
+    opened.reader = Reader(gamma=0.0, threshold=0.9, noise=0.0)
+    found = ragworth.study("top-k", collection(tmp_path / "w", queries=40), keep=False, **QUICK)
+    rows = found.findings.tables[0].frame.filter(pl.col("K/N_p") == "all")
+    values = {row["metric"]: row["correlation"] for row in rows.to_dicts()}
+    assert values["T"] > values["P"] and values["R"] > values["P"]
+    assert found.findings.sentences[2].startswith("w, all contexts: ") and "goes best" in found.findings.sentences[2]
+
+
+def test_rerun_asks_nothing_and_the_case_says_the_same(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undrawn(monkeypatch)
+    monkeypatch.setattr("ragworth.studies.running.write", lambda findings, folder, back=None: folder / "study.html")
+    place = collection(tmp_path / "w", queries=20)
+    first = ragworth.study("top-k", place, **QUICK)
+    asked = opened.calls
+    again = ragworth.study("top-k", place, keep=False, **QUICK)
+    assert opened.calls == asked and alike(first.findings, again.findings)
+    taken = ragworth.study("top-k", place / "results/studies/top-k/cases/01", keep=False, **QUICK)
+    assert opened.calls == asked and alike(first.findings, taken.findings)
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=20)
+    labels = (place / "qrels.txt").read_text()
+    for at in range(3):
+        labels = labels.replace(f"q003-gold{at} 1", f"q003-gold{at} 0")
+    (place / "qrels.txt").write_text(labels, encoding="utf-8")
+    rows = (place / "run.txt").read_text().splitlines()
+    short = [line for line in rows if not (line.startswith("q005") and int(line.split()[3]) > 4)]
+    (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
+    found = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 19})
+    left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
+    assert left == {"no relevant passage": 1, "fewer than 6 passages found (contexts)": 1}
+    assert len(found.findings.notes) == 1 and "1 cell with 18 contexts left out" in found.findings.notes[0]
+    none = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 300})
+    left = {row["reason"]: row["queries"] for row in none.findings.left_out.to_dicts()}
+    assert left["in no cell of 300 contexts or more"] == 19
+    assert [figure.name for figure in none.findings.figures] == ["parts"]
+
+
+def test_systems_of_an_evaluation_that_differ_in_k_are_one(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=20)
+    toml = (place / "ragworth.toml").read_text()
+    cut = "".join(f'"first-{k}" = \'run("run.txt") % {k}\'\n' for k in (1, 3, 5))
+    (place / "ragworth.toml").write_text(toml.replace('first = { run = "run.txt" }\n', cut), encoding="utf-8")
+    ragworth.evaluate(place)
+    settings = {**QUICK, "same": r"-\d+$"}
+    found = ragworth.study("top-k", place / "results", keep=False, **settings)
+    rows = found.findings.tables[0].frame
+    assert set(rows["system"]) == {"first"} and {"narrow", "wide", "all", "0.3", "1.0", "1.7"} == set(rows["K/N_p"])
+    apart = ragworth.study("top-k", place / "results", keep=False, **QUICK).findings.tables[0].frame
+    assert set(apart["system"]) == {"all systems", "first-1", "first-3", "first-5"}
+
+
+def test_values_that_are_no_grades_are_put_into_bins() -> None:
+    kinds, names = kinds_of(np.array([0.0, 0.1, 0.2, 0.35, 0.5, 0.99, 1.0]))
+    assert names == ["0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1"] and kinds.tolist() == [0, 0, 1, 1, 2, 4, 4]
+    assert kinds_of(np.array([1.0, 4.0, 1.0]))[1] == ["1", "4"]
+
+
+def test_bad_input(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=5)
+    for settings, words in (
+        ({"sizes": "0,2"}, "names no numbers"),
+        ({"compare": "T"}, "pairs of metrics"),
+        ({"same": "("}, "cannot be read"),
+        ({"least": 1}, "least is 1"),
+        ({"sizes": "50"}, "no query is left"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ragworth.study("top-k", place, keep=False, **settings)
+    with pytest.raises(InputError, match="has a cutoff"):
+        ragworth.study("top-k", place, keep=False, metrics=["nDCG@5"])
+    assert opened.calls == 0
+    ragworth.evaluate(place)
+    results = Results.read(place / "results")
+    bare = Case(
+        "bare", Results(results.collection, results.contexts, None, None, None, results.outcomes, results.scores)
+    )
+    with pytest.raises(InputError, match="no relevance labels"):
+        ragworth.studies.STUDIES.get("top-k")().take(bare)
+
+
+def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=8)
+    assert [stage.name for stage in planned("top-k", [place], sizes="1,2")] == ["answered"]
+    found = CliRunner().invoke(main, ["study", "top-k", str(place), "--dry-run", "--sizes", "1,2"])
+    assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0

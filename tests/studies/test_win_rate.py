@@ -1,0 +1,203 @@
+"""``ragworth study win-rate``: the confidence of a reader that says how sure it is wins as often as it should."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from scipy import stats
+
+import ragworth
+from ragworth.errors import InputError
+from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
+from ragworth.llm.scripted import Reply
+from ragworth.studies.running import Studied, planned
+from tests.studies.conftest import Opened
+from tests.studies.simulated import Reader, collection
+
+SURE = re.compile(r"sure=([\d.]+)")
+
+
+class Even(Reader):
+    """Equally sure of everything."""
+
+    def __call__(self, request: Request) -> Reply:
+        if isinstance(request, Choose):
+            return {request.labels[0]: 0.5}
+        words = tuple(request.continuation.split(" ")) if isinstance(request, Score) else ("x",)
+        assert isinstance(request, Score | Generate)
+        return Trace(words, (-1.0,) * len(words), (1.0,) * len(words))
+
+
+def texts_of(place: Path) -> dict[str, str]:
+    lines = (place / "passages.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["id"]: row["text"] for row in map(json.loads, lines)}
+
+
+def found_of(place: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in (place / "run.txt").read_text(encoding="utf-8").splitlines():
+        found.setdefault(line.split()[0], []).append(line.split()[2])
+    return found
+
+
+def sure(text: str) -> float:
+    match = SURE.search(text)
+    assert match is not None
+    return float(match[1])
+
+
+def rows_of(found: Studied) -> dict[tuple[str, str], dict[str, object]]:
+    return {(row["confidence"], row["against"]): row for row in found.findings.tables[0].frame.to_dicts()}
+
+
+def test_a_reader_that_says_how_sure_it_is_wins_as_often_as_its_relevant_passages_are_surer(
+    tmp_path: Path, opened: Opened
+) -> None:
+    opened.reader = Reader(noise=0.0)
+    place = collection(tmp_path / "w", queries=60)
+    found = ragworth.study("win-rate", place, keep=False)
+    texts, wins = texts_of(place), 0
+    for passages in found_of(place).values():
+        gold = next(each for each in passages if "gold" in each)
+        other = next(each for each in passages if "gold" not in each)
+        wins += sure(texts[gold]) > sure(texts[other])
+    rows = rows_of(found)
+    assert {name for name, _ in rows} == {"PPL", "KeyPPL", "Entropy", "KeyEntropy", "1 − abstention"}
+    for name in ("PPL", "KeyPPL", "Entropy", "KeyEntropy"):
+        row = rows[name, "distractor"]
+        assert row["win rate"] == pytest.approx(wins / 60) and row["wins"] == wins and row["ties"] == 0
+    assert found.findings.sentences[0].startswith("w: ") and "tells them apart best" in found.findings.sentences[0]
+    assert found.findings.left_out.height == 0 and not found.findings.notes
+
+
+def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("win-rate", collection(tmp_path / "w", queries=25), keep=False)
+    results = found.cases[0].results
+    assert results.judgments is not None
+    shown = {(s, q): p for s, q, p in results.contexts.frame.select("system", "query", "passage").iter_rows()}
+    assert results.contexts.frame.height == 75
+    p_values = []
+    for (name, against), row in rows_of(found).items():
+        aspect = "abstention" if "abstention" in name else name
+        values = {
+            (q, p): -v if aspect == "abstention" else v
+            for q, p, a, v in results.judgments.frame.select("query", "passage", "aspect", "value").iter_rows()
+            if a == aspect
+        }
+        signs = []
+        for query in {query for _, query in shown}:
+            gold, other = values[query, shown["gold", query]], values[query, shown[against, query]]
+            signs.append((gold > other) - (gold < other))
+        wins, losses = signs.count(1), signs.count(-1)
+        assert (row["wins"], row["ties"], row["losses"]) == (wins, signs.count(0), losses)
+        assert row["win rate"] == pytest.approx((wins + signs.count(0) / 2) / 25)
+        assert row["p"] == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, abs=1e-12)
+        assert row["low"] <= row["win rate"] <= row["high"]  # type: ignore[operator]
+        p_values.append(row["p"])
+    least = min(p_values)  # type: ignore[type-var]
+    corrected = [row["p_holm"] for row in rows_of(found).values() if row["p"] == least]
+    assert corrected[0] == pytest.approx(min(1.0, least * len(p_values)))  # type: ignore[operator]
+
+
+def test_equal_confidence_is_half_a_win(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Even()
+    found = ragworth.study("win-rate", collection(tmp_path / "w", queries=6), keep=False)
+    for row in rows_of(found).values():
+        assert row["win rate"] == 0.5 and row["ties"] == 6 and row["p"] == 1.0
+    assert "no confidence surely prefers" in found.findings.sentences[0]
+
+
+def test_a_passage_that_holds_an_accepted_answer_is_no_distractor(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=5)
+    first, second = [each for each in found_of(place)["q003"] if "gold" not in each][:2]
+    text = (place / "passages.jsonl").read_text(encoding="utf-8")
+    (place / "passages.jsonl").write_text(
+        text.replace(f'"{first}", "text": "', f'"{first}", "text": "right3 '), "utf-8"
+    )
+    found = ragworth.study("win-rate", place, keep=False)
+    shown = found.cases[0].results.contexts.frame.filter(pl.col("query") == "q003")
+    assert dict(shown.select("system", "passage").iter_rows())["distractor"] == second
+    assert found.findings.notes == ("w: 1 passage passed over for holding an accepted answer",)
+
+
+def test_each_thing_is_asked_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    plan = planned("win-rate", [place])
+    assert [stage.name for stage in plan] == ["judged.confidence", "judged.abstention"] and opened.calls == 0
+    assert "18 calls to make" in plan[0].words
+    first = ragworth.study("win-rate", place, keep=False)
+    asked = opened.calls
+    again = ragworth.study("win-rate", place, keep=False)
+    assert opened.calls == asked and again.findings.sentences == first.findings.sentences
+    assert again.findings.tables[0].frame.equals(first.findings.tables[0].frame)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(f"seed = 1\n{text}", encoding="utf-8")
+    other = ragworth.study("win-rate", place, keep=False)
+    before, after = (each.cases[0].results.contexts.frame for each in (first, other))
+    drawn = pl.col("system") == "random"
+    assert not before.filter(drawn).equals(after.filter(drawn)) and before.filter(~drawn).equals(after.filter(~drawn))
+
+
+def test_what_it_wrote_and_what_an_evaluation_judged_need_no_model(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=12)
+    first = ragworth.study("win-rate", place)
+    assert first.folder is not None and (first.folder / "figures" / "win-rate.svg").is_file()
+    asked = opened.calls
+    again = ragworth.study("win-rate", first.folder / "cases" / "01", keep=False)
+    assert again.findings.sentences == first.findings.sentences and opened.calls == asked
+    assert again.findings.tables[0].frame.equals(first.findings.tables[0].frame)
+    ragworth.evaluate(place)
+    asked = opened.calls
+    found = ragworth.study("win-rate", place / "results", keep=False)
+    rows = rows_of(found)
+    assert set(rows) == {("1 − abstention", "distractor")} and opened.calls == asked
+    top = {query: passages[:5] for query, passages in found_of(place).items()}
+    both = [each for each in top.values() if any("gold" in p for p in each) and any("gold" not in p for p in each)]
+    assert rows["1 − abstention", "distractor"]["queries"] == len(both)
+    texts = texts_of(place)
+    wins = sum(
+        sure(texts[next(p for p in each if "gold" in p)]) > sure(texts[next(p for p in each if "gold" not in p)])
+        for each in both
+    )
+    assert rows["1 − abstention", "distractor"]["wins"] == wins
+
+
+def test_left_out_queries_are_counted(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    kept = [line for line in (place / "qrels.txt").read_text().splitlines() if not line.startswith("q001 0 q001-gold")]
+    (place / "qrels.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    asked = (place / "queries.jsonl").read_text(encoding="utf-8").replace('["right2"]', "[]")
+    (place / "queries.jsonl").write_text(asked, encoding="utf-8")
+    left = {
+        row["reason"]: row["queries"]
+        for row in ragworth.study("win-rate", place, keep=False).findings.left_out.to_dicts()
+    }
+    assert left == {"no relevant passage": 1, "no accepted answers": 1}
+    alone = ragworth.study("win-rate", collection(tmp_path / "one", queries=1), keep=False).findings
+    assert alone.left_out.to_dicts() == [
+        {"case": "one", "reason": "not compared with a random passage, for want of one", "queries": 1}
+    ]
+    assert set(alone.tables[0].frame["against"]) == {"distractor"}
+    assert alone.tables[0].frame["low"].null_count() == alone.tables[0].frame.height  # one query has no interval
+
+
+def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=4)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    with pytest.raises(InputError, match="depth is 0"):
+        ragworth.study("win-rate", place, depth=0)
+    (place / "ragworth.toml").write_text(text.replace('answers = "queries.jsonl"\n', ""), encoding="utf-8")
+    with pytest.raises(InputError, match=r"no query is left to study \(no accepted answers: 4\)"):
+        ragworth.study("win-rate", place, keep=False)
+    assert opened.calls == 0
+    (place / "ragworth.toml").write_text(text.replace("abstention = true\n", ""), encoding="utf-8")
+    ragworth.evaluate(place)
+    with pytest.raises(InputError, match="no passage has a confidence"):
+        ragworth.study("win-rate", place / "results")
+    ragworth.study("layouts", place, models="embedded,other", size=3, output=tmp_path / "layouts")
+    with pytest.raises(InputError, match="another study made these contexts"):
+        ragworth.study("win-rate", tmp_path / "layouts" / "cases" / "01")
