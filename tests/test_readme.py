@@ -108,14 +108,14 @@ def judging(folder: Path) -> None:
         shutil.copy(EXAMPLES / "judging" / name, folder)
 
 
-def help_desk(folder: Path) -> None:
+def help_desk(folder: Path, number: int = 4) -> None:
     """A few questions over the passages of the demo, without settings."""
     folder.mkdir()
     for name in ("passages.jsonl", "qrels.txt"):
         shutil.copy(EXAMPLES / "demo" / name, folder)
     lines = (EXAMPLES / "demo" / "queries.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     questions = [line for line in lines if json.loads(line)["_id"].startswith("q")]
-    (folder / "queries.jsonl").write_text("".join(questions[:4]), encoding="utf-8")
+    (folder / "queries.jsonl").write_text("".join(questions[:number]), encoding="utf-8")
 
 
 TEXTS = '[collection]\nqueries = "queries.jsonl"\npassages = "passages.jsonl"\nanswers = "queries.jsonl"\n'
@@ -128,7 +128,7 @@ def workspaces(folder: Path, block: Block) -> None:
     """The workspaces that a block names, with the settings of its page where it has some."""
     settings = [other.text for other in blocks("toml") if other.page == block.page]
     if "help-desk" in block.text:
-        help_desk(folder / "help-desk")
+        help_desk(folder / "help-desk", 30 if "train" in block.text else 4)
         if "init help-desk" not in block.text:
             own = settings[0] if settings else ""
             systems = 'qrels = "qrels.txt"\n[systems]\nbm25 = "bm25 % 5"\nrandom = "random % 5"\n'

@@ -17,8 +17,8 @@ from ragworth.cli import main
 from ragworth.errors import InputError
 from ragworth.results import Results
 from ragworth.studies.contract import Case
+from ragworth.studies.ratios import kinds_of
 from ragworth.studies.running import planned
-from ragworth.studies.top_k_found import kinds_of
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades, undrawn
 from tests.studies.simulated import Reader, collection

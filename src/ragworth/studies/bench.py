@@ -52,6 +52,7 @@ def fitted(space: Workspace, judges: Sequence[str], *, answers: bool) -> Workspa
         judgments={**space.judgments, **more},
         answers=replace(writing, oracle=False) if answers else None,
         grades=(dict(space.grades) or {GRADER: Task()}) if answers else {},
+        graded=() if answers else space.graded,  # outcomes in files are of other contexts
     )
 
 

@@ -94,7 +94,7 @@ class Study:
         )
 
     def reads(self, place: Path) -> Case | None:
-        """A case out of a file that is neither a workspace nor results, for a study that takes such; None: it is none."""
+        """A case out of a file that is neither a workspace nor results; None where the study takes no such file."""
         return None
 
     def take(self, case: Case) -> Case:

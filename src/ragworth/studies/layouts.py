@@ -50,7 +50,7 @@ class Layouts(Study):
     measure: str = setting("KeyEntropy", "confidence that the figure shows and sentences are about", choices=MEASURES)
     depth: int = setting(25, "passages from the top that contexts are made of", low=1)
     outcome: str | None = setting(None, "which outcome to go by; the grade where there is one")
-    correct: float = setting(1.0, "least outcome that counts as a correct answer")
+    correct: float = setting(1.0, "least outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "layouts"
     title: ClassVar[str] = "whether the context that one model is surest of is the best for another"

@@ -52,7 +52,7 @@ class Noise(Study):
     place: str = setting("random", "where the relevant passage stands", choices=("random", "first", "last"))
     depth: int = setting(25, "passages from the top that the retrieved ones are taken from", low=1)
     outcome: str | None = setting(None, "which outcome to go by; the grade where there is one")
-    correct: float = setting(1.0, "least outcome that counts as a correct answer")
+    correct: float = setting(1.0, "least outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "noise"
     title: ClassVar[str] = "whether random or retrieved passages hurt more, and whether the model is aware"
