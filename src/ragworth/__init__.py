@@ -44,6 +44,7 @@ _PUBLIC = {
     "answer": "ragworth.answers.generating",
     "evaluate": "ragworth.evaluation.running",
     "retrieve": "ragworth.retrieval.running",
+    "chunk": "ragworth.retrieval.chunks",
     "study": "ragworth.studies.running",
     "Results": "ragworth.results",
     "grade": "ragworth.answers.grading",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from ragworth.metrics.required import required
     from ragworth.prompts import load as prompt
     from ragworth.results import Results
+    from ragworth.retrieval.chunks import chunk
     from ragworth.retrieval.running import retrieve
     from ragworth.scoring import score
     from ragworth.studies.running import study
@@ -105,6 +107,7 @@ __all__ = [
     "annotate",
     "answer",
     "ask",
+    "chunk",
     "compare",
     "correlate",
     "evaluate",

@@ -34,7 +34,9 @@ def test_a_study_prints_tables_and_last_what_they_say(tmp_path: Path, opened: Op
     found = run("alignment", place, "--quiet")
     assert found.exit_code == 0, found.output
     lines = found.output.splitlines()
-    assert lines[0].startswith("Alignment") and any(line.startswith("w: use ") for line in lines)
+    assert lines[0].startswith("Alignment") and any(
+        " metric " in line or "highest" in line or line.startswith("Use ") for line in lines
+    )
     assert lines[-1].startswith("Page: ") and (place / "results" / "studies" / "alignment" / "study.html").is_file()
 
 

@@ -60,9 +60,74 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
             "stemmer": st.sampled_from(["none", "english"]),
         },
     ),
+    "dense": st.fixed_dictionaries(
+        {},
+        optional={
+            "model": st.text(min_size=1),
+            "similarity": st.sampled_from(["model", "cosine", "dot"]),
+            "query_prefix": st.text(),
+            "search": st.sampled_from(["exact", "ann"]),
+            "probes": st.integers(1, 99),
+        },
+    ),
+    "sparse": st.fixed_dictionaries({"model": st.text(min_size=1)}),
+    "fused": st.fixed_dictionaries(
+        {},
+        optional={
+            "method": st.sampled_from(["rrf", "weighted"]),
+            "k": NUMBERS,
+            "weights": st.lists(NUMBERS.filter(bool), min_size=2, max_size=2),
+            "scale": st.sampled_from(["minmax", "z"]),
+        },
+    ),
     "run": st.fixed_dictionaries({"path": st.text(min_size=1)}),
     "oracle": st.fixed_dictionaries({}, optional={"level": st.floats(-9, 9), "fill": st.booleans()}),
     "adversary": st.fixed_dictionaries({}, optional={"level": st.integers(-9, 9), "seed": st.integers(0, 10**17)}),
+    "gold": st.fixed_dictionaries(
+        {},
+        optional={
+            "at": st.integers(0, 5),
+            "of": st.integers(5, 9),
+            "among": st.sampled_from(["retrieved", "random", "weak", "hard"]),
+            "below": st.floats(0, 1),
+            "level": st.integers(-9, 9),
+        },
+    ),
+    "best_by": st.fixed_dictionaries({"by": st.sampled_from(["utility", "relevance", "my own"])}),
+    "within": st.just({"chunks": "small"}),
+    "rerank": st.fixed_dictionaries(
+        {"model": st.sampled_from(["cross-encoder:a/b", "./here"])},
+        optional={"length": st.integers(0, 999), "depth": st.integers(0, 99)},
+    ),
+    "monot5": st.fixed_dictionaries(
+        {"model": st.text(min_size=1)}, optional={"length": st.integers(16, 999), "yes": st.text()}
+    ),
+    "pointwise": st.fixed_dictionaries(
+        {}, optional={"by": st.sampled_from(["yes", "likelihood"]), "model": st.text(), "depth": st.integers(0, 99)}
+    ),
+    "listwise": st.fixed_dictionaries(
+        {}, optional={"window": st.integers(12, 99), "step": st.integers(1, 11), "words": st.integers(0, 999)}
+    ),
+    "setwise": st.fixed_dictionaries(
+        {},
+        optional={
+            "k": st.integers(1, 99),
+            "compared": st.integers(3, 26),
+            "sort": st.sampled_from(["heap", "bubble"]),
+            "words": st.integers(0, 999),
+        },
+    ),
+    "useful": st.fixed_dictionaries(
+        {}, optional={"judge": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
+    ),
+    "mmr": st.fixed_dictionaries(
+        {},
+        optional={
+            "weight": st.floats(0, 1, allow_subnormal=False),
+            "by": st.text(),
+            "relevance": st.sampled_from(["place", "query"]),
+        },
+    ),
     "shuffled": st.fixed_dictionaries({}, optional={"seed": st.integers(0, 99)}),
     "random": st.fixed_dictionaries({}, optional={"seed": st.integers(0, 99)}),
     "reversed": st.just({}),
@@ -70,15 +135,20 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
+RERANKERS = ["rerank", "monot5", "pointwise", "listwise", "setwise", "useful", "mmr"]
+BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
+
+
 @st.composite
 def steps(draw: st.DrawFn, names: list[str]) -> Step:
     name = draw(st.sampled_from(names))
-    return STEPS.get(name)(**draw(SETTINGS[name]))
+    inside = [draw(pipelines()) for _ in range(2)] if name == "fused" else []
+    return STEPS.get(name)(*inside, **draw(SETTINGS[name]))
 
 
 @st.composite
 def pipelines(draw: st.DrawFn) -> Pipeline:
     """Any pipeline that can run."""
-    first = draw(steps(["bm25", "run", "random", "oracle", "adversary"]))
-    behind = draw(st.lists(steps(["reversed", "shuffled", "oracle", "adversary", "top"]), max_size=5))
+    first = draw(steps(["bm25", "dense", "sparse", "fused", "run", "random", "oracle", "adversary"]))
+    behind = draw(st.lists(steps([*RERANKERS, *BEHIND]), max_size=5))
     return Pipeline((first, *behind))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +16,9 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
-from ragworth.tables import Contexts
+from ragworth.studies.pool import Pool
+from ragworth.studies.position import Position
+from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 
 IDS = [f"p{number}" for number in range(8)]
@@ -179,12 +184,135 @@ def test_labels_are_needed(pipeline: str) -> None:
 
 
 def test_labels_of_the_setting_count_before_those_of_the_collection() -> None:
-    from ragworth.tables import Judgments
-
     setting = world(relevance=Judgments({"q1": {"p3": 1}}))
     assert passages(retrieve({"o": "oracle"}, setting), "o")["q1"] == ["p3"]
     assert QUERIES.keys() >= LABELS.keys()
 
 
+def judged(aspect: str, values: Labels) -> Judgments:
+    rows = [(q, p, aspect, value, "ok", "test") for q, items in values.items() for p, value in items.items()]
+    return Judgments.trusted(pl.DataFrame(rows, schema=Judgments.schema, orient="row"))
+
+
+@given(RUNS, GRADES, st.integers(0, 4), st.integers(1, 4), st.sampled_from(["retrieved", "random"]), st.integers(1, 3))
+def test_gold(behind: Behind, run: Shown, labels: Labels, at: int, of: int, among: str, level: int) -> None:
+    at = min(at, of)
+    made = behind(f"gold(at={at}, of={of}, among={among}, level={level})", run, labels=labels)
+    for query in ("q1", "q2", "q3"):
+        grades = labels.get(query, {})
+        relevant = {p for p, grade in grades.items() if grade >= level}
+        found = run.get(query, [])
+        pool = [p for p in found if p not in relevant]
+        if among == "random":
+            pool = [p for p in IDS if p not in {*found, *grades}]
+        if not relevant or len(pool) < of - 1:
+            assert made[query] == []
+            continue
+        (gold,) = [p for p in made[query] if p in relevant]
+        others = [p for p in made[query] if p != gold]
+        assert (len(made[query]) == of and not at) or made[query][at - 1] == gold
+        assert grades[gold] == max(grades[p] for p in relevant)
+        assert set(others) <= set(pool) if among == "random" else others == pool[: of - 1]
+
+
+def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind) -> None:
+    labels: Labels = {"q1": {"p1": 1, "p2": 2, "p3": 2, "p7": 2}}
+    assert behind("gold(at=1, of=1)", {"q1": ["p1", "p3", "p2"]}, labels=labels)["q1"] == ["p3"]
+    assert behind("gold(at=1, of=1)", {"q1": ["p0"]}, labels=labels)["q1"] == ["p7"], "it need not be retrieved"
+
+
+@given(RUNS, GRADES)
+def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
+    equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
+    pool = Pool(world(TEXTS).collection, run, equal)
+    with suppress(InputError):  # where no query is left to study
+        theirs = Position(k=3)._shown(pool, Counter())
+        for place in (1, 2, 3):
+            mine = behind(f"gold(at={place}, of=3)", run, labels=equal)
+            assert {query: ids for query, ids in mine.items() if ids} == theirs[f"p{place:02d}"]
+
+
+def test_the_place_that_is_drawn_depends_on_nothing_else(behind: Behind) -> None:
+    run: Shown = {query: ["p0", "p1", "p2", "p3"] for query in ("q1", "q2", "q3")}
+    labels: Labels = {query: {"p0": 1} for query in run}
+    near = behind("gold(of=4)", run, labels=labels)
+    far = behind("gold(of=4, among=random)", run, labels=labels)
+    places = [near[query].index("p0") for query in run]
+    assert places == [far[query].index("p0") for query in run] == PLACES
+    seeds = [behind(f"gold(of=4, seed={seed})", run, labels=labels) for seed in range(9)]
+    assert {shown["q1"].index("p0") for shown in seeds} == {0, 1, 2, 3}
+
+
+def test_weak_and_hard_distractors(behind: Behind) -> None:
+    run: Shown = {"q1": ["p1", "p0", "p2", "p3", "p4", "p5"], "q2": ["p1", "p0"]}
+    labels: Labels = {"q1": {"p0": 1}, "q2": {"p0": 1}}
+    # Effects 1 − p: p1 0.2 and p4 0.8 are neither; p2 0.1 is weak; p3 0.9 and p5 0.85 are hard; p0 is relevant.
+    abstention: Labels = {"q1": {"p0": 0.05, "p1": 0.8, "p2": 0.9, "p3": 0.1, "p4": 0.2, "p5": 0.15}}
+    known = {"labels": labels, "judgments": judged("abstention", abstention)}
+    assert behind("gold(at=2, of=2, among=weak)", run, **known) == {"q1": ["p2", "p0"], "q2": [], "q3": []}
+    assert behind("gold(at=1, of=3, among=hard)", run, **known)["q1"] == ["p0", "p3", "p5"]
+    assert behind("gold(at=1, of=3, among=weak)", run, **known)["q1"] == []
+    assert behind("gold(at=1, of=3, among=weak, below=0.3)", run, **known)["q1"] == ["p0", "p1", "p2"]
+    assert behind("gold(at=1, of=4, among=hard, above=0.7)", run, **known)["q1"] == ["p0", "p3", "p4", "p5"]
+
+
+def test_queries_with_too_little_are_empty_and_named() -> None:
+    made = retrieve({"s": "bm25 >> gold(at=2, of=2)"}, world())
+    assert passages(made, "s") == {"q1": ["p4", "p1"], "q2": [], "q3": [], "q4": []}
+    assert made.notes[0] == (
+        "gold(at=2, of=2) is left empty: fewer than 1 retrieved passages that are not relevant: 1 query ('q2'); "
+        "no relevant passage: 2 queries ('q3', 'q4')"
+    )
+
+
+@given(RUNS, GRADES, GRADES)
+def test_best_by(behind: Behind, run: Shown, labels: Labels, grades: Labels) -> None:
+    values = {query: {p: grade / 4 for p, grade in items.items()} for query, items in grades.items()}
+    known = {"labels": labels, "judgments": judged("abstention", values)}
+    by_utility, by_label = behind("best_by(utility)", run, **known), behind("best_by(relevance)", run, **known)
+    by_mine = behind('best_by("my own")', run, labels=labels, judgments=judged("my own", values))
+    for query, found in run.items():
+        signs = {p: 1 if labels.get(query, {}).get(p, 0) >= 1 else -1 for p in found}
+        candidates = [p for p in found if p in values.get(query, {})]
+        assert by_utility[query] == sorted(candidates, key=lambda p: -signs[p] * (1 - values[query][p]))
+        assert by_mine[query] == sorted(candidates, key=lambda p: -values[query][p])
+        assert by_label[query] == sorted(found, key=lambda p: -signs[p])
+
+
+def test_passages_that_nobody_judged_are_no_candidates() -> None:
+    setting = world(judgments=judged("downstream", {"q1": {"p2": 0.5}}))
+    made = retrieve({"s": "bm25 >> best_by(downstream)"}, setting)
+    assert passages(made, "s") == {"q1": ["p2"], "q2": [], "q3": [], "q4": []}
+    left = "3 passages without a judgment of downstream: 2 queries ('q1', 'q2')"
+    assert made.notes[0] == f'best_by("downstream") leaves out {left}'
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "words"),
+    [
+        ("bm25 >> gold(at=3, of=2)", "gold: position 3 of 2 passages"),
+        ("bm25 >> gold(among=near)", "among is 'near'; it may be retrieved, random, weak, hard"),
+        ("bm25 >> gold(among=hard)", "gold among hard distractors needs judgments of abstention, and there are none"),
+        ("bm25 >> best_by", "best_by names no judgment"),
+        ("bm25 >> best_by(abstention)", "abstention says how bad a passage is"),
+        ("bm25 >> best_by(utility)", "needs judgments of abstention"),
+        ("bm25 >> best_by(likelihood)", "needs judgments of likelihood"),
+        ("gold", "gold cannot stand first"),
+    ],
+)
+def test_controlled_contexts_that_cannot_be(pipeline: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        retrieve({"s": pipeline}, world())
+    assert words in str(caught.value)
+
+
+def test_gold_needs_labels_and_random_ones_passages() -> None:
+    with pytest.raises(InputError, match="gold needs what is not there: no relevance labels"):
+        retrieve({"s": "bm25 >> gold"}, world(labels=None))
+    with pytest.raises(InputError, match="gold among random passages needs what is not there: no texts of passages"):
+        retrieve({"s": "oracle >> gold(among=random)"}, world({}))
+
+
+PLACES = [3, 1, 3]
 RANDOM = {"q1": ["p1", "p3", "p6"], "q2": ["p0", "p7", "p4"], "q3": ["p7", "p4", "p6"]}
 SHUFFLED = ["p7", "p4", "p6", "p3", "p2", "p1", "p5", "p0"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from ragworth import Collection, Contexts, Judgments, Ratings, score
 from ragworth.report.study import Findings
@@ -51,6 +55,23 @@ def expected(case: Case, weights: Sequence[float] = (1.0,), threshold: float = 0
         right = "gold" in shown[loud.index(max(loud))]
         made[key] = 0.0 if max(loud) < threshold else 1.0 if right else -1.0
     return made
+
+
+def wilcoxon(gaps: npt.NDArray[np.float64]) -> float:
+    """Wilcoxon's p: exact for up to 50 that are not 0, by the number of ways to each sum of ranks; else by SciPy."""
+    moved = gaps[gaps != 0]
+    if len(moved) > 50:
+        return float(stats.wilcoxon(moved, method="approx").pvalue)
+    ranks = stats.rankdata(np.abs(moved))
+    ways = Counter({0.0: 1})
+    for rank in ranks:
+        further: Counter[float] = Counter()
+        for total, number in ways.items():
+            further[total + rank] += number
+            further[total - rank] += number
+        ways = further
+    found = abs(float((np.sign(moved) * ranks).sum()))
+    return sum(number for total, number in ways.items() if abs(total) >= found) / 2 ** len(moved)
 
 
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
 import ragworth
 from ragworth.errors import InputError
+from ragworth.formats.theta import Theta
+from ragworth.results import Results
+from ragworth.studies.aligning import Aligned
 from ragworth.studies.alignment import draw
 from ragworth.studies.pool import Pool
+from ragworth.studies.rows import Rows
 from ragworth.studies.running import planned
+from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
 
@@ -31,6 +38,7 @@ def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg
     assert found.findings.sentences[0].startswith("w: use UDCG@5: Spearman ρ 0.")
     values = {name: float(row["correlation"]) for name, row in by_metric(found).items()}  # type: ignore[arg-type]
     assert values["UDCG@5"] > max(values["UDCG(gamma=0)@5"], values["Utility@5"]) > values["P@5"] > values["RR@5"]
+    assert found.shown.sentences[0].startswith("Use UDCG@5: ")
     worse = found.findings.tables[1].frame.filter(pl.col("p_holm") < 0.05)["metric"].to_list()
     assert {"UDCG(gamma=0)@5", "Utility@5", "nDCG@5", "RR@5", "P@5"} <= set(worse)
 
@@ -169,6 +177,134 @@ def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, ope
     with pytest.raises(InputError, match="no setting"):
         ragworth.study("alignment", place, deep=3)
     assert opened.calls == 0
+
+
+def test_contexts_without_an_outcome_are_counted(tmp_path: Path, opened: Opened) -> None:
+    first = ragworth.study("alignment", collection(tmp_path / "w", queries=12))
+    assert first.folder is not None
+    results = Results.read(first.folder / "cases" / "01")
+    assert results.outcomes is not None
+    lost = pl.col("query").is_in(["q000", "q001"]) & (pl.col("system") < "c04")
+    frame = results.outcomes.frame.with_columns(
+        value=pl.when(~lost).then("value"), status=pl.when(lost).then(pl.lit("unparsable")).otherwise("status")
+    )
+    replace(results, outcomes=Outcomes.trusted(frame)).write(tmp_path / "less")
+    left = ragworth.study("alignment", tmp_path / "less", keep=False).findings.left_out
+    assert {row["reason"]: row["queries"] for row in left.to_dicts()}["8 contexts without an outcome: unparsable"] == 2
+
+
+def test_a_metric_that_is_mostly_constant_is_not_the_best(tmp_path: Path) -> None:
+    rows = []
+    for query in range(40):
+        for context in range(6):
+            good = context % 3 == 0
+            rare = float(good) if query < 10 else 0.0
+            usual = float(good) + (0.5 if context == 1 else 0.0)
+            rows.append((f"q{query}", f"c{context}", 1.0 if good else float(context % 2) / 2, rare, usual))
+    values = np.array([row[3:] for row in rows])
+    outcome = np.array([row[2] for row in rows])
+    found = Aligned("x", Rows(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows], "grade"))
+    assert found.found[0].queries == 10 and found.found[1].queries == 40
+    assert found.rows.metrics[found.best] == "usual"
+    assert "over 40 of 40 queries" in found.sentence()
+
+
+def test_a_metric_that_is_behind_where_both_have_a_value_is_not_called_better(tmp_path: Path) -> None:
+    """The best by its mean over more queries can be behind over those that both have."""
+    draw = np.random.default_rng(1)
+    queries, systems, outcome, values = [], [], [], []
+    for query in range(60):
+        for context in range(6):
+            queries.append(f"q{query}")
+            systems.append(f"c{context}")
+            outcome.append(float(context))
+            easy = query >= 25
+            first = context + (0.0 if easy else draw.normal(0, 6))
+            values.append((first, 0.0 if easy else context + draw.normal(0, 2)))
+    rows = Rows(["all", "hard"], np.array(values), np.array(outcome), queries, systems, "grade")
+    found = Aligned("x", rows)
+    best = found.rows.metrics[found.best]
+    ((_, gap, p),) = found.compared
+    assert best == "all" and found.found[1].queries == 25 and gap.value is not None and gap.value < 0 and p < 0.05
+    assert "behind hard" in found.sentence() and "better than hard" not in found.sentence()
+
+
+def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:
+    draw = np.random.default_rng(0)
+    outcome = draw.integers(-1, 2, 300).astype(float)
+    one, other = outcome + draw.normal(0, 1, 300), outcome + draw.normal(0, 2, 300)
+    queries = [f"q{n // 6}" for n in range(300)]
+    systems = [f"c{n % 6}" for n in range(300)]
+    two = Aligned("x", Rows(["a", "b"], np.stack([one, other], 1), outcome, queries, systems, "grade"))
+    more = np.stack([one, other, 2 * other, other**3], 1)
+    four = Aligned("x", Rows(["a", "b", "b2", "b3"], more, outcome, queries, systems, "grade"))
+    assert [p for _, _, p in four.compared] == [two.compared[0][2]] * 3
+
+
+def test_changed_weights_are_scored_anew(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = collection(tmp_path / "w", queries=12)
+    metric = "UDCG(theta=theta.json)@5"
+    weights(tmp_path / "theta.json", 0.2, 0.1)
+    first = ragworth.study("alignment", place, metrics=[metric, "P@5"])
+    assert first.folder is not None
+    weights(tmp_path / "theta.json", -0.2, -0.1)
+    again = ragworth.study("alignment", first.folder / "cases" / "01", metrics=[metric, "P@5"], keep=False)
+    tables = [each.findings.tables[0].frame.filter(metric=metric) for each in (first, again)]
+    before, after = (table["correlation"].item() for table in tables)
+    assert before > 0 and after == pytest.approx(-before)
+    assert first.findings.settings["files of metrics"] != again.findings.settings["files of metrics"]
+
+
+def weights(file: Path, help_: float, harm: float) -> None:
+    """Weights of UDCG that are the same for every rank."""
+    Theta(k=5, variant="full", alpha=(help_,) * 5, beta=(harm,) * 5).write(file)
+
+
+def test_nothing_is_written_among_other_files(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "outcomes.csv").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="other files"):
+        ragworth.study("alignment", place, output=other)
+    assert opened.calls == 0 and (other / "outcomes.csv").read_text(encoding="utf-8") == "mine"
+
+
+def test_everything_is_checked_before_anything_is_spent(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    for given, words in (
+        ({"outcome": "nope"}, "no outcome 'nope'"),
+        ({"metrics": ["Cov@5"]}, "ratings"),
+        ({"metrics": ["eRAG@5"]}, "downstream"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ragworth.study("alignment", place, keep=False, **given)
+    with pytest.raises(InputError, match="no such file or folder"):
+        ragworth.study("alignment", [place, tmp_path / "nowhere"], keep=False)
+    assert opened.calls == 0
+
+
+def test_ratings_of_other_queries_do_not_end_a_study(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=8)
+    text = (
+        (place / "ragworth.toml").read_text(encoding="utf-8").replace("[systems]", 'ratings = "ratings.txt"\n[systems]')
+    )
+    (place / "ragworth.toml").write_text(text, encoding="utf-8")
+    (place / "ratings.txt").write_text("elsewhere 1 q000-gold0 5\n", encoding="utf-8")
+    found = ragworth.study("alignment", place, keep=False)
+    assert not any(metric.startswith("Cov") for metric in by_metric(found))
+
+
+def test_cases_of_earlier_places_do_not_stay(tmp_path: Path, opened: Opened) -> None:
+    places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
+    both = ragworth.study("alignment", places)
+    assert both.folder is not None
+    inside = both.folder / "cases"
+    second = ragworth.study("alignment", inside / "02")
+    assert second.folder == both.folder.parent / "alignment-02"
+    ragworth.study("alignment", places[0])
+    assert [each.name for each in inside.iterdir()] == ["01"]
 
 
 def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, opened: Opened) -> None:

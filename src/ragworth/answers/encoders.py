@@ -263,5 +263,6 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     full = f"{owner}/{name}" if owner else name
     raise ModelError(
         f"the encoder {name!r} is not in the local cache",
-        remedy=f"hf download {full}, or the option download=True, which asks the Hugging Face hub, or a folder's path",
+        remedy=f"hf download {full}, or the option download=True, which asks the Hugging Face hub, or a folder's path; "
+        "what takes a similarity (utility, propagation) needs none for rouge-l or f1",
     )

@@ -127,7 +127,7 @@ def doubts(frame: pl.DataFrame) -> list[str]:
         elif n < FEW:
             queries = counted(n, "query", "queries")
             words.append(f"{queries} of the sample could be used; with fewer than {FEW}, do not rely on the interval")
-        if 1 < n < row["total"] and (like is None or abs(like) * math.sqrt(n) < 2):
+        if FEW <= n < row["total"] and (like is None or abs(like) * math.sqrt(n) < 2):
             said = "one of the judges gives all queries the same" if like is None else f"r = {like:.2f}"
             words.append(f"the judges do not go together ({said}): the estimate is next to that of the sample alone")
         for each in words:

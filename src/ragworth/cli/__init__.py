@@ -21,6 +21,7 @@ COMMANDS = {
     "score": "ragworth.cli.score:command",
     "compare": "ragworth.cli.compare:command",
     "estimate": "ragworth.cli.estimate:command",
+    "chunk": "ragworth.cli.chunk:command",
     "required": "ragworth.cli.required:command",
     "metrics": "ragworth.cli.metrics:command",
     "annotate": "ragworth.cli.annotate:command",

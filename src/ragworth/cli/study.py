@@ -92,18 +92,15 @@ def _plan(
 
 
 def _run(kind: str, places: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
-    from ragworth.cli.output import tell
     from ragworth.report.render import printable
     from ragworth.report.study import words
     from ragworth.studies.running import study
 
     found = study(kind, places, console=None if quiet else Lines(), **given)
-    findings = found.findings
     if as_json:
         click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
         return
-    tell(findings.notes, quiet)
-    click.echo(words(findings), nl=False)
+    click.echo(words(found.shown), nl=False)
     if found.page is not None:
         click.echo(f"\nPage: {printable(shown(found.page))}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking_budget import Budgeted
 from ragworth.evaluation.material import Material, load
 from ragworth.evaluation.problems import Problems
+from ragworth.evaluation.retrieving import Asker
 from ragworth.evaluation.state import better, settings_of
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
@@ -45,7 +47,9 @@ def prepared(
     if material is None:
         _named(space, problems)
     else:
-        problems.of(lambda: check(material.systems, material.setting), "systems")
+        folder = space.path(space.prompts) if space.prompts else None
+        setting = replace(material.setting, asking=Asker(models, folder, plan=True))
+        problems.of(lambda: check(material.systems, setting), "systems")
         Fitting(material, models, problems).check()
         Budgeted(material, models, problems).check(limit)
     if report:

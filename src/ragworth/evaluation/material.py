@@ -55,9 +55,9 @@ class Material:
 
     @cached_property
     def setting(self) -> Setting:
-        """What pipelines run on."""
+        """What pipelines run on; who is asked is for the stage to say."""
         space = self.workspace
-        return Setting.of(
+        whole = Setting.of(
             self.collection,
             self.queries,
             judgments=self.judged,
@@ -65,6 +65,7 @@ class Material:
             cache=space.path(space.cache),
             folder=space.folder,
         )
+        return replace(whole, asking=None)
 
     @cached_property
     def texts_key(self) -> list[str]:

@@ -41,8 +41,9 @@ def planned(space: Workspace, *, limit: int | None = None, every: bool = False) 
     with Models(space) as models:
         material = prepared(space, models, limit=limit, every=every)
         state = State(material, models, Kept(space.path(space.cache) / KEPT))
-        show(state)
-        return Planned(material, list(_planned(state)))
+        told = show(state, plan=True)
+        asked = [Stage(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
+        return Planned(material, [*asked, *_planned(state)])
 
 
 def _planned(state: State) -> Iterator[Stage]:

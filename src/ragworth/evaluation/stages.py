@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,9 +24,11 @@ from ragworth.config import Task
 from ragworth.errors import InputError
 from ragworth.evaluation.asking import Watching, may_pass, spent
 from ragworth.evaluation.kept import Made, file_digest, frame_digest
+from ragworth.evaluation.retrieving import Asker, asking_steps, every_step
 from ragworth.evaluation.state import State, settings_of
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
+from ragworth.retrieval.rerankers.asking import Told
 from ragworth.scoring import digests, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -43,14 +46,23 @@ NEEDS = {
 """What each stage cannot do without."""
 
 
-def show(state: State) -> None:
-    """What each system shows."""
-    material, setting = state.material, state.material.setting
-    steps = [step for system in material.systems.values() if isinstance(system, Pipeline) for step in system.steps]
+def show(state: State, *, plan: bool = False) -> list[Told]:
+    """What each system shows.
+
+    ``plan``: no model is asked. Lists that one would have to be asked about stay in the order before, and what that
+    would take is told.
+    """
+    material, asker = state.material, Asker(state.models, state.folder, plan=plan)
+    setting = replace(material.setting, asking=asker)
+    steps, asking = list(every_step(material.systems)), asking_steps(material.systems)
+    if plan and asking:
+        state.contexts = retrieve(material.systems, setting)
+        return asker.told
     labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
     key = {
         "systems": [[name, _system_key(system)] for name, system in material.systems.items()],
         "files": {str(step): list(map(file_digest, step.files(setting))) for step in steps},
+        "sources": {str(step): step.sources(setting) for step in steps},
         "queries": [setting.ids, frame_digest(setting.queries)],
         "passages": material.texts_key[1],
         "labels": [frame_digest(table.frame) for table in material.given] if labelled else [],
@@ -59,13 +71,19 @@ def show(state: State) -> None:
     }
 
     def make(watching: Watching | None) -> Made:
+        asker.watching = watching
         found = retrieve(material.systems, setting)
         notes = [*found.notes, *material.collection.unknown(found)]
-        return Made({"contexts": found.frame}, {"empty": sorted(found.empty), "notes": notes})
+        facts = {"empty": sorted(found.empty), "notes": notes, **asker.facts}
+        lasting = not asker.told and not (asker.facts and may_pass(asker.facts))
+        return Made({"contexts": found.frame}, facts, lasting=lasting)
 
+    for step in asking:
+        state.prompts |= step.templates(setting)
     made = state.stage("retrieve", key, make)
     state.contexts = Contexts.trusted(made.frames["contexts"], tuple(made.facts["notes"]))
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
+    return asker.told
 
 
 def _system_key(system: Pipeline | Contexts) -> Any:

@@ -31,10 +31,23 @@ STEPS: Registry[type[Step]] = Registry(
     "ragworth.retrieval",
     {
         "bm25": "ragworth.retrieval.steps.bm25:Bm25",
+        "dense": "ragworth.retrieval.steps.dense:Dense",
+        "sparse": "ragworth.retrieval.steps.sparse:Sparse",
+        "fused": "ragworth.retrieval.steps.fused:Fused",
         "run": "ragworth.retrieval.steps.given:Run",
+        "within": "ragworth.retrieval.steps.within:Within",
         "random": "ragworth.retrieval.steps.drawn:Random",
         "oracle": "ragworth.retrieval.steps.labelled:Oracle",
         "adversary": "ragworth.retrieval.steps.labelled:Adversary",
+        "gold": "ragworth.retrieval.steps.controlled:Gold",
+        "best_by": "ragworth.retrieval.steps.controlled:BestBy",
+        "rerank": "ragworth.retrieval.steps.reranked:Rerank",
+        "monot5": "ragworth.retrieval.steps.reranked:Monot5",
+        "pointwise": "ragworth.retrieval.steps.pointwise:Pointwise",
+        "listwise": "ragworth.retrieval.steps.listwise:Listwise",
+        "setwise": "ragworth.retrieval.steps.setwise:Setwise",
+        "useful": "ragworth.retrieval.steps.useful:Useful",
+        "mmr": "ragworth.retrieval.steps.diverse:Mmr",
         "reversed": "ragworth.retrieval.steps.ordered:Reversed",
         "shuffled": "ragworth.retrieval.steps.ordered:Shuffled",
         "top": "ragworth.retrieval.steps.ordered:Top",
@@ -42,13 +55,20 @@ STEPS: Registry[type[Step]] = Registry(
 )
 
 
-_PUBLIC = {"retrieve": "running", "check": "running", "Pipeline": "pipeline", "parse": "parsing"}
+_PUBLIC = {
+    "retrieve": "running",
+    "check": "running",
+    "Pipeline": "pipeline",
+    "parse": "parsing",
+    "called": "steps.called:Called",
+}
 
 
 def __getattr__(name: str) -> Any:
     """A kind of step by its name, or what else this room has to offer, imported when first used."""
     if name in _PUBLIC:
-        return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+        module, _, attribute = _PUBLIC[name].partition(":")
+        return getattr(import_module(f"{__name__}.{module}"), attribute or name)
     if name.startswith("_") or name not in STEPS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return STEPS.get(name)

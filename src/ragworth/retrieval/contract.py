@@ -9,11 +9,11 @@ for are kept, in their order, those without a passage are named, and the system 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import polars as pl
 
@@ -24,6 +24,9 @@ from ragworth.metrics.declare import plain
 from ragworth.tables import OK, Contexts, Judgments
 
 if TYPE_CHECKING:
+    from ragworth.calls.steps import NoValue, Steps
+    from ragworth.calls.store import Store
+    from ragworth.llm.contract import Card, Model
     from ragworth.retrieval.pipeline import Pipeline, Steplike
 
 T = TypeVar("T")
@@ -36,6 +39,32 @@ Place = Literal["first", "behind", "either"]
 
 Need = Literal["passages", "query texts", "relevance", "judgments"]
 """What of a setting a step cannot do without."""
+
+
+class Asking(Protocol):
+    """Models that steps ask, through a store, so that nothing is asked twice. ``""`` is the model of the whole."""
+
+    @property
+    def prompts(self) -> Path | None:
+        """Folder of a user's own prompts."""
+        ...
+
+    def card(self, model: str) -> Card:
+        """Who would be asked. No weights are loaded for it."""
+        ...
+
+    def turn(self, system: str) -> None:
+        """What is asked from now on is for this system."""
+        ...
+
+    def ask(
+        self, model: str, work: Callable[[Card], Sequence[Steps[T]]], *, step: str, most: int
+    ) -> list[T | NoValue | None]:
+        """What comes of each piece of work; None where nothing is to be asked, and it would have to be.
+
+        ``most``: calls that all of the work may take together.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +81,9 @@ class Setting:
     cache: folder for what can be made again (indexes); None keeps nothing.
     folder: where relative paths in pipelines start; None is the current one.
     depth: how many passages a first stage gives.
+    asking: models, for steps that ask one; None where there is none to ask.
+    told: somebody who is told of long work: of what, how much is done, and of how much.
+    brought: texts of passages that systems brought along and the collection does not have, by id.
     """
 
     collection: Collection
@@ -62,6 +94,9 @@ class Setting:
     cache: Path | None = None
     folder: Path | None = None
     depth: int = DEPTH
+    asking: Asking | None = None
+    told: Callable[[str, int, int], None] | None = None
+    brought: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -75,8 +110,18 @@ class Setting:
         cache: str | Path | None = None,
         folder: str | Path | None = None,
         depth: int = DEPTH,
+        model: Model | str | None = None,
+        store: Store | str | Path | None = None,
+        prompts: str | Path | None = None,
+        told: Callable[[str, int, int], None] | None = None,
     ) -> Setting:
-        """The setting of a collection: its queries, or those named, and its own labels unless others are given."""
+        """The setting of a collection: its queries, or those named, and its own labels unless others are given.
+
+        Steps that ask a model ask ``model`` (the embedded one by default) unless they name another; what it says is
+        kept in ``store``. ``prompts`` is a folder of own prompts.
+        """
+        from ragworth.retrieval.rerankers.asking import Asker
+
         known = collection.queries
         if queries is not None:
             wanted = pl.DataFrame({"query": list(dict.fromkeys(queries))}, schema={"query": pl.String})
@@ -90,6 +135,8 @@ class Setting:
             Path(cache) if cache is not None else None,
             Path(folder) if folder is not None else None,
             depth,
+            Asker(model, store, Path(prompts) if prompts is not None else None),
+            told,
         )
 
     @cached_property
@@ -106,6 +153,13 @@ class Setting:
     def known(self) -> frozenset[str]:
         """The passages' ids, to look them up."""
         return frozenset(self.passages)
+
+    @property
+    def texts(self) -> Collection:
+        """The collection, with the texts of passages that systems brought along so far."""
+        more = {"passage": list(self.brought), "text": list(self.brought.values())}
+        frame = pl.DataFrame(more, schema=dict.fromkeys(more, pl.String))
+        return replace(self.collection, passages=pl.concat([self.collection.passages, frame]))
 
     @cached_property
     def labels(self) -> dict[str, dict[str, float]]:
@@ -154,6 +208,9 @@ class Step:
     Of one that is bounded, the first k of what it gives must not depend on the depth: it runs once for several.
     """
 
+    holds: ClassVar[bool] = False
+    """Whether its values by place are pipelines, as many as one likes; see `inside`."""
+
     def __post_init__(self) -> None:
         check_settings(self, self.kind)
         self.check()
@@ -170,6 +227,19 @@ class Step:
         """Files of the user's that what it gives depends on."""
         return ()
 
+    def sources(self, setting: Setting) -> tuple[str, ...]:
+        """Models and prompts that what it gives depends on, each with its version."""
+        return ()
+
+    @property
+    def inside(self) -> tuple[Pipeline, ...]:
+        """Pipelines that it puts together: they run before it, and then `join` is called and not `apply`."""
+        return ()
+
+    def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
+        """Contexts out of what the pipelines inside of it gave, in their order."""
+        raise NotImplementedError
+
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
         """Contexts out of those before it; `before` is None exactly where it stands first."""
         raise NotImplementedError
@@ -183,7 +253,7 @@ class Step:
     def __str__(self) -> str:
         inside: list[str] = []
         bare = True  # no setting that goes by its place was left out
-        for each in fields(self):
+        for each in sorted(fields(self), key=lambda each: bool(each.kw_only)):
             value = getattr(self, each.name)
             if value != each.default:
                 inside.append(written(value) if bare and not each.kw_only else f"{each.name}={written(value)}")

@@ -5,10 +5,10 @@
     pipeline = cut { ">>" cut }
     cut      = step { "%" number }
     step     = name [ "(" [ value { "," value } ] ")" ]  |  "(" pipeline ")"
-    value    = [ name "=" ] ( number | text | word )
+    value    = [ name "=" ] ( number | text | word )  |  pipeline
 
 A text stands in double or single quotes; a word is true, false, or a text of letters, digits, ``_``, ``.``, ``+`` and
-``-``. What is wrong is pointed at.
+``-``. A pipeline is a value of steps that put pipelines together, and of no others. What is wrong is pointed at.
 """
 
 from __future__ import annotations
@@ -109,11 +109,7 @@ class Parser:
     def step(self) -> Pipeline:
         place = self.next
         if self.take("("):
-            self.depth += 1
-            if self.depth > 50:
-                self.fail("too many parentheses", place)
-            made = self.pipeline()
-            self.depth -= 1
+            made = self.nested(place)
             if not self.take(")"):
                 self.fail(f"{self.next} where a parenthesis should end", expected=")")
             return made
@@ -128,13 +124,36 @@ class Parser:
             self.values(kind, positional, named)
         return Pipeline((self.pointed(name, kind, *positional, **named),))
 
+    def nested(self, place: Sign) -> Pipeline:
+        """A pipeline in parentheses, of which there may be so many inside each other."""
+        self.depth += 1
+        if self.depth > 50:
+            self.fail("too many parentheses", place)
+        made = self.pipeline()
+        self.depth -= 1
+        return made
+
+    def part(self) -> Pipeline:
+        """A pipeline among the values of a step; it must be able to run."""
+        place = self.next
+        made = self.nested(place)
+        self.pointed(place, made.complete)
+        return made
+
     def values(self, kind: type[Step], positional: list[Any], named: dict[str, Any]) -> None:
         """The values in the parentheses of a step."""
         by_place = [each.name for each in fields(kind) if not each.kw_only]
         while not self.take(")"):
             if self.next.kind == "end":
                 self.fail(f"{self.next} where a parenthesis should end", expected="name=value, or )")
-            place = self.read()
+            place = self.next
+            if kind.holds and self.signs[self.at + 1].text != "=":
+                if named:
+                    self.fail(f"{place} behind a setting with a name", place, expected="name=value")
+                positional.append(self.part())
+                self.separated()
+                continue
+            self.read()
             if self.take("="):
                 self.known(kind, place, [*by_place[: len(positional)], *named])
                 named[place.text] = self.value(self.read())
@@ -146,8 +165,12 @@ class Parser:
                 self.fail(f"{place} is one value too many for {kind.kind}", place, expected=form)
             else:
                 positional.append(self.value(place))
-            if not self.take(",") and self.next.text != ")":
-                self.fail(f"{self.next} behind a value", expected=", or )")
+            self.separated()
+
+    def separated(self) -> None:
+        """Refuse what is neither a comma nor the end of the values."""
+        if not self.take(",") and self.next.text != ")":
+            self.fail(f"{self.next} behind a value", expected=", or )")
 
     def known(self, kind: type[Step], name: Sign, taken: list[str]) -> None:
         """Refuse a setting that the step does not have, or that is there already."""

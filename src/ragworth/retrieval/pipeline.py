@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 from ragworth.errors import InputError, quoted
 from ragworth.retrieval.contract import Step
@@ -42,7 +42,7 @@ class Pipeline:
         object.__setattr__(self, "steps", _cuts_merged(self.steps))
 
     @classmethod
-    def of(cls, thing: Steplike) -> Pipeline:
+    def of(cls, thing: Steplike | Any) -> Pipeline:
         """A pipeline out of whatever says one."""
         if isinstance(thing, Pipeline):
             return thing
@@ -54,8 +54,15 @@ class Pipeline:
             return parse(thing)
         if isinstance(thing, Sequence):
             return cls(tuple(step for part in thing for step in cls.of(part).steps))
+        from ragworth.interop.retrievers import retrieves
+
+        if retrieves(thing):
+            from ragworth.retrieval.steps.called import Called
+
+            return cls((Called(thing),))
         raise InputError(
-            f"{quoted(thing)} is no pipeline", expected='a step, or a written form such as "bm25 >> reversed % 10"'
+            f"{quoted(thing)} is no pipeline",
+            expected='a step, a written form such as "bm25 >> reversed % 10", or a retriever: a function, an object',
         )
 
     def complete(self) -> Pipeline:

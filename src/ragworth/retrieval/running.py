@@ -6,9 +6,9 @@ those give; a first stage runs once, as deep as the deepest of them needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -18,8 +18,8 @@ from ragworth.retrieval.pipeline import Pipeline, Steplike
 from ragworth.retrieval.steps.ordered import Top
 from ragworth.tables import Contexts
 
-System: TypeAlias = Steplike | Contexts
-"""What can be compared: a pipeline in any form, or contexts that are there already."""
+System: TypeAlias = Steplike | Contexts | Any
+"""What can be compared: a pipeline in any form, contexts that are there already, or somebody else's retriever."""
 
 ANY = "run"
 """What a system is called until it gets its name."""
@@ -35,11 +35,22 @@ def retrieve(systems: Mapping[str, System], setting: Setting) -> Contexts:
     runner = Runner(setting, list(pipelines.values()))
     tables = []
     for name, system in systems.items():
-        found = _completed(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
+        if setting.asking is not None:
+            setting.asking.turn(name)
+        try:
+            found = _completed(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
+        except InputError as error:
+            raise _of(name, error) from error
         tables.append(_named(found, name))
     made = Contexts.concat(tables)
     made.notes = tuple(dict.fromkeys(made.notes))
     return made
+
+
+def _of(name: str, error: InputError) -> InputError:
+    """The error with the system that it is about."""
+    facts = {"expected": error.expected, "remedy": error.remedy, "file": error.file, "line": error.line}
+    return type(error)(f"{name}: {error.found}", more=error.more, **facts)  # type: ignore[arg-type]
 
 
 def check(systems: Mapping[str, System], setting: Setting) -> dict[str, Pipeline]:
@@ -74,7 +85,7 @@ class Runner:
     def __init__(self, setting: Setting, pipelines: list[Pipeline]) -> None:
         self.setting = setting
         self._deepest: dict[str, int] = {}
-        for pipeline in pipelines:
+        for pipeline in _every(pipelines):
             first = str(pipeline.steps[0])
             self._deepest[first] = max(self._depth(pipeline.steps), self._deepest.get(first, 0))
         self._done: dict[str, Contexts] = {}
@@ -100,9 +111,18 @@ class Runner:
         return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
 
     def _run(self, step: Step, before: Contexts | None, setting: Setting) -> Contexts:
-        made = _completed(step.apply(before, setting), setting)
-        made.notes = tuple(dict.fromkeys((*(before.notes if before is not None else ()), *made.notes)))
+        earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
+        made = _completed(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
+        made.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *made.notes)))
         return made
+
+
+def _every(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
+    """The pipelines, and those inside of their steps."""
+    for pipeline in pipelines:
+        yield pipeline
+        for step in pipeline.steps:
+            yield from _every(step.inside)
 
 
 def _completed(made: Contexts, setting: Setting) -> Contexts:

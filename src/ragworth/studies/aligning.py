@@ -20,6 +20,12 @@ from ragworth.studies.words import between, measure_words, signed
 MAIN = "UDCG"
 """The metric that the paper is about: of equals, it stands first."""
 
+FEWEST = 20
+"""Queries below which no recommendation should be built upon."""
+
+FEW = 0.5
+"""Share of the queries that the most defined metric has a correlation in, below which a metric is not the best."""
+
 CORRELATED: dict[str, type[pl.DataType]] = {
     "case": pl.String,
     "metric": pl.String,
@@ -78,9 +84,19 @@ class Aligned:
 
     @cached_property
     def order(self) -> list[int]:
-        """Metrics by their correlation, the highest first; those without one last."""
+        """Metrics by their correlation, the highest first.
+
+        Those without one stand last, and before them those that have one in few of the queries that others have one
+        in: what a metric says of some queries alone is no reason to prefer it.
+        """
         names, values = self.rows.metrics, [one.value if one.value is not None else -2.0 for one in self.found]
-        return sorted(range(len(names)), key=lambda at: (-round(values[at], 12), not names[at].startswith(MAIN), at))
+        enough = FEW * max((one.queries for one in self.found), default=0)
+
+        def place(at: int) -> tuple[bool, float, bool, int]:
+            few = self.found[at].queries < enough
+            return few, -round(values[at], 12), not names[at].startswith(MAIN), at
+
+        return sorted(range(len(names)), key=place)
 
     @property
     def best(self) -> int:
@@ -107,8 +123,11 @@ class Aligned:
             resamples=how.resamples,
             seed=how.seed,
         )
-        p = holm(np.array([one.p if one.p is not None else np.nan for one in found]))
-        return list(zip(others, found, map(float, p), strict=True))
+        # Metrics that rank all contexts of every query alike are one comparison, not several.
+        alike = [(one.p, one.value, one.queries) for one in found]
+        kinds = list(dict.fromkeys(alike))
+        p = dict(zip(kinds, holm(np.array([np.nan if one is None else one for one, _, _ in kinds])), strict=True))
+        return [(at, one, float(p[kind])) for at, one, kind in zip(others, found, alike, strict=True)]
 
     @property
     def lead(self) -> str:
@@ -155,18 +174,25 @@ class Aligned:
         best, name, measure = self.found[self.best], self.rows.metrics[self.best], measure_words(self.how.measure)
         if best.value is None:
             return f"{self.name}: no metric has a correlation with the outcome: {best.reason}."
-        figures = (
-            f"{measure} {signed(best.value)} {between(best.interval)} over {counted(best.queries, 'query', 'queries')}."
-        )
+        total = best.queries + sum(best.left_out.values())
+        figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.queries:,} of "
+        figures += f"{counted(total, 'query', 'queries')}."
         if best.interval is None or best.interval.low <= 0:
             return f"{self.name}: no metric surely predicts the outcome; {name} comes nearest, {figures}"
-        known = [
-            (self.rows.metrics[at], p < 1 - self.how.level) for at, one, p in self.compared if one.value is not None
-        ]
-        worse, same = ([metric for metric, less in known if less is wanted] for wanted in (True, False))
-        words = f"{self.name}: use {name}: {figures}"
-        words += f" It is significantly better than {listed(worse, 20)}." if worse else ""
-        return words + (f" It cannot be told apart from {listed(same, 20)}." if same else "")
+        told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
+        for at, one, p in self.compared:
+            if one.value is not None:
+                sure = p < 1 - self.how.level
+                told[("worse" if one.value > 0 else "better") if sure else "same"].append(self.rows.metrics[at])
+        use = f"use {name}: {figures}" if told["worse"] or not told["same"] else f"{name} is highest: {figures}"
+        words = f"{self.name}: {use}"
+        words += f" It is significantly better than {listed(told['worse'], 20)}." if told["worse"] else ""
+        if told["same"]:
+            none = "" if told["worse"] else ", so that nothing speaks for one of them"
+            words += f" It cannot be told apart from {listed(told['same'], 20)}{none}."
+        if told["better"]:
+            words += f" In the queries that both have, it is behind {listed(told['better'], 20)}."
+        return words + (f" With {best.queries} queries that is no more than a hint." if best.queries < FEWEST else "")
 
 
 def _ends(one: Averaged | Gap) -> tuple[float | None, float | None]:

@@ -20,6 +20,7 @@ from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import dots, heat
 from ragworth.studies.aligning import Aligned, Resampling
+from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.pool import Pool, made
@@ -81,7 +82,10 @@ class Alignment(Study):
         table = pl.concat([each.table() for each in every])
         pairs = pl.concat([each.pairs() for each in every])
         left = [(case.name, reason, number) for case in cases for reason, number in case.left_out.items()]
-        left += [(each.name, reason, number) for each in every for reason, number in each.reasons.items()]
+        left += [(each.name, reason, number) for each in every for reason, number in each.rows.lost.items()]
+        for each in every:
+            metric = each.rows.metrics[each.best]
+            left += [(each.name, f"{metric}: {reason}", number) for reason, number in each.reasons.items()]
         return Findings(
             "Alignment: which metric predicts the answers?",
             " ".join(each.lead for each in every),
@@ -91,7 +95,7 @@ class Alignment(Study):
                 Shown(
                     "differences", "The best metric against the others", pl.concat([e.gaps() for e in every]), PAIRED
                 ),
-                Shown("agreement", "How far the metrics agree: Spearman ρ over all contexts", pairs),
+                Shown("agreement", "How far the metrics agree: Spearman ρ over all contexts", pairs, aside=True),
             ),
             (self._correlations(table, measure), *agreements(pairs)),
             left_out_rows(left),
@@ -143,8 +147,7 @@ def draw(pool: Pool, number: int, k: int) -> tuple[dict[str, dict[str, list[str]
         for at, name in enumerate(drawn):
             drawn[name][query] = _context(relevant if at % 2 == 0 else [], others, k, chance)
     if not any(drawn.values()):
-        reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items())
-        raise InputError(f"no query is left to study ({reasons})", remedy="retrieve more passages, or give more labels")
+        raise nobody_left(left, "retrieve more passages, or give more labels")
     return drawn, left
 
 

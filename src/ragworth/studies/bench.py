@@ -25,6 +25,7 @@ from ragworth.evaluation.manifest import manifest
 from ragworth.evaluation.material import Material
 from ragworth.evaluation.planning import Stage
 from ragworth.evaluation.state import Console, Silent, State
+from ragworth.metrics.declare import parse
 from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
 from ragworth.scoring import score
@@ -93,7 +94,9 @@ class Bench:
     def retrieved(self) -> Contexts:
         """What the systems of the workspace show."""
         state = self._state(None, "pool")
-        stages.show(state)
+        told = stages.show(state, plan=self.plan is not None)
+        if self.plan is not None:
+            self.plan += [Stage(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
         self._stages += state.stages
         return state.contexts
 
@@ -178,7 +181,7 @@ class Bench:
         if self.plan is not None:
             raise Planned
         judgments = self.all_judgments()
-        wanted = list(self.metrics or metrics)
+        wanted = list(self.metrics or self._possible(metrics, contexts))
         tokens = Tokens.of(self.collection.tokens(), COUNTER) if self.collection.passages.height else None
         ratings = self.ratings or self.material.collection.ratings
         scores = (
@@ -219,6 +222,12 @@ class Bench:
         if (found := self.all_judgments()) is not None:
             known = set(found.frame["aspect"].unique())
         return metrics_for(known, k, rated=(self.ratings or self.collection.ratings) is not None)
+
+    def _possible(self, metrics: Sequence[str], contexts: Contexts) -> list[str]:
+        """Metrics of the study's own choice, without those that need ratings where no query studied is rated."""
+        ratings = self.ratings or self.collection.ratings
+        rated = ratings is not None and contexts.frame.join(ratings.frame, on="query", how="semi").height > 0
+        return [metric for metric in metrics if rated or "ratings" not in parse(metric).needs]
 
     def _given_outcomes(self) -> list[Outcomes]:
         return [self.material.outcomes] if self.material.outcomes is not None else []

@@ -45,7 +45,7 @@ class Pool:
     def of(cls, material: Material, contexts: Contexts, depth: int, level: float = 1.0) -> Pool:
         setting = material.setting
         lists: dict[str, dict[str, list[str]]] = {query: {} for query in setting.ids}
-        rows = contexts.frame.sort("rank").select("query", "system", "passage")
+        rows = contexts.frame.sort("rank", maintain_order=True).select("query", "system", "passage")
         for query, system, passage in rows.iter_rows():
             lists[query].setdefault(system, []).append(passage)
         found = {query: interleaved(list(some.values()))[:depth] for query, some in lists.items()}

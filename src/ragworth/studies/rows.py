@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, counted, listed
 from ragworth.results import Results
 from ragworth.tables import OK, Outcomes
 
@@ -36,6 +36,8 @@ class Rows(NamedTuple):
     queries: list[str]
     systems: list[str]
     aspect: str
+    lost: dict[str, int] = {}  # noqa: RUF012 (never changed)
+    """Queries that have contexts without an outcome, by what is the matter with those."""
 
     @property
     def units(self) -> npt.NDArray[np.int64]:
@@ -76,7 +78,8 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     """Scores beside an outcome, for all contexts that have one."""
     aspect = aspect_of(results.outcomes, wanted, name)
     assert results.outcomes is not None
-    outcome = results.outcomes.frame.filter((pl.col("aspect") == aspect) & (pl.col("status") == OK))
+    every = results.outcomes.frame.filter(pl.col("aspect") == aspect)
+    outcome = every.filter(pl.col("status") == OK)
     outcome = outcome.select("system", "query", pl.col("value").alias("outcome"))
     known = results.scores.frame["metric"].unique(maintain_order=True).to_list()
     lacking = [metric for metric in metrics if metric not in known]
@@ -98,4 +101,14 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
         both["query"].to_list(),
         both["system"].to_list(),
         aspect,
+        _lost(every.filter(pl.col("status") != OK)),
     )
+
+
+def _lost(frame: pl.DataFrame) -> dict[str, int]:
+    """Queries that contexts without an outcome are of, by reason."""
+    counts = frame.group_by("status", maintain_order=True).agg(pl.col("query").n_unique().alias("queries"), pl.len())
+    return {
+        f"{counted(contexts, 'context')} without an outcome: {status}": queries
+        for status, queries, contexts in counts.select("status", "queries", "len").iter_rows()
+    }

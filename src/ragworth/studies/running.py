@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from ragworth import __version__, config
-from ragworth.collection import COUNTER
-from ragworth.errors import FormatError, InputError
+from ragworth import config
+from ragworth.annotate import KINDS
+from ragworth.answers.grading import GRADERS
+from ragworth.config import Workspace
+from ragworth.errors import InputError, listed
 from ragworth.evaluation.alone import alone
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
-from ragworth.evaluation.kept import frame_digest
+from ragworth.evaluation.material import Material
 from ragworth.evaluation.planning import Stage
 from ragworth.evaluation.state import Console, Silent
-from ragworth.judging.settings import given
-from ragworth.metrics.engine import Tokens
-from ragworth.report.page import listed_again
-from ragworth.report.study import Findings, write
-from ragworth.results import Results
-from ragworth.scoring import score, split
+from ragworth.judging.settings import given as settings_given
+from ragworth.report.study import Findings
+from ragworth.scoring import split
 from ragworth.studies import STUDIES
-from ragworth.studies.bench import FOLDER, Bench, Planned, fitted
+from ragworth.studies.bench import GRADER, Bench, Planned, fitted
+from ragworth.studies.cases import (
+    check_folder,
+    folder_of,
+    is_results,
+    named,
+    not_there,
+    provenance,
+    read_case,
+    reads_file,
+    write_all,
+)
 from ragworth.studies.contract import Case, Study
-from ragworth.tables import Scores
-
-CASES = "cases"
-"""Folder of the tables that a study made, below its own; each can be studied again without a model."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,13 @@ class Studied:
 
     findings: Findings
     cases: tuple[Case, ...]
-    folder: Path | None
-    page: Path | None
+    folder: Path | None = None
+    page: Path | None = None
+
+    @property
+    def shown(self) -> Findings:
+        """What it says, as people read it: the words of a study of one case need not name it every time."""
+        return _alone(self.findings, f"{self.cases[0].name}: ") if len(self.cases) == 1 else self.findings
 
 
 def study(
@@ -79,24 +87,32 @@ def study(
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
     if not where:
         raise InputError("there is nothing to study", expected="one or more workspaces, or folders of results")
-    read = [chosen.reads(place) for place in where]
-    fresh = [one is None and not is_results(place) for one, place in zip(read, where, strict=True)]
-    cases = _named(
+    # All that can be refused is refused before anything is spent: every place is read first.
+    given = [_read(chosen, place, metrics, limit) for place in where]
+    spaces = [
+        None if case is not None else _space(chosen, place, metrics) for case, place in zip(given, where, strict=True)
+    ]
+    folder = Path(output) if output is not None else folder_of(where[0], chosen.kind)
+    if keep:
+        check_folder(folder)
+    if len(where) > 1:
+        for space in filter(None, spaces):
+            with Models(space) as models:
+                _ready(chosen, space, models, limit, every)
+    cases = named(
         [
-            _run(chosen, place, metrics, limit, every, console or Silent(), wait)
-            if new
-            else chosen.take(one or read_case(place, metrics))
-            for one, place, new in zip(read, where, fresh, strict=True)
+            case or _run(chosen, space, metrics, limit, every, console or Silent(), wait)
+            for case, space in zip(given, spaces, strict=True)
         ]
     )
     findings = chosen.find(cases)
-    findings = replace(findings, settings={**_provenance(chosen, cases), **findings.settings})
+    findings = replace(findings, settings={**provenance(chosen, cases, metrics), **findings.settings})
+    made = Studied(findings, tuple(cases))
     if not keep:
-        return Studied(findings, tuple(cases), None, None)
-    folder = Path(output) if output is not None else _folder(where[0]) / chosen.kind
+        return made
     # Tables that were there already stay as they are, where they are.
-    page = _written(findings, [case for case, new in zip(cases, fresh, strict=True) if new], folder)
-    return Studied(findings, tuple(cases), folder, page)
+    fresh = [case for case, space in zip(cases, spaces, strict=True) if space is not None]
+    return replace(made, folder=folder, page=write_all(made.shown, fresh, chosen.kind, folder))
 
 
 def planned(
@@ -111,12 +127,11 @@ def planned(
     """What a study would take; nothing is asked of a model."""
     chosen, found = _made(name, settings), []
     for place in map(Path, places):
-        if (one := chosen.reads(place)) is not None or is_results(place):
-            chosen.take(one or read_case(place, metrics))
+        if _read(chosen, place, metrics, limit) is not None:
             continue
-        space = chosen.fit(fitted(config.read(place), chosen.judges, answers=chosen.answers))
+        space = _space(chosen, place, metrics)
         with Models(space) as models:
-            material = prepared(space, models, limit=limit, every=every)
+            material = _ready(chosen, space, models, limit, every)
             plan: list[Stage] = []
             with suppress(Planned):
                 chosen.run(Bench(material, models, chosen.kind, space.title, plan=plan, metrics=tuple(metrics)))
@@ -127,120 +142,88 @@ def planned(
 
 def _made(name: str, settings: dict[str, Any]) -> Study:
     kind = STUDIES.get(name)
-    return kind(**given(kind, settings, name))
+    return kind(**settings_given(kind, settings, name))
 
 
-def is_results(place: Path) -> bool:
-    """Whether a place is a folder of results, and not a workspace."""
-    return place.is_dir() and (place / "manifest.json").is_file() and not (place / config.NAME).is_file()
+def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None) -> Case | None:
+    """A case out of what is there; None where a place is a workspace."""
+    if (case := chosen.reads(place)) is not None:
+        return chosen.take(case)
+    return chosen.take(read_case(place, chosen.kind, metrics, limit)) if is_results(place) else None
+
+
+def _space(chosen: Study, place: Path, metrics: Sequence[str]) -> Workspace:
+    """A workspace as the study needs it. What metrics need is checked with all else that it says."""
+    if (problem := not_there(place)) is not None:
+        raise problem
+    space = chosen.fit(fitted(config.read(place), chosen.judges, answers=chosen.answers))
+    # Of a metric that reads a file the path starts where the command is called, not in the workspace.
+    return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
+
+
+def _ready(chosen: Study, space: Workspace, models: Models, limit: int | None, every: bool) -> Material:
+    """Everything read and found to fit together; what the study cannot do without is refused here."""
+    material = _first(prepared(space, models, every=every or limit is not None), chosen, limit)
+    if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
+        raise InputError(
+            f"{chosen.kind} needs relevance labels",
+            file=str(space.file),
+            remedy="name qrels under [collection], or have it judged: relevance = true under [judgments]",
+        )
+    if not chosen.answers:
+        return material
+    if not material.collection.answers.height and not space.grades.keys() - {GRADER}:
+        raise InputError(
+            f"{chosen.kind} grades answers, and there are no accepted ones",
+            file=str(space.file),
+            remedy="name answers under [collection], or a grader under [grades] that needs none",
+        )
+    wanted = getattr(chosen, "outcome", None)
+    known = [aspect for kind in space.grades for aspect in GRADERS.get(kind).aspects]
+    known += [
+        aspect for kind in space.judgments if KINDS.get(kind).unit == "context" for aspect in KINDS.get(kind).aspects
+    ]
+    if wanted is not None and wanted not in known:
+        raise InputError(
+            f"there will be no outcome {wanted!r}",
+            file=str(space.file),
+            expected=listed(known, 12),
+            remedy="name a grader that gives it under [grades]",
+        )
+    return material
+
+
+def _alone(findings: Findings, name: str) -> Findings:
+    """The words of a study of one case, which need not name it every time."""
+
+    def bare(text: str) -> str:
+        rest = text.removeprefix(name)
+        return rest[:1].upper() + rest[1:] if rest != text else text
+
+    sentences, notes = tuple(map(bare, findings.sentences)), tuple(map(bare, findings.notes))
+    return replace(findings, sentences=sentences, notes=notes)
+
+
+def _first(material: Material, chosen: Study, limit: int | None) -> Material:
+    """The first queries that can be studied: where answers are graded and some have accepted ones, only those count."""
+    if limit is None:
+        return material
+    known = set(material.collection.answers["query"]) if chosen.answers else set()
+    usable = [query for query in material.queries if query in known or not known]
+    return replace(material, queries=tuple(usable[:limit]))
 
 
 def _run(
-    chosen: Study, place: Path, metrics: Sequence[str], limit: int | None, every: bool, console: Console, wait: float
+    chosen: Study,
+    space: Workspace | None,
+    metrics: Sequence[str],
+    limit: int | None,
+    every: bool,
+    console: Console,
+    wait: float,
 ) -> Case:
-    space = chosen.fit(fitted(config.read(place), chosen.judges, answers=chosen.answers))
+    assert space is not None
     with Models(space, wait) as models:
-        material = prepared(space, models, limit=limit, every=every)
-        if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
-            raise InputError(
-                f"{chosen.kind} needs relevance labels",
-                file=str(space.file),
-                remedy="name qrels under [collection], or have it judged: relevance = true under [judgments]",
-            )
-        if chosen.answers and not material.collection.answers.height and not space.grades.keys() - {"deterministic"}:
-            raise InputError(
-                f"{chosen.kind} grades answers, and there are no accepted ones",
-                file=str(space.file),
-                remedy="name answers under [collection], or a grader under [grades] that needs none",
-            )
+        material = _ready(chosen, space, models, limit, every)
         with alone(space, wait):
-            bench = Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics))
-            return chosen.run(bench)
-
-
-def read_case(folder: Path, metrics: Sequence[str] = ()) -> Case:
-    """A case out of a folder of results; metrics that it has no scores of are computed from its judgments."""
-    results = Results.read(folder)
-    inside = results.manifest.get("study")
-    name = str(results.manifest.get("title") or folder.resolve().parent.name)
-    made = Case(name, results)
-    if isinstance(inside, dict):
-        try:
-            design = pl.DataFrame(inside["design"], infer_schema_length=None) if inside["design"] else made.design
-            made = Case(str(inside["case"]), results, design, dict(inside["left_out"]))
-        except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"what it says of its study cannot be read: {error}", file=str(folder)) from error
-    return replace(made, results=replace(results, scores=_scores(results, metrics))) if metrics else made
-
-
-def _scores(results: Results, metrics: Sequence[str]) -> Scores:
-    """The scores of some metrics: those that are there, and others computed now."""
-    frame = results.scores.frame.filter(pl.col("metric").is_in(list(metrics)))
-    lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
-    if lacking:
-        texts = results.collection
-        tokens = Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None
-        more = score(
-            results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
-        )
-        frame = pl.concat([frame, more.frame])
-    return Scores.trusted(frame, results.scores.notes)
-
-
-def _named(cases: list[Case]) -> list[Case]:
-    """Cases of the same name get a number."""
-    counts = Counter(case.name for case in cases)
-    seen: Counter[str] = Counter()
-    made = []
-    for case in cases:
-        seen[case.name] += 1
-        more = f" ({seen[case.name]})" if counts[case.name] > 1 else ""
-        made.append(replace(case, name=case.name + more))
-    return made
-
-
-def _folder(place: Path) -> Path:
-    """Where the studies of a place lie."""
-    if is_results(place):
-        inside = place.resolve()
-        # The tables of a study, studied again: beside that study.
-        return inside.parents[2] if inside.parent.name == CASES and inside.parents[2].name == FOLDER else place / FOLDER
-    if place.is_file() and place.suffix != ".toml":
-        return place.parent / FOLDER
-    space = config.read(place)
-    return space.path(space.results) / FOLDER
-
-
-def _written(findings: Findings, cases: Sequence[Case], folder: Path) -> Path:
-    """Tables of the cases, then what the study says; the report of the evaluation beside it names it."""
-    report = folder.parent.parent / "report.html"
-    there = report.is_file() and folder.parent.name == FOLDER
-    for number, case in enumerate(cases, 1):
-        about = {
-            "case": case.name,
-            "design": case.design.to_dicts() if case.design.width > 1 else [],
-            "left_out": dict(case.left_out),
-        }
-        results = replace(case.results, manifest={**case.results.manifest, "study": about})
-        place = folder / CASES / f"{number:02d}"
-        results.write(place)
-    page = write(findings, folder, back=report if there else None)
-    if there:
-        listed_again(report)
-    return page
-
-
-def _provenance(chosen: Study, cases: Sequence[Case]) -> dict[str, Any]:
-    """What is needed to make each number again."""
-    made: dict[str, Any] = {"study": chosen.kind, "ragworth": __version__, "settings": chosen.settings}
-    made["cases"] = [
-        {
-            "name": case.name,
-            "workspace": case.results.manifest.get("workspace"),
-            "models": [each.get("name") for each in case.results.manifest.get("models", []) if isinstance(each, dict)],
-            "seed": case.results.manifest.get("seed"),
-            "contexts": frame_digest(case.results.contexts.frame),
-        }
-        for case in cases
-    ]
-    return made
+            return chosen.run(Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics)))

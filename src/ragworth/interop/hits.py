@@ -1,0 +1,151 @@
+"""What other people's retrievers give for a query, in whatever form, as hits.
+
+A hit is a passage by its id, with its text and score where they came along. These forms are understood:
+
+* an id: a text or a whole number;
+* ``(id, score)``;
+* a dict with an id (``passage``, ``doc_id``, ``docno``, ``id``, …), a ``text`` (``content``, ``page_content``) or both,
+  and maybe a ``score``;
+* a document of LangChain, LlamaIndex or Haystack, told by its attributes, so that a function may give them, too.
+
+A passage without an id gets one from its text, so that equal texts are one passage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from ragworth.collection import text_id
+from ragworth.doors import ID_ALIASES
+from ragworth.errors import counted, one, quoted
+
+IDS = (*ID_ALIASES["passage"], "id", "_id")
+TEXTS = ("text", "content", "page_content", "contents")
+FORM = 'a list of ids, of (id, score), or of dicts such as {"id": …, "text": …, "score": …}; or a dict {id: score}'
+
+
+class WrongShapeError(Exception):
+    """What is wrong with what a retriever gave; leaves this room only with the query's name."""
+
+
+class Hit(NamedTuple):
+    """A passage that was retrieved."""
+
+    passage: str
+    score: float | None = None
+    text: str | None = None
+
+
+class Ranked(NamedTuple):
+    """The hits of a query in their order, each passage once, and how many came again."""
+
+    hits: list[Hit]
+    again: int
+
+
+def read(given: Any, identity: str = "", *, by_place: bool = False) -> list[Hit]:
+    """The hits in what a retriever gave for a query. ``identity`` names the field that holds the id.
+
+    They are ordered by score where all have one, as everywhere: equal scores by id, descending. Where none has, or
+    ``by_place`` says that the order given is the one shown, they stay as they are, and scores that do not fall in
+    that order go.
+    """
+    if isinstance(given, Mapping):
+        hits = [Hit(_identity(key, "the id"), _score(value)) for key, value in given.items()]
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        hits = [_hit(item, identity, place) for place, item in enumerate(given, 1)]
+    else:
+        raise WrongShapeError(f"{one(type(given).__name__)} came back: {quoted(given, 40)}")
+    scored = sum(hit.score is not None for hit in hits)
+    if 0 < scored < len(hits):
+        raise WrongShapeError(f"{counted(scored, 'hit')} of {len(hits)} with a score, and the others without")
+    if not scored:
+        return hits
+    if by_place:
+        falls = all(_number(a) >= _number(b) for a, b in pairwise(hits))
+        return hits if falls else [hit._replace(score=None) for hit in hits]
+    return sorted(hits, key=lambda hit: (_number(hit), hit.passage), reverse=True)
+
+
+def ranked(hits: Sequence[Hit], k: int) -> Ranked:
+    """The first ``k``, each passage once, at its first place; one id with two texts is wrong."""
+    kept: dict[str, Hit] = {}
+    for hit in hits:
+        first = kept.setdefault(hit.passage, hit)
+        if None not in (first.text, hit.text) and first.text != hit.text:
+            raise WrongShapeError(f"two texts came under one id, {quoted(hit.passage, 40)}")
+    return Ranked(list(kept.values())[:k], len(hits) - len(kept))
+
+
+def _hit(item: Any, identity: str, place: int) -> Hit:
+    what = f"hit {place}"
+    if isinstance(item, str) or (isinstance(item, Integral) and not isinstance(item, bool)):
+        return Hit(_identity(item, what))
+    if isinstance(item, tuple | list) and len(item) == 2:
+        if hasattr(item[0], "page_content"):  # LangChain's similarity_search_with_score
+            return _hit(item[0], identity, place)._replace(score=_score(item[1], what))
+        return Hit(_identity(item[0], what), _score(item[1], what))
+    fields = _fields(item)
+    if fields is None:
+        raise WrongShapeError(f"{what} is {one(type(item).__name__)}: {quoted(item, 40)}")
+    own, others = fields
+    text = next((own[name] for name in TEXTS if own.get(name) is not None), None)
+    if text is not None and not isinstance(text, str):
+        raise WrongShapeError(f"the text of {what} is {one(type(text).__name__)}: {quoted(text, 40)}")
+    score = _score(own["score"], what) if own.get("score") is not None else None
+    if identity:
+        found = next((part[identity] for part in (own, others) if part.get(identity) is not None), None)
+        if found is None:
+            names = ", ".join(quoted(name, 24) for name in [*own, *others][:12])
+            raise WrongShapeError(f"{what} has no field {quoted(identity, 24)}; there are {names}")
+    else:
+        found = next((own[name] for name in IDS if own.get(name) is not None), None)
+    if found is None and text is None:
+        raise WrongShapeError(f"{what} has neither an id nor a text: {quoted(item, 40)}")
+    return Hit(_identity(found, what) if found is not None else text_id(text or ""), score, text)
+
+
+class Fields(NamedTuple):
+    """The fields of a hit, and those of its metadata, in which an id is looked for only where one is named."""
+
+    own: Mapping[str, Any]
+    others: Mapping[str, Any]
+
+
+def _fields(item: Any) -> Fields | None:
+    """What a hit says of itself; None where it is nothing that has fields."""
+    if isinstance(item, Mapping):
+        others = item.get("metadata") or item.get("meta")
+        return Fields(item, others if isinstance(others, Mapping) else {})
+    if hasattr(item, "page_content"):  # LangChain: Document(id, page_content, metadata)
+        return Fields({"id": getattr(item, "id", None), "text": item.page_content}, item.metadata)
+    if hasattr(item, "node") and hasattr(item, "score"):  # LlamaIndex: NodeWithScore(node, score)
+        node = item.node
+        return Fields({"id": node.node_id, "text": node.get_content(), "score": item.score}, node.metadata)
+    if hasattr(item, "content") and hasattr(item, "meta"):  # Haystack: Document(id, content, meta, score)
+        return Fields({"id": item.id, "text": item.content, "score": item.score}, item.meta)
+    return None
+
+
+def _identity(value: Any, what: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | Integral):
+        raise WrongShapeError(f"the id of {what} is {one(type(value).__name__)}: {quoted(value, 40)}")
+    text = str(value)
+    if not text:
+        raise WrongShapeError(f"the id of {what} is empty")
+    return text
+
+
+def _score(value: Any, what: str = "a hit") -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise WrongShapeError(f"the score of {what} is {quoted(value, 40)}, not a finite number")
+    return float(value)
+
+
+def _number(hit: Hit) -> float:
+    assert hit.score is not None
+    return hit.score

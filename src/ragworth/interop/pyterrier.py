@@ -1,0 +1,53 @@
+"""PyTerrier transformers that retrieve: single ones, and pipelines of them (``bm25 >> rerank``, ``a + b``, ``a % 10``).
+
+All queries go through at once. The order is that of PyTerrier's ranks where there are any, else that of the scores; a
+column ``text`` that comes along gives the passages their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ragworth import doors
+from ragworth.errors import InputError, MissingExtraError, shown
+from ragworth.interop.callables import name_of
+from ragworth.interop.hits import WrongShapeError
+from ragworth.interop.retrievers import Asked, Retriever
+
+
+def adopt(thing: Any, identity: str = "") -> Retriever:
+    """A transformer from queries (qid, query) to results (qid, docno, score, rank)."""
+
+    def ask_all(asked: Sequence[Asked], k: int) -> Mapping[str, Any]:
+        return _hits(thing.transform(_topics(asked)), identity or "docno")
+
+    return Retriever(name_of(thing), ask_all=ask_all, by_place=True)
+
+
+def _topics(asked: Sequence[Asked]) -> Any:
+    """The queries as the pandas data frame that transformers take."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("pandas", "pandas", "asking a PyTerrier transformer") from error
+    return pd.DataFrame({"qid": [each.query for each in asked], "query": [each.text for each in asked]})
+
+
+def _hits(results: Any, identity: str) -> dict[str, list[dict[str, Any]]]:
+    """The hits of each query in their order."""
+    try:
+        columns = [name for name in ("qid", identity, "score", "rank", "text") if name in results.columns]
+        frame = doors.to_frame(results[columns])
+    except (InputError, TypeError, AttributeError) as error:
+        raise WrongShapeError(f"what came back is no table of results: {str(error)[:200]}") from error
+    if not {"qid", identity} <= set(columns) or not {"score", "rank"} & set(columns):
+        raise WrongShapeError(f"a table with {shown(list(results.columns))} came back")
+    order = [pl.col("rank")] if "rank" in columns else [-pl.col("score"), pl.col(identity)]
+    descending = [False] if "rank" in columns else [False, True]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in frame.sort(order, descending=descending, maintain_order=True).iter_rows(named=True):
+        found.setdefault(str(row.pop("qid")), []).append({"id": row.pop(identity), **row})
+    return found

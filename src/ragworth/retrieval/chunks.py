@@ -1,0 +1,193 @@
+"""Documents cut into passages whose ids say where they come from.
+
+``DOC:120-240`` are the characters 120 to 240 of the text of document DOC, counted from 0 as Python does, the last one
+not included. ``+title`` behind it says that the title stands in front, on a line of its own, and ``@NAME`` which
+chunking it belongs to, where passages of several stand in one collection. Such an id leads back to the exact text,
+whatever the settings were that made it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from ragworth.doors import Data
+from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.retrieval import documents as given
+from ragworth.retrieval.units import Unit, cutter, tokenizer_of
+from ragworth.tables import Judgments
+
+By = Literal["words", "tokens", "sentences"]
+SIZES = {"words": 200, "tokens": 256, "sentences": 5}
+"""Units of a passage, where nothing is said."""
+
+TITLES = ("apart", "front")
+NAME = re.compile(r"[\w.-]+")
+ID = re.compile(r"(?P<document>.+):(?P<start>\d+)-(?P<end>\d+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S)
+BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
+ROWS = 1 << 12
+"""Documents cut at a time, so that memory is bounded."""
+
+SCHEMA = {
+    "passage": pl.String,
+    "text": pl.String,
+    "document": pl.String,
+    "start": pl.Int64,
+    "end": pl.Int64,
+    "document_title": pl.String,
+}
+
+
+class Origin(NamedTuple):
+    """Where a passage comes from."""
+
+    document: str
+    start: int
+    end: int
+    titled: bool = False
+    name: str = ""
+
+    def __str__(self) -> str:
+        title, name = "+title" * self.titled, f"@{self.name}" if self.name else ""
+        return f"{self.document}:{self.start}-{self.end}{title}{name}"
+
+    def of(self, text: str, title: str = "") -> str:
+        """The passage, out of the text (and title) of its document."""
+        return (f"{title}\n" if self.titled else "") + text[self.start : self.end]
+
+
+def origin(passage: str) -> Origin | None:
+    """Where a passage comes from, by its id; None where the id does not say it."""
+    found = ID.fullmatch(passage)
+    if found is None:
+        return None
+    titled, name = found["titled"] is not None, found["name"] or ""
+    return Origin(found["document"], int(found["start"]), int(found["end"]), titled, name)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Passages (passage, text, document, start, end, document_title), and what was noticed on the way."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def labels(self, of_documents: Judgments | Data) -> Judgments:
+        """Relevance of documents as that of their passages: each passage has the label of its document."""
+        table = of_documents if isinstance(of_documents, Judgments) else Judgments(of_documents)
+        judged = table.of("relevance").rename({"passage": "document"})
+        made = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
+        strange = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
+        few = listed([quoted(each, 24) for each in strange], 3)
+        notes = (f"{counted(len(strange), 'labelled document')} without a passage ({few})",) if len(strange) else ()
+        return Judgments.trusted(made.select(list(Judgments.schema)), (*table.notes, *notes))
+
+
+def chunk(
+    documents: Data | str | PathLike[str],
+    by: By = "words",
+    size: int | None = None,
+    overlap: int = 0,
+    *,
+    titles: Literal["apart", "front"] = "apart",
+    paragraphs: bool = False,
+    tokenizer: Any = None,
+    name: str = "",
+) -> Chunks:
+    """Cut documents into passages of ``size`` words, tokens or sentences, of which the next one repeats ``overlap``.
+
+    Parameters
+    ----------
+    documents: a table with an id, a text and maybe a title; or a file (JSONL, Parquet, CSV, TSV).
+    size: units of a passage; by default 200 words, 256 tokens or 5 sentences.
+    titles: ``front`` puts a document's title before each of its passages; ``apart`` keeps it in a column.
+    paragraphs: no passage goes across a blank line.
+    tokenizer: whose tokens are counted: ``embedded``, ``gguf:FILE``, a ``tokenizer.json``, or an object of the
+        library tokenizers. Without one, words and punctuation marks are.
+    name: of this chunking, where several go into one collection; it becomes part of the ids.
+
+    A document without anything but blanks gives no passage, and is counted in a note.
+    """
+    how = _checked(by, size, overlap, titles, tokenizer, name)
+    file = isinstance(documents, str | PathLike)
+    read = given.read(str(documents)) if file else given.Documents(given.of(documents))
+    tool = tokenizer_of(tokenizer) if isinstance(tokenizer, str) else tokenizer
+    cut = cutter(by, tool)
+    rows: list[tuple[str, str, str, int, int, str]] = []
+    empty: list[str] = []
+    for part in read.frame.iter_slices(ROWS):
+        texts = part["text"].to_list()
+        for (document, title, text), units in zip(part.iter_rows(), cut(texts), strict=True):
+            front = bool(title) and titles == "front"
+            before = len(rows)
+            for start, end in _spans(text, units, how, overlap, paragraphs):
+                place = Origin(document, start, end, front, name)
+                rows.append((str(place), place.of(text, title), document, start, end, title))
+            empty += [document] * (len(rows) == before)
+    notes = list(read.notes)
+    if empty:
+        few = listed([quoted(each, 24) for each in empty], 3)
+        notes.append(f"{counted(len(empty), 'document')} without a text left out ({few})")
+    return Chunks(pl.DataFrame(rows, schema=SCHEMA, orient="row"), tuple(notes))
+
+
+def _checked(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:
+    """The size, after refusing settings that cannot be or do not go together, all at once."""
+    how = size if size is not None else SIZES.get(by, 1)
+    wrong = []
+    if by not in SIZES:
+        wrong.append(f"by is {by!r}; it may be {', '.join(SIZES)}")
+    if titles not in TITLES:
+        wrong.append(f"titles is {titles!r}; it may be {' or '.join(TITLES)}")
+    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (how, overlap))
+    if not whole or how < 1 or overlap < 0:
+        wrong.append(
+            f"size is {how!r} and overlap {overlap!r}; both are whole numbers, the size 1 or more, overlap 0 or"
+        )
+    elif overlap >= how:
+        wrong.append(f"an overlap of {overlap} in passages of {how} never comes to an end; it may be {how - 1} or less")
+    if tokenizer is not None and by != "tokens":
+        wrong.append(f"a tokenizer was given, and texts are cut by {by}; it goes with tokens")
+    if name and not NAME.fullmatch(name):
+        wrong.append(f"the name is {quoted(name, 24)}; it may have letters, digits, _, . and -")
+    if wrong:
+        raise InputError(f"chunk: {wrong[0]}", more=tuple(wrong[1:]))
+    return how
+
+
+def _spans(text: str, units: list[Unit], size: int, overlap: int, paragraphs: bool) -> Iterator[tuple[int, int]]:
+    """Where each passage begins and ends."""
+    breaks = [match.end() for match in BLANK_LINE.finditer(text)] if paragraphs else []
+    low = 0
+    for stop in (*breaks, len(text)):
+        high = low
+        while high < len(units) and units[high].start < stop:
+            high += 1
+        yield from _packed(text, units[low:high], stop, size, overlap)
+        low = high
+
+
+def _packed(text: str, units: list[Unit], stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """As many units as fit, one at least; then again from so many before the end as may be repeated."""
+    first = 0
+    while first < len(units):
+        last, total = first + 1, units[first].size
+        while last < len(units) and total + units[last].size <= size:
+            total += units[last].size
+            last += 1
+        start, end = units[first].start, units[last].start if last < len(units) else stop
+        if text[start:end].strip():
+            yield start, start + len(text[start:end].rstrip())
+        if last == len(units):
+            return
+        # What is repeated leaves room for the next unit: else a passage would have nothing of its own.
+        room = min(overlap, size - units[last].size)
+        first, shared = last, 0
+        while shared + units[first - 1].size <= room and units[first - 1].start > start:
+            first -= 1
+            shared += units[first].size

@@ -1,0 +1,90 @@
+"""Documents to be cut into passages: an id, a text, and maybe a title apart from it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth import doors
+from ragworth.doors import Data
+from ragworth.errors import BadLine, FormatError, TableError, quoted, shown
+from ragworth.formats.columns import bad_lines_error, skipped_note
+from ragworth.formats.files import Path_
+from ragworth.formats.frames import read_table
+from ragworth.formats.jsonl import objects
+from ragworth.formats.values import WrongLineError, as_id, as_text
+
+IDS = ("document", "document_id", "_id", "id", *doors.ID_ALIASES["passage"])
+"""Names of the column that holds a document's id, in order of preference."""
+
+EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
+SCHEMA = {"document": pl.String, "title": pl.String, "text": pl.String}
+
+
+class Documents(NamedTuple):
+    """Documents (document, title, text), and what was noticed while reading."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def read(path: Path_, *, skip_bad_lines: bool = False) -> Documents:
+    """Documents from JSON lines, as BEIR has them, or from a table: Parquet, CSV or TSV."""
+    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith((".jsonl", ".ndjson")):
+        return _lines(path, skip_bad_lines)
+    if not name.endswith((".csv", ".tsv", ".parquet")):
+        raise FormatError("the ending tells no format", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
+    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
+    return Documents(of(frame, str(path)), notes)
+
+
+def _lines(path: Path_, skip: bool) -> Documents:
+    rows: list[tuple[str, str, str]] = []
+    bad: list[BadLine] = []
+    for number, item in objects(path, bad, skip=skip, expected=EXPECTED):
+        try:
+            rows.append(_row(item))
+        except WrongLineError as error:
+            bad.append(BadLine(number, str(error)))
+            if not skip:
+                raise bad_lines_error(path, bad, EXPECTED) from error
+    if not rows:
+        raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return Documents(of(frame, str(path)), skipped_note(path, bad))
+
+
+def _row(item: dict[str, Any]) -> tuple[str, str, str]:
+    identity = as_id(next((item[name] for name in IDS if name in item), None), "_id")
+    return identity, as_text(item.get("title") or "", "title"), as_text(item.get("text"), "text")
+
+
+def of(data: Data, source: str = "") -> pl.DataFrame:
+    """Documents out of a data frame or a dict of columns: document, title, text."""
+    frame = doors.to_frame(data, source=source)
+    name = next((each for each in IDS if each in frame.columns), None)
+    if name is None or "text" not in frame.columns:
+        raise TableError(
+            f"documents need an id and a text; the columns are {shown(frame.columns)}",
+            expected="document, text, and maybe title",
+            file=source,
+        )
+    ids = doors.text_ids(frame[name], source=source).alias("document")
+    title = frame["title"] if "title" in frame.columns else pl.Series([""] * frame.height, dtype=pl.String)
+    for column, words in ((frame["text"], "text"), (title, "title")):
+        if column.dtype not in (pl.String, pl.Null):
+            raise TableError(f"the column {words!r} holds {column.dtype} values", expected="texts", file=source)
+    if frame["text"].null_count():
+        row = frame["text"].is_null().arg_true()[0]
+        raise TableError(f"row {row + 1}: the document {quoted(ids[row])} has no text", expected="a text", file=source)
+    again = (~ids.is_first_distinct()).arg_true()
+    if len(again):
+        raise TableError(
+            f"row {again[0] + 1}: the document {quoted(ids[again[0]])} is there twice",
+            expected="each document once",
+            file=source,
+        )
+    titles = title.cast(pl.String).fill_null("").alias("title")
+    return pl.DataFrame([ids, titles, frame["text"].cast(pl.String).alias("text")])

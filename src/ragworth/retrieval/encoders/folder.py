@@ -1,0 +1,98 @@
+"""What the folder of an encoder says about it, in the form of sentence-transformers.
+
+``modules.json`` lists the parts: a transformer, how its vectors become one (``1_Pooling/config.json``), and whether
+that is brought to length 1. ``sentence_bert_config.json`` says how many tokens are read and
+``config_sentence_transformers.json`` what stands in front of queries and passages. A folder without any of them is
+taken as a transformer whose vectors are averaged.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ragworth.errors import ModelError
+from ragworth.retrieval.encoders.contract import Role
+
+POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+LONGEST = 512
+"""Tokens that are read where nothing says how many."""
+
+PASSAGES = ("passage", "document", "corpus")
+"""What passages are called where words in front of them are listed."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an encoder's folder says."""
+
+    pooling: str
+    """``mean`` over all tokens, or ``cls``: that of the first."""
+    normalised: bool
+    longest: int
+    """Tokens that are read of a text."""
+    prompts: dict[str, str] = field(default_factory=dict)
+
+    def prefix(self, role: Role) -> str:
+        """What stands in front of a query, or of a passage."""
+        names = ("query",) if role == "query" else PASSAGES
+        return next((self.prompts[name] for name in names if name in self.prompts), "")
+
+
+def read(folder: Path) -> About:
+    """Read what a folder says of its encoder; parts that are not known here are refused."""
+    modules = object_of(folder / "modules.json", [])
+    kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
+    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    if strange:
+        raise ModelError(
+            f"its part {strange[0]} is not known here",
+            file=str(folder / "modules.json"),
+            expected="a transformer, pooling and normalising",
+            remedy=f'name it "st:{folder}", which needs pip install "ragworth[sentence-transformers]"',
+        )
+    paths = {kind: folder / str(each.get("path", "")) for kind, each in zip(kinds, modules, strict=True)}
+    said = object_of(folder / "config_sentence_transformers.json", {})
+    dot = said.get("similarity_fn_name") == "dot"
+    return About(
+        pooling=_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
+        normalised="Normalize" in paths or not dot,
+        longest=_longest(folder),
+        prompts={str(name): str(text) for name, text in (said.get("prompts") or {}).items()},
+    )
+
+
+def _pooling(path: Path) -> str:
+    said = object_of(path, {})
+    named = said.get("pooling_mode")
+    wanted = [name for name in said if name.startswith("pooling_mode_") and said[name] is True]
+    found = named if isinstance(named, str) else POOLINGS.get(wanted[0], wanted[0]) if len(wanted) == 1 else None
+    if said and found not in POOLINGS.values():
+        raise ModelError(
+            f"vectors are put together by {found or ', '.join(wanted) or 'nothing'}",
+            file=str(path),
+            expected="mean, or cls",
+        )
+    return found or "mean"
+
+
+def _longest(folder: Path) -> int:
+    """How many tokens are read: as the encoder says, and no more than the transformer has places for."""
+    places = object_of(folder / "config.json", {}).get("max_position_embeddings", LONGEST)
+    wanted = object_of(folder / "sentence_bert_config.json", {}).get("max_seq_length") or places
+    return int(min(wanted, places))
+
+
+def object_of(path: Path, default: Any) -> Any:
+    """What a JSON file says; the default where there is none."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as error:
+        raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
+    if not isinstance(said, type(default)):
+        raise ModelError("it is not what it should be", file=str(path), expected=f"a JSON {type(default).__name__}")
+    return said

@@ -1,0 +1,57 @@
+"""What a first stage finds, by the places of passages in the collection, and contexts out of it.
+
+Equal scores are ordered by passage id, descending, as everywhere, and also at the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.tables import Contexts, constant
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Passages by their place in the collection, best first, with their scores."""
+
+    rows: Ints
+    scores: Doubles
+
+
+NOTHING = Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+
+def order_of(ids: pl.Series) -> Ints:
+    """The place of each passage in the order of ids, for ties."""
+    return ids.rank("ordinal").to_numpy().astype(np.int64)
+
+
+def highest(scores: Doubles, floor: float, places: Ints, k: int) -> Found:
+    """The ``k`` passages with the highest scores, of those above the floor."""
+    last = np.partition(scores, -k)[-k] if len(scores) > k else floor
+    rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
+    rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
+    return Found(rows, scores[rows])
+
+
+def contexts(found: Sequence[Found], queries: pl.Series, passages: pl.Series) -> Contexts:
+    """Contexts out of what was found for each query."""
+    sizes = [len(each.rows) for each in found]
+    return Contexts.trusted(
+        pl.DataFrame(
+            {
+                "system": constant("system", "run", sum(sizes)),
+                "query": queries.gather(np.repeat(np.arange(len(found)), sizes)),
+                "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
+                "passage": passages.gather(np.concatenate([*(each.rows for each in found), NOTHING.rows])),
+                "score": np.concatenate([*(each.scores for each in found), NOTHING.scores]),
+            }
+        )
+    )

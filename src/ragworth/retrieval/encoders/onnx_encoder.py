@@ -1,0 +1,192 @@
+"""``onnx:FOLDER``: an encoder in a folder, run by ONNX Runtime.
+
+The folder holds ``tokenizer.json`` and either a graph (``model.onnx`` or ``onnx/model.onnx``) or a BERT model's
+``config.json`` and ``model.safetensors``, of which a graph is made once and kept in the cache folder of the user.
+Texts are read in batches of about the same length; what is too long is cut at its end.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.fingerprint import cache_folder, fingerprint
+from ragworth.retrieval.encoders import bert_graph
+from ragworth.retrieval.encoders import folder as folders
+from ragworth.retrieval.encoders.contract import Floats, Role, unit
+from ragworth.retrieval.kept import digest, kept
+
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+WEIGHTS = "model.safetensors"
+BESIDE = (".bin", ".data", ".onnx_data")
+EVEN = 16
+"""Rows are filled up to a multiple of so many tokens: then sums are added up alike however long the others are."""
+
+TOKENS = 8192
+"""Tokens read at a time."""
+
+
+def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
+    """The encoder in a folder."""
+    if not rest:
+        raise ModelError("onnx names no folder", expected="onnx:FOLDER")
+    return OnnxEncoder((folder or Path()) / Path(rest).expanduser())
+
+
+class OnnxEncoder:
+    """An encoder in a folder. Weights are loaded by the first text."""
+
+    def __init__(self, folder: Path, name: str = "") -> None:
+        for package in ("onnxruntime", "tokenizers", "onnx"):
+            if find_spec(package) is None:
+                raise MissingExtraError(package, "embedded", "an encoder on this machine")
+        if not (folder / "tokenizer.json").is_file():
+            raise ModelError("there is no tokenizer.json in it", file=str(folder), expected="an encoder's folder")
+        self.folder = folder
+        self.name = name or folder.resolve().name
+        self.about = folders.read(folder)
+        found = [folder / graph for graph in GRAPHS if (folder / graph).is_file()]
+        self._graph = found[0] if found else None
+        if self._graph is None and not (folder / WEIGHTS).is_file():
+            raise ModelError(
+                "there is neither a graph nor weights in it", file=str(folder), expected=" or ".join((*GRAPHS, WEIGHTS))
+            )
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        computed = self._graph or self.folder / WEIGHTS
+        # The numbers of a large graph lie in files beside it, under names of its own.
+        beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in BESIDE]
+        return (computed, *(beside if self._graph is not None else ()), self.folder / "tokenizer.json")
+
+    @cached_property
+    def revision(self) -> str:
+        facts = {
+            "files": [fingerprint(path) for path in self.files],
+            "about": [self.about.pooling, self.about.normalised, self.about.longest],
+            "computed": [bert_graph.VERSION, EVEN],
+        }
+        return digest(facts)[:16]
+
+    @property
+    def normalised(self) -> bool:
+        return self.about.normalised
+
+    @cached_property
+    def dimension(self) -> int:
+        said = folders.object_of(self.folder / "config.json", {}).get("hidden_size")
+        return int(said) if said else self.encode([""], "query").shape[1]
+
+    def prefix(self, role: Role) -> str:
+        return self.about.prefix(role)
+
+    def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
+        front = self.prefix(role) if prefix is None else prefix
+        tokens = [each.ids for each in self._tokenizer.encode_batch([front + text for text in texts])]
+        order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]))
+        made: list[tuple[list[int], Floats]] = []
+        start = 0
+        while start < len(order):
+            end = _batch_end(start, [len(tokens[number]) for number in order])
+            made.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
+            start = end
+        if not made:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        vectors = np.empty((len(texts), made[0][1].shape[1]), dtype=np.float32)
+        for numbers, found in made:
+            vectors[numbers] = found
+        return unit(vectors) if self.normalised else vectors
+
+    def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
+        """A vector for each row of tokens."""
+        longest = _even(max(map(len, rows)))
+        ids = np.full((len(rows), longest), self._filler, dtype=np.int64)
+        mask = np.zeros((len(rows), longest), dtype=np.int64)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            mask[number, : len(row)] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        wanted = [each.name for each in self._session.get_inputs()]
+        (hidden, *_) = self._session.run(None, {name: feeds[name] for name in wanted})
+        if hidden.ndim == 2:  # the graph puts vectors together itself
+            return np.asarray(hidden, dtype=np.float32)
+        if self.about.pooling == "cls":
+            return np.asarray(hidden[:, 0], dtype=np.float32)
+        sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
+        return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        made = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        made.no_padding()
+        made.enable_truncation(self.about.longest)
+        return made
+
+    @cached_property
+    def _filler(self) -> int:
+        return int(folders.object_of(self.folder / "config.json", {}).get("pad_token_id") or 0)
+
+    @cached_property
+    def _session(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+        options.log_severity_level = 3
+        # Threads that wait for work would take a core from others on a busy machine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        path = self._graph or self._built()
+        try:
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the library's errors have no base of their own
+            raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
+        strange = [each.name for each in session.get_inputs() if each.name not in KNOWN]
+        if strange:
+            raise ModelError(f"its graph wants {', '.join(strange)}", file=str(path), expected=", ".join(KNOWN))
+        return session
+
+    def _built(self) -> Path:
+        """The graph that is made of the weights."""
+        config = folders.object_of(self.folder / "config.json", {})
+        weights = self.folder / WEIGHTS
+        name = hashlib.sha256(f"{fingerprint(weights)} {config} {bert_graph.VERSION}".encode()).hexdigest()[:24]
+
+        def make() -> Path:
+            place = Path(tempfile.mkdtemp(prefix="ragworth-"))
+            atexit.register(shutil.rmtree, place, ignore_errors=True)
+            bert_graph.write(place, config, weights)
+            return place
+
+        def save(made: Path, place: Path) -> None:
+            shutil.copytree(made, place, dirs_exist_ok=True)
+
+        return kept(cache_folder() / "encoders", name, make=make, save=save, load=lambda place: place) / "model.onnx"
+
+
+KNOWN = ("input_ids", "attention_mask", "token_type_ids")
+"""What a graph may want."""
+
+
+def _even(length: int) -> int:
+    return -(-length // EVEN) * EVEN
+
+
+def _batch_end(start: int, lengths: Sequence[int]) -> int:
+    """Where a batch ends that begins at a place: as many rows as may be read at a time, at least one."""
+    end = start + 1
+    while end < len(lengths) and (end + 1 - start) * _even(lengths[end]) <= TOKENS:
+        end += 1
+    return end

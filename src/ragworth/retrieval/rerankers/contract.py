@@ -1,0 +1,151 @@
+"""Re-ranking: the first passages of each list in a new order, the others behind them as they were.
+
+Every re-ranker has a depth, is deterministic, and leaves passages between which it sees no difference in the order
+before. A passage that cannot be judged stands behind those that were, in the order before, and is counted in a note.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import ClassVar
+
+import polars as pl
+
+from ragworth.calls.steps import NoValue
+from ragworth.errors import InputError, ModelError, counted
+from ragworth.judging.settings import setting as named
+from ragworth.judging.texts import NO_PASSAGE, Texts
+from ragworth.retrieval.contract import Need, Place, Setting, Step, shown
+from ragworth.tables import Contexts
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A list in its new order, the scores that gave it where there are any, and how judging went."""
+
+    order: Sequence[str]
+    scores: Mapping[str, float] = field(default_factory=dict)
+    done: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    """Why things were not judged."""
+    remarks: Counter[str] = field(default_factory=Counter)
+    """What else was seen, in words, and how often."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The passages of a query that are put in order: those with a text; the others stay behind them."""
+
+    query: str
+    passages: list[str]
+    behind: list[str]
+    without: Counter[str] = field(default_factory=Counter)
+    """Why passages of the head cannot be judged."""
+
+
+@dataclass(frozen=True)
+class Reranker(Step):
+    """A step that puts the first passages of each query in a new order."""
+
+    _: KW_ONLY
+    depth: int = named(0, "how many of the first passages are put in a new order; 0 for all", low=0)
+
+    place: ClassVar[Place] = "behind"
+    needs: ClassVar[tuple[Need, ...]] = ("query texts",)
+    unit: ClassVar[str] = "passage"
+    """What is judged one by one."""
+    fate: ClassVar[str] = "stand behind the others in the order before"
+    """What becomes of what could not be judged."""
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        assert before is not None
+        texts = texts_of(before, setting)
+        heads = [self._head(query, passages, texts) for query, passages in shown(before).items()]
+        placed = self.placed(heads, texts, setting)
+        notes = self.notes(heads, placed)
+        rows = [
+            (head.query, [*one.order, *head.behind] if one is not None else [*head.passages, *head.behind], one)
+            for head, one in zip(heads, placed, strict=True)
+        ]
+        return _contexts(rows, notes)
+
+    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+        """Each list in its new order; None where it is not known and stays as it was."""
+        raise NotImplementedError
+
+    def notes(self, heads: Sequence[Head], placed: Sequence[Placed | None]) -> list[str]:
+        """What did not go as it should; that nothing did is an error."""
+        known = [one for one in placed if one is not None]
+        failed = sum((one.failed for one in known), Counter[str]())
+        done = sum(one.done for one in known)
+        if failed and not done:
+            raise ModelError(
+                f"{self}: none of {counted(failed.total(), self.unit)} could be judged: {_reasons(failed)}",
+                remedy="mend the cause and run the same again, or take another model",
+            )
+        notes = []
+        if failed:
+            total = failed.total() + done
+            notes.append(
+                f"{self}: {failed.total():,} of {counted(total, self.unit)} could not be judged and {self.fate} "
+                f"({_reasons(failed)})"
+            )
+        without = sum((head.without for head in heads), Counter[str]())
+        if without[NO_PASSAGE] and not any(head.passages for head in heads):
+            raise InputError(
+                f"{self}: there are no texts of the passages that it should judge",
+                expected="a collection with texts, under the ids that were retrieved",
+            )
+        if without:
+            what = counted(without.total(), "passage")
+            notes.append(f"{self}: {what} without a text to judge by {Reranker.fate} ({_reasons(without)})")
+        remarks = sum((one.remarks for one in known), Counter[str]())
+        return notes + [f"{self}: {words} ({number:,})" for words, number in sorted(remarks.items())]
+
+    def _head(self, query: str, passages: list[str], texts: Texts) -> Head:
+        end = self.depth or len(passages)
+        good: list[str] = []
+        without: list[str] = []
+        why: Counter[str] = Counter()
+        for passage in passages[:end]:
+            try:
+                texts.query(query)
+                texts.passage(passage)
+                good.append(passage)
+            except NoValue as none:
+                without.append(passage)
+                why[none.status] += 1
+        return Head(query, good, [*without, *passages[end:]], why)
+
+
+def texts_of(before: Contexts, setting: Setting) -> Texts:
+    """The texts of what was retrieved."""
+    wanted = before.frame.select("passage").unique()
+    known = setting.texts
+    passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
+    return Texts(replace(known, queries=setting.queries.drop_nulls("text"), passages=passages))
+
+
+def by_score(passages: Sequence[str], scores: Mapping[str, float]) -> list[str]:
+    """Passages with a score, highest first, then those without one; equal ones in the order before."""
+    judged = [passage for passage in passages if passage in scores]
+    return [*sorted(judged, key=lambda each: -scores[each]), *(each for each in passages if each not in scores)]
+
+
+def _reasons(why: Counter[str]) -> str:
+    return ", ".join(f"{status} {number:,}" for status, number in why.most_common())
+
+
+def _contexts(rows: Iterable[tuple[str, list[str], Placed | None]], notes: list[str]) -> Contexts:
+    """Contexts with the scores of what was judged."""
+    columns: dict[str, list[object]] = {"query": [], "rank": [], "passage": [], "score": []}
+    for query, passages, placed in rows:
+        scores = placed.scores if placed is not None else {}
+        columns["query"] += [query] * len(passages)
+        columns["rank"] += range(1, len(passages) + 1)
+        columns["passage"] += passages
+        columns["score"] += [scores.get(each) for each in passages]
+    frame = pl.DataFrame(columns, schema={name: Contexts.schema[name] for name in columns})
+    return Contexts.trusted(frame.with_columns(pl.lit("run").alias("system")), tuple(notes))

@@ -1,0 +1,67 @@
+"""Scores of pairs of a query and a passage, kept as they come, so that what was killed goes on where it was.
+
+A file of lines, each the hash of a pair and its score; a line that was not written whole is left out. One file for
+each model and its settings, in the cache folder, which may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+BLOCK = 256
+"""Pairs scored until they are written."""
+
+
+class Pair(NamedTuple):
+    """The texts of a query and a passage."""
+
+    query: str
+    passage: str
+
+    @property
+    def key(self) -> str:
+        made = hashlib.sha256(f"{len(self.query)} {self.query}{self.passage}".encode("utf-8", "surrogatepass"))
+        return made.hexdigest()[:32]
+
+
+def kept_scores(
+    folder: Path | None, name: str, pairs: Sequence[Pair], score: Callable[[Sequence[Pair]], Sequence[float]]
+) -> list[float]:
+    """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks."""
+    path = folder / f"{name}.scores" if folder is not None else None
+    known = _read(path) if path is not None else {}
+    missing = list(dict.fromkeys(pair for pair in pairs if pair.key not in known))
+    # Pairs of similar length together: padding costs as much as text.
+    missing.sort(key=lambda pair: len(pair.query) + len(pair.passage))
+    for start in range(0, len(missing), BLOCK):
+        block = missing[start : start + BLOCK]
+        found = {pair.key: value for pair, value in zip(block, score(block), strict=True)}
+        known |= found
+        if path is not None:
+            _add(path, found)
+    return [known[pair.key] for pair in pairs]
+
+
+def _read(path: Path) -> dict[str, float]:
+    found: dict[str, float] = {}
+    with suppress(OSError):
+        for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+            key, _, value = line.partition(" ")
+            value, _, end = value.partition(" ")
+            with suppress(ValueError):
+                if len(key) == 32 and end == "." and math.isfinite(float(value)):
+                    found[key] = float(value)
+    return found
+
+
+def _add(path: Path, found: dict[str, float]) -> None:
+    """Write lines at the end; a cache that cannot be written to costs time, nothing else."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="ascii") as stream:
+            stream.write("\n" + "".join(f"{key} {value!r} .\n" for key, value in found.items()))

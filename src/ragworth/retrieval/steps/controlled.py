@@ -1,0 +1,201 @@
+"""``gold`` and ``best_by``: contexts for experiments, made of what was retrieved and of what is known about it.
+
+They give the rows of the papers: one relevant passage at a place of your choice, among retrieved, random, weakly or
+hard distracting passages; and oracles that pick by any judgment. A query that has too little for such a context is
+left empty and named, never filled with something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import ClassVar
+
+import polars as pl
+
+from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.judging.settings import setting as named
+from ragworth.metrics.derived import HARD, WEAK
+from ragworth.retrieval.contract import Need, Place, Setting, argument, listing, shown
+from ragworth.retrieval.steps.drawn import dice, draw
+from ragworth.retrieval.steps.labelled import Labelled
+from ragworth.tables import OK, Contexts
+
+AMONG = ("retrieved", "random", "weak", "hard")
+UTILITY, RELEVANCE = "utility", "relevance"
+
+Values = dict[str, dict[str, float]]
+"""By query and passage."""
+
+
+def judged(setting: Setting, aspect: str) -> Values:
+    """What is known of an aspect; a judgment that failed is none."""
+    found: Values = {}
+    if setting.judgments is not None:
+        good = setting.judgments.of(aspect).filter(pl.col("status") == OK)
+        for query, passage, value in good.select("query", "passage", "value").iter_rows():
+            found.setdefault(query, {})[passage] = value
+    return found
+
+
+def lacking(setting: Setting, kind: str, aspect: str) -> list[str]:
+    """That there are no judgments of an aspect, in words, where that is so."""
+    if judged(setting, aspect):
+        return []
+    return [f"{kind} needs judgments of {aspect}, and there are none (ragworth annotate {aspect} makes them)"]
+
+
+def named_queries(reasons: Mapping[str, list[str]]) -> str:
+    """Queries by reason, counted and named."""
+    return "; ".join(
+        f"{reason}: {counted(len(queries), 'query', 'queries')} ({listed([quoted(each, 24) for each in queries], 3)})"
+        for reason, queries in reasons.items()
+    )
+
+
+@dataclass(frozen=True)
+class Gold(Labelled):
+    """One relevant passage at a place among others that are not relevant.
+
+    The relevant one has the highest label, and of equals was found first; it need not have been retrieved. Beside it
+    stand ``of`` − 1 others: the first retrieved that are not relevant, in their order; of these only weak distractors
+    (which the model declines to answer from: effect 1 − p_abstain below ``below``) or only hard ones (above
+    ``above``); or passages of the collection drawn at random, none of them retrieved or labelled for the query. The
+    place that is drawn does not depend on what it stands among, so that such contexts differ in nothing else.
+    """
+
+    at: int = named(0, "position of the relevant passage, from 1; 0 draws one for each query", low=0)
+    of: int = named(5, "passages of a context, the relevant one among them", low=1)
+    among: str = named("retrieved", "what the others are", choices=AMONG)
+    below: float = named(WEAK, "distracting effect below which a distractor is weak", low=0, high=1)
+    above: float = named(HARD, "distracting effect above which a distractor is hard", low=0, high=1)
+    seed: int = named(0, "another one draws other places and passages; the seed of the whole counts besides", low=0)
+
+    kind: ClassVar[str] = "gold"
+    title: ClassVar[str] = "one relevant passage among others that are not"
+    place: ClassVar[Place] = "behind"
+
+    def check(self) -> None:
+        if self.at > self.of:
+            raise InputError(f"gold: position {self.at} of {counted(self.of, 'passage')}", expected="at ≤ of")
+
+    def problems(self, setting: Setting) -> list[str]:
+        found = super().problems(setting)
+        if self.among == "random" and (lack := setting.lacking("passages")):
+            found.append(f"gold among random passages needs what is not there: {lack}")
+        if self.among in ("weak", "hard"):
+            found += lacking(setting, f"gold among {self.among} distractors", "abstention")
+        return found
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        assert before is not None
+        retrieved, abstention = shown(before), judged(setting, "abstention")
+        rows: list[tuple[str, list[str]]] = []
+        without: dict[str, list[str]] = {}
+        for query in setting.ids:
+            found = retrieved.get(query, [])
+            chance = dice(self, setting, query)
+            at = self.at - 1 if self.at else int(chance.random() * self.of)
+            best = self._best(setting, query, found)
+            others = self._others(setting, query, found, abstention.get(query, {}), chance)[: self.of - 1]
+            if best is None:
+                without.setdefault("no relevant passage", []).append(query)
+            elif len(others) < self.of - 1:
+                without.setdefault(f"fewer than {self.of - 1} {self._words}", []).append(query)
+            else:
+                rows.append((query, [*others[:at], best, *others[at:]]))
+        made = listing(rows)
+        made.notes = (f"{self} is left empty: {named_queries(without)}",) if without else ()
+        return made
+
+    @property
+    def _words(self) -> str:
+        """What the others are called."""
+        return {"retrieved": "retrieved passages that are not relevant", "random": "random passages"}.get(
+            self.among, f"{self.among} distractors"
+        )
+
+    def _best(self, setting: Setting, query: str, found: list[str]) -> str | None:
+        """The relevant passage: of several the one with the highest label, of equals the one that was found first."""
+        relevant = [each for each in found if self.is_relevant(setting, query, each)]
+        relevant += [each for each in self.judged(setting, query, relevant=True) if each not in set(found)]
+        labels = setting.labels.get(query, {})
+        return max(relevant, key=lambda each: labels[each], default=None)
+
+    def _others(
+        self, setting: Setting, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
+    ) -> list[str]:
+        """What can stand beside it, in order."""
+        if self.among == "random":
+            taken = {*found, *setting.labels.get(query, {})}
+            drawn = draw(setting.passages, self.of - 1 + len(taken), chance)
+            return [each for each in drawn if each not in taken]
+        others = [each for each in found if not self.is_relevant(setting, query, each)]
+        if self.among == "retrieved":
+            return others
+        # Rounded as everywhere, so that 1 − 0.8 is not below 0.2.
+        effect = {each: round(1 - abstention[each], 12) for each in others if each in abstention}
+        if self.among == "weak":
+            return [each for each, value in effect.items() if value < self.below]
+        return [each for each, value in effect.items() if value > self.above]
+
+
+@dataclass(frozen=True)
+class BestBy(Labelled):
+    """What was retrieved by what is known of it, best first: an oracle for each kind of judgment.
+
+    ``utility`` is u = R·(1 − p_abstain), where R is 1 for relevant passages and −1 for others; ``relevance`` puts
+    relevant passages first; other names are aspects of judgments, highest value first. Equals stay in their order. A
+    passage that has no such judgment is no candidate: it is left out, and counted.
+    """
+
+    by: str = argument("", "utility, relevance, or an aspect of judgments such as downstream")
+
+    kind: ClassVar[str] = "best_by"
+    title: ClassVar[str] = "what was retrieved, best first by judgments"
+    place: ClassVar[Place] = "behind"
+    needs: ClassVar[tuple[Need, ...]] = ("judgments",)
+
+    def check(self) -> None:
+        if self.by == "abstention":
+            raise InputError("best_by: abstention says how bad a passage is", expected='best_by("utility")')
+        if not self.by:
+            raise InputError("best_by names no judgment", expected='a name, such as best_by("utility")')
+
+    def problems(self, setting: Setting) -> list[str]:
+        found = []
+        if self.by in (UTILITY, RELEVANCE) and (lack := setting.lacking("relevance")):
+            found.append(f"best_by needs what is not there: {lack}")
+        if self.by != RELEVANCE:
+            found += lacking(setting, f"best_by({self.by!r})", self._aspect)
+        return found
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        assert before is not None
+        values = judged(setting, self._aspect) if self.by != RELEVANCE else {}
+        rows, without, left = [], [], 0
+        for query, passages in shown(before).items():
+            worth = {each: self._worth(setting, query, each, values.get(query, {})) for each in passages}
+            known = {each: value for each, value in worth.items() if value is not None}
+            rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
+            left += len(passages) - len(known)
+            without += [query] * (len(known) < len(passages))
+        made = listing(rows)
+        if left:
+            words = named_queries({f"{counted(left, 'passage')} without a judgment of {self._aspect}": without})
+            made.notes = (f"{self} leaves out {words}",)
+        return made
+
+    @property
+    def _aspect(self) -> str:
+        return "abstention" if self.by == UTILITY else self.by
+
+    def _worth(self, setting: Setting, query: str, passage: str, values: Mapping[str, float]) -> float | None:
+        relevant = self.is_relevant(setting, query, passage)
+        if self.by == RELEVANCE:
+            return float(relevant)
+        value = values.get(passage)
+        if value is None or self.by != UTILITY:
+            return value
+        return (1 if relevant else -1) * (1 - value)

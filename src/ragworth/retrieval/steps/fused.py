@@ -1,0 +1,157 @@
+"""``fused(bm25 % 100, dense % 100)``: several pipelines put together into one list.
+
+``rrf`` (reciprocal rank fusion; Cormack, Clarke and Büttcher, SIGIR 2009): a passage's score is the sum of w / (k + r)
+over the lists that have it at rank r. ``weighted``: the sum of w · s over all lists, where s is its score there,
+brought to one scale for each query and list on its own: ``minmax`` to 0 … 1, ``z`` to mean 0 and deviation 1. A
+passage that a list lacks has 0 there with ``rrf`` and ``minmax``, and the list's least score with ``z``. Where all
+scores of a list are equal they are 1 with ``minmax`` and 0 with ``z``. A list without a passage for a query says
+nothing about it. Equal scores are ordered by passage id, descending; the order of the lists changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from ragworth.errors import InputError, counted
+from ragworth.judging.settings import setting as named
+from ragworth.metrics.declare import plain
+from ragworth.retrieval.contract import Place, Setting, Step, written
+from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.tables import Contexts
+
+METHODS = ("rrf", "weighted")
+SCALES = ("minmax", "z")
+
+
+@dataclass(frozen=True, init=False)
+class Fused(Step):
+    """Fusion of what several pipelines retrieve, each as deep as it says."""
+
+    parts: tuple[Pipeline, ...]
+    method: str = named("rrf", "by ranks (rrf), or by scores (weighted)", choices=METHODS)
+    k: float = named(60.0, "rrf: how little the first ranks count above others", low=0)
+    weights: str = named("", "what each list counts, such as 0.7, 0.3; nothing given: all alike")
+    scale: str = named("minmax", "weighted: how scores of a list are brought to one scale", choices=SCALES)
+
+    kind: ClassVar[str] = "fused"
+    title: ClassVar[str] = "what several pipelines retrieve, put together by ranks or scores"
+    place: ClassVar[Place] = "first"
+    bounded: ClassVar[bool] = False
+    holds: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *parts: Steplike,
+        method: str = "rrf",
+        k: float = 60.0,
+        weights: str | Sequence[float] = "",
+        scale: str = "minmax",
+    ) -> None:
+        made = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
+        values = {"parts": made, "method": method, "k": k, "scale": scale, "weights": _written(weights)}
+        for name, value in (values | {"needs": tuple(needs)}).items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def check(self) -> None:
+        if len(self.parts) < 2:
+            raise InputError(
+                f"fused holds {counted(len(self.parts), 'pipeline')}",
+                expected="two or more, such as fused(bm25, dense)",
+            )
+        shares = self.shares
+        if len(shares) != len(self.parts) or min(shares) < 0 or not max(shares) > 0:
+            raise InputError(
+                f"fused has {counted(len(self.parts), 'pipeline')} and the weights {self.weights!r}",
+                expected="a number, 0 or more, for each pipeline, and not all of them 0",
+            )
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """What each list counts."""
+        return _numbers(self.weights) if self.weights else (1.0,) * len(self.parts)
+
+    @property
+    def inside(self) -> tuple[Pipeline, ...]:
+        return self.parts
+
+    def problems(self, setting: Setting) -> list[str]:
+        found = [each for part in self.parts for step in part.steps for each in step.problems(setting)]
+        return list(dict.fromkeys(found))
+
+    def files(self, setting: Setting) -> tuple[Path, ...]:
+        return tuple(path for part in self.parts for step in part.steps for path in step.files(setting))
+
+    def sources(self, setting: Setting) -> tuple[str, ...]:
+        return tuple(source for part in self.parts for step in part.steps for source in step.sources(setting))
+
+    def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
+        lists = [self._counted(each, number) for number, each in enumerate(found)]
+        pairs = pl.concat([each.select("query", "passage") for each in lists]).unique()
+        names = [f"s{number}" for number in range(len(lists))]
+        wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
+        if self.method == "weighted" and self.scale == "z":
+            wide = wide.with_columns(pl.col(name).fill_null(pl.col(name).min().over("query")) for name in names)
+        # Added from the least to the greatest, so that the order of the lists cannot change the last digit.
+        score = pl.concat_list(pl.col(name).fill_null(0.0) for name in names).list.sort().list.sum()
+        ordered = wide.select("query", "passage", score.alias("score")).sort(
+            "query", "score", "passage", descending=[False, True, True]
+        )
+        rank = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("query")
+        return Contexts.trusted(ordered.with_columns(rank.alias("rank"), pl.lit("run").alias("system")))
+
+    def _counted(self, found: Contexts, number: int) -> pl.DataFrame:
+        """What a list counts for each of its passages: query, passage, and a column of its own."""
+        name, share = f"s{number}", self.shares[number]
+        if self.method == "rrf":
+            value = share / (self.k + pl.col("rank").cast(pl.Float64))
+        else:
+            if found.frame["score"].null_count():
+                raise InputError(
+                    f"{str(self.parts[number])!r} gives no scores that could be weighted",
+                    expected="pipelines whose order comes from scores",
+                    remedy='fuse them by their ranks: method="rrf"',
+                )
+            value = share * self._scaled()
+        return found.frame.select("query", "passage", value.alias(name))
+
+    def _scaled(self) -> pl.Expr:
+        """A list's scores on one scale, for each query on its own."""
+        score = pl.col("score")
+        low, high = score.min().over("query"), score.max().over("query")
+        if self.scale == "minmax":
+            return pl.when(high > low).then((score - low) / (high - low)).otherwise(1.0)
+        deviation = score.std(ddof=0).over("query")
+        return pl.when(high > low).then((score - score.mean().over("query")) / deviation).otherwise(0.0)
+
+    def __str__(self) -> str:
+        inside = [str(part) for part in self.parts]
+        for each in fields(self):
+            if each.kw_only and getattr(self, each.name) != each.default:
+                inside.append(f"{each.name}={written(getattr(self, each.name))}")
+        return f"{self.kind}({', '.join(inside)})"
+
+
+def _written(weights: str | Sequence[float]) -> str:
+    """Weights in one form, so that equal ones are equal."""
+    numbers = _numbers(weights) if isinstance(weights, str) else tuple(float(weight) for weight in weights)
+    return ", ".join(plain(number) for number in numbers)
+
+
+def _numbers(weights: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(part) for part in re.split(r"[,\s]+", weights.strip()) if part)
+    except (ValueError, AttributeError):
+        numbers = (math.nan,)
+    if not all(map(math.isfinite, numbers)):
+        raise InputError(f"the weights of fused are {weights!r}", expected='numbers, such as weights="0.7, 0.3"')
+    return numbers

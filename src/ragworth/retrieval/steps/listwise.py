@@ -1,0 +1,126 @@
+"""``listwise``: a language model writes the order of a window of passages, which slides from the end to the front.
+
+Paper: Sun et al., Is ChatGPT Good at Search? Investigating Large Language Models as Re-Ranking Agents (RankGPT). A
+list of n passages takes one call where n is at most the window w, else ⌈(n − w) / s⌉ + 1 with the step s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ragworth.calls.steps import NoValue, Steps, wanted
+from ragworth.errors import InputError
+from ragworth.judging.findings import need
+from ragworth.judging.settings import setting as named
+from ragworth.llm.contract import Card, Generate, Generated, Prompt
+from ragworth.retrieval.rerankers.asked import CUT, Asked, Desk, beginning
+from ragworth.retrieval.rerankers.contract import Head, Placed
+
+TOKENS = 7
+"""Most tokens that a number takes with its brackets and what stands between."""
+
+_MARKED = re.compile(r"\[\s*(\d{1,9})\s*\]")
+_BARE = re.compile(r"\s*\d{1,9}(?:\s*[>,]\s*\d{1,9})*\s*\.?\s*")
+
+MISSING = "numbers missing in what the model wrote, which went to the end in the order before"
+TWICE = "numbers there more than once, which count where they come first"
+STRANGE = "numbers of no passage, which were dropped"
+
+
+class Permutation(NamedTuple):
+    """The new places of a window, each once, and what had to be mended."""
+
+    places: list[int]
+    remarks: Counter[str]
+
+
+@dataclass(frozen=True)
+class Listwise(Asked):
+    """Passages as a model orders them, a window at a time, from the end of the list to its front."""
+
+    window: int = named(20, "passages that the model sees at a time", low=2, high=100)
+    step: int = named(10, "places that the window moves at a time", low=1, high=100)
+    words: int = named(300, "most words of a passage that are shown; 0 for all", low=0, high=100_000)
+
+    kind: ClassVar[str] = "listwise"
+    title: ClassVar[str] = "what was retrieved, as a model orders it, a window at a time"
+    unit: ClassVar[str] = "window"
+    fate: ClassVar[str] = "kept the order before"
+
+    def check(self) -> None:
+        if self.step >= self.window:
+            raise InputError(
+                f"listwise: the step ({self.step}) is not smaller than the window ({self.window})",
+                expected="windows that overlap, so that passages can rise; half the window is usual",
+            )
+
+    def able(self, card: Card) -> None:
+        need(card, ("generate",), "listwise")
+
+    def prompts(self, card: Card) -> tuple[str, ...]:
+        return ("rerank-list",)
+
+    def most(self, passages: int) -> int:
+        return len(list(windows(passages, self.window, self.step)))
+
+    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+        order = list(head.passages)
+        done = 0
+        failed: Counter[str] = Counter()
+        remarks: Counter[str] = Counter()
+        for start, end in windows(len(order), self.window, self.step):
+            part = order[start:end]
+            (outcome,) = yield [Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS * len(part) + 8)]
+            try:
+                made = wanted(outcome, Generated)
+                found = permutation(made.outputs[0].text, len(part))
+            except NoValue as none:
+                failed[none.status] += 1
+                continue
+            done += 1
+            remarks += found.remarks + Counter({CUT: 1} if made.usage.cut else {})
+            order[start:end] = [part[place] for place in found.places]
+        return Placed(order, {}, done, failed, remarks)
+
+    def _prompt(self, query: str, passages: Sequence[str], desk: Desk) -> Prompt:
+        shown = [{"text": beginning(desk.texts.passage(each), self.words)} for each in passages]
+        return desk.templates["rerank-list"].render({"query": desk.texts.query(query), "passages": shown})
+
+
+def windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:
+    """Where windows begin and end, the last passages first; none where there is nothing to order."""
+    end = passages
+    while end > 1:
+        start = max(0, end - size)
+        yield start, end
+        if not start:
+            return
+        end -= step
+
+
+def permutation(text: str, passages: int) -> Permutation:
+    """The order that a model wrote: numbers in brackets, or nothing but numbers with > or commas between.
+
+    A number counts where it comes first; one that belongs to no passage is dropped; those that are missing follow in
+    the order before. A text without any number of a passage gives none.
+    """
+    written = _MARKED.findall(text) or (re.findall(r"\d+", text) if _BARE.fullmatch(text) else [])
+    places: list[int] = []
+    remarks: Counter[str] = Counter()
+    for number in map(int, written):
+        if not 1 <= number <= passages:
+            remarks[STRANGE] += 1
+        elif number - 1 in places:
+            remarks[TWICE] += 1
+        else:
+            places.append(number - 1)
+    if not places:
+        raise NoValue("unparsable", "expected an order such as [2] > [1]", text)
+    missing = [place for place in range(passages) if place not in places]
+    if missing:
+        remarks[MISSING] += len(missing)
+    return Permutation(places + missing, remarks)

@@ -1,0 +1,65 @@
+"""``pointwise``: a language model judges each passage alone.
+
+``by="yes"`` is the probability of YES against NO when it is asked whether the passage helps to answer the question;
+``by="likelihood"`` is how likely it finds the question when it is shown the passage (query likelihood: the mean
+log-probability of the question's tokens). One call a passage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ragworth.calls.steps import NoValue, Steps, wanted
+from ragworth.judging.findings import need
+from ragworth.judging.labels import Scale, label, way_for
+from ragworth.judging.settings import setting as named
+from ragworth.llm.contract import Card, Score, Scored
+from ragworth.retrieval.rerankers.asked import Asked, Desk, Judged, each_judged
+from ragworth.retrieval.rerankers.contract import Head, Placed
+
+HELPS = Scale(("YES", "NO"), (1.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Pointwise(Asked):
+    """Passages by what a model makes of each alone.
+
+    A model that tells no probabilities writes YES or NO: passages are then in two groups, each in the order before.
+    """
+
+    by: str = named("yes", "whether it helps, or how likely it makes the question", choices=("yes", "likelihood"))
+
+    kind: ClassVar[str] = "pointwise"
+    title: ClassVar[str] = "what was retrieved, by a model that judges each passage alone"
+
+    def able(self, card: Card) -> None:
+        if self.by == "yes":
+            way_for(card, "auto", "pointwise")
+        else:
+            need(card, ("score",), "pointwise by likelihood")
+
+    def prompts(self, card: Card) -> tuple[str, ...]:
+        return ("rerank-yes",) if self.by == "yes" else ("rerank-question",)
+
+    def most(self, passages: int) -> int:
+        return passages
+
+    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+        judge = self._helps if self.by == "yes" else self._likely
+        return (yield from each_judged(head, lambda query, passage: judge(query, passage, desk)))
+
+    def _helps(self, query: str, passage: str, desk: Desk) -> Steps[Judged]:
+        texts, template = desk.texts, desk.templates["rerank-yes"]
+        prompt = template.render({"query": texts.query(query), "passage": texts.passage(passage)})
+        said = yield from label(prompt, HELPS, desk.card, way_for(desk.card, "auto", "pointwise"))
+        return Judged(said.value if said.expected is None else said.expected, said.usage)
+
+    def _likely(self, query: str, passage: str, desk: Desk) -> Steps[Judged]:
+        prompt = desk.templates["rerank-question"].render({"passage": desk.texts.passage(passage)})
+        (outcome,) = yield [Score(prompt, desk.texts.query(query).strip())]
+        scored = wanted(outcome, Scored)
+        logs = scored.trace.logprobs
+        if not logs:
+            raise NoValue("empty-continuation", "the question has no tokens")
+        return Judged(sum(logs) / len(logs), scored.usage)

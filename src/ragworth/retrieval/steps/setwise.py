@@ -1,0 +1,162 @@
+"""``setwise``: a language model picks the best of a few passages, again and again, and the first k come out sorted.
+
+Paper: Zhuang et al., A Setwise Approach for Effective and Highly Efficient Zero-shot Ranking with Large Language
+Models. With c passages in a prompt, a heap has c − 1 passages below each, and the first is taken out of it k times:
+about n / (c − 1) calls to make it, and at most its height, log n / log (c − 1), for each that is taken out. Bubbling
+lets the best rise from the end to the front k times: ⌈(m − 1) / (c − 1)⌉ calls for the m passages that are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import ClassVar
+
+from ragworth.calls.steps import NoValue, Steps
+from ragworth.errors import InputError
+from ragworth.judging.labels import Label, Scale, label, way_for
+from ragworth.judging.settings import setting as named
+from ragworth.llm.contract import Card
+from ragworth.retrieval.rerankers.asked import CUT, Asked, Desk, beginning
+from ragworth.retrieval.rerankers.contract import Head, Placed
+
+
+@dataclass(frozen=True)
+class Setwise(Asked):
+    """The k best passages, sorted by picking the best of a few; the others behind them in the order before.
+
+    Passages are shown in the order before, so that a model that sees no difference leaves them in it. By the
+    probabilities of the letters where the model tells them, else by the letter that it writes.
+    """
+
+    k: int = named(10, "how many passages are sorted out", low=1)
+    compared: int = named(4, "passages that the model sees at a time", low=2, high=26)
+    sort: str = named("heap", "how they are sorted", choices=("heap", "bubble"))
+    words: int = named(300, "most words of a passage that are shown; 0 for all", low=0, high=100_000)
+
+    kind: ClassVar[str] = "setwise"
+    title: ClassVar[str] = "what was retrieved, by a model that picks the best of a few again and again"
+    unit: ClassVar[str] = "choice"
+    fate: ClassVar[str] = "went to the passage that was first before"
+
+    def check(self) -> None:
+        if self.sort == "heap" and self.compared < 3:
+            raise InputError("setwise: a heap of pairs is a list", expected='compared=3 or more, or sort="bubble"')
+
+    def able(self, card: Card) -> None:
+        way_for(card, "auto", "setwise")
+
+    def prompts(self, card: Card) -> tuple[str, ...]:
+        return ("rerank-best",)
+
+    def most(self, passages: int) -> int:
+        return (_most_heap if self.sort == "heap" else _most_bubble)(passages, self.k, self.compared)
+
+    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+        sorting = Sorting(self, head, desk)
+        first = yield from (sorting.heap() if self.sort == "heap" else sorting.bubble())
+        taken = set(first)
+        order = [*first, *(each for each in head.passages if each not in taken)]
+        return Placed(order, {}, sorting.done, sorting.failed, sorting.remarks)
+
+
+@dataclass
+class Sorting:
+    """One list while it is sorted."""
+
+    step: Setwise
+    head: Head
+    desk: Desk
+    done: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    remarks: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.place = {passage: place for place, passage in enumerate(self.head.passages)}
+
+    def heap(self) -> Steps[list[str]]:
+        """The first k, out of a heap with the best passage on top."""
+        heap = list(self.head.passages)
+        for root in reversed(range(_parents(len(heap), self.step.compared))):
+            yield from self._sink(heap, root)
+        first: list[str] = []
+        while heap and len(first) < self.step.k:
+            first.append(heap[0])
+            last = heap.pop()
+            if heap and len(first) < self.step.k:
+                heap[0] = last
+                yield from self._sink(heap, 0)
+        return first
+
+    def _sink(self, heap: list[str], root: int) -> Steps[None]:
+        """Let a passage sink until it is better than all below it."""
+        below = self.step.compared - 1
+        while (child := root * below + 1) < len(heap):
+            some = [root, *range(child, min(child + below, len(heap)))]
+            best = yield from self._best([heap[each] for each in some])
+            at = next(each for each in some if heap[each] == best)
+            if at == root:
+                return
+            heap[root], heap[at] = heap[at], heap[root]
+            root = at
+
+    def bubble(self) -> Steps[list[str]]:
+        """The first k: the best rises to the front, then the best of the others, …"""
+        order = list(self.head.passages)
+        for front in range(min(self.step.k, len(order))):
+            end = len(order)
+            while end - front > 1:
+                start = max(front, end - self.step.compared)
+                best = yield from self._best(order[start:end])
+                order.remove(best)
+                order.insert(start, best)
+                end = start + 1
+        return order[: self.step.k]
+
+    def _best(self, passages: Sequence[str]) -> Steps[str]:
+        """The best of a few; the one that was first before where the model cannot say."""
+        some = sorted(passages, key=self.place.__getitem__)
+        letters = tuple(ascii_uppercase[: len(some)])
+        scale = Scale(letters, tuple(map(float, range(len(some)))))
+        try:
+            said: Label = yield from self._asked(some, scale)
+        except NoValue as none:
+            self.failed[none.status] += 1
+            return some[0]
+        self.done += 1
+        self.remarks += Counter({CUT: 1} if said.usage.cut else {})
+        return some[letters.index(said.label)]
+
+    def _asked(self, passages: Sequence[str], scale: Scale) -> Steps[Label]:
+        texts, card = self.desk.texts, self.desk.card
+        shown = [
+            {"letter": letter, "text": beginning(texts.passage(each), self.step.words)}
+            for letter, each in zip(scale.labels, passages, strict=True)
+        ]
+        prompt = self.desk.templates["rerank-best"].render({"query": texts.query(self.head.query), "passages": shown})
+        return (yield from label(prompt, scale, card, way_for(card, "auto", "setwise")))
+
+
+def _parents(passages: int, compared: int) -> int:
+    """How many places of a heap have others below them."""
+    return (passages + compared - 3) // (compared - 1) if passages > 1 else 0
+
+
+def _depths(passages: int, compared: int, root: int = 0) -> int:
+    """How many levels of a heap lie below a place."""
+    levels = 0
+    while (root := root * (compared - 1) + 1) < passages:
+        levels += 1
+    return levels
+
+
+def _most_heap(passages: int, k: int, compared: int) -> int:
+    made = sum(_depths(passages, compared, root) for root in range(_parents(passages, compared)))
+    return made + sum(_depths(passages - out, compared) for out in range(1, min(k, passages)))
+
+
+def _most_bubble(passages: int, k: int, compared: int) -> int:
+    left = (passages - front for front in range(min(k, passages)))
+    return sum((some + compared - 3) // (compared - 1) for some in left if some > 1)

@@ -1,0 +1,65 @@
+"""``sparse("NAME")``: passages that share words with the query, with weights that a model learned.
+
+A model of sentence-transformers (SPLADE and its like) gives queries and passages weights of words, of words too that
+do not stand there. The score is the inner product, in double precision, and only a passage that has a word in common
+with the query is retrieved. Texts without any sign have no words. Equal scores are ordered by passage id, descending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from ragworth.errors import InputError
+from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
+from ragworth.retrieval.encoders.found import NOTHING, Found, contexts, order_of
+from ragworth.retrieval.encoders.postings import postings_of
+from ragworth.retrieval.encoders.sentences import SparseTexts
+from ragworth.retrieval.steps.dense import signed
+from ragworth.tables import Contexts
+
+
+@lru_cache(maxsize=2)
+def opened(model: str, folder: Path | None) -> SparseTexts:
+    """A model, the same one for the same name."""
+    return SparseTexts(model, folder)
+
+
+@dataclass(frozen=True)
+class Sparse(Step):
+    """Learned sparse retrieval."""
+
+    model: str = argument("", "sparse encoder of sentence-transformers: its name, or its folder")
+
+    kind: ClassVar[str] = "sparse"
+    title: ClassVar[str] = "passages that share words with the query, by learned weights"
+    place: ClassVar[Place] = "first"
+    needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
+
+    def check(self) -> None:
+        if not self.model:
+            raise InputError("sparse names no model", expected='a model, such as sparse("naver/splade-v3")')
+
+    def problems(self, setting: Setting) -> list[str]:
+        opened(self.model, setting.folder)
+        return super().problems(setting)
+
+    def sources(self, setting: Setting) -> tuple[str, ...]:
+        return (f"{self.model} {opened(self.model, setting.folder).revision}",)
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        passages, queries = setting.collection.passages, setting.queries
+        rows, asked = signed(passages["text"]), signed(queries["text"])
+        found = [NOTHING] * queries.height
+        if len(rows) and len(asked):
+            model = opened(self.model, setting.folder)
+            index = postings_of(model, passages["text"].gather(rows), setting.cache, setting.told)
+            made = model.encode(queries["text"].gather(asked).to_list(), "query")
+            places = order_of(passages["passage"])[rows]
+            for place, number in enumerate(asked):
+                part = slice(made.ends[place], made.ends[place + 1])
+                best = index.best(made.words[part], made.values[part], places, setting.depth)
+                found[number] = Found(rows[best.rows], best.scores)
+        return contexts(found, queries["query"], passages["passage"])

@@ -1,0 +1,87 @@
+"""``within(bm25 % 10, chunks="small")``: a pipeline on the passages of one chunking alone.
+
+Passages of several chunkings may stand in one collection (``ragworth chunk --name``), so that systems on different
+ones are compared in one evaluation; each retrieves, with its own index and its own weights of words, among its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from ragworth.errors import InputError, counted, listed
+from ragworth.judging.settings import setting as named
+from ragworth.retrieval.chunks import NAME, origin
+from ragworth.retrieval.contract import DEPTH, Place, Setting, Step, written
+from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.tables import Contexts
+
+
+@dataclass(frozen=True, init=False)
+class Within(Step):
+    """What a pipeline gives that knows the passages of one chunking only.
+
+    The pipeline is as deep as it says itself, or gives what a first stage gives.
+    """
+
+    parts: tuple[Pipeline, ...]
+    chunks: str = named("", "name of the chunking: what stands behind @ in the ids of its passages")
+
+    kind: ClassVar[str] = "within"
+    title: ClassVar[str] = "what a pipeline retrieves among the passages of one chunking"
+    place: ClassVar[Place] = "first"
+    bounded: ClassVar[bool] = False
+    holds: ClassVar[bool] = True
+
+    def __init__(self, *parts: Steplike, chunks: str = "") -> None:
+        made = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
+        for name, value in {"parts": made, "chunks": chunks, "needs": tuple(needs)}.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def check(self) -> None:
+        if len(self.parts) != 1:
+            raise InputError(
+                f"within holds {counted(len(self.parts), 'pipeline')}",
+                expected='one, such as within(bm25 % 10, chunks="small")',
+            )
+        if not NAME.fullmatch(self.chunks):
+            raise InputError("within names no chunking", expected='its name: within(bm25 % 10, chunks="small")')
+
+    @property
+    def _steps(self) -> Iterator[Step]:
+        return iter(self.parts[0].steps)
+
+    def problems(self, setting: Setting) -> list[str]:
+        inner = self._inner(setting)
+        if setting.known and not inner.known:
+            names = sorted({found.name for each in setting.known if (found := origin(each)) and found.name})
+            there = f"there are {listed(names)}" if names else "no passage has one (ragworth chunk --name makes them)"
+            return [f"within: no passage is of the chunking {self.chunks!r}; {there}"]
+        return [each for step in self._steps for each in step.problems(inner)]
+
+    def files(self, setting: Setting) -> tuple[Path, ...]:
+        return tuple(path for step in self._steps for path in step.files(setting))
+
+    def sources(self, setting: Setting) -> tuple[str, ...]:
+        return tuple(source for step in self._steps for source in step.sources(setting))
+
+    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+        from ragworth.retrieval.running import Runner
+
+        # What is cut behind it does not make what is inside any less deep.
+        inner = replace(self._inner(setting), depth=max(setting.depth, DEPTH))
+        return Runner(inner, list(self.parts)).of(self.parts[0])
+
+    def _inner(self, setting: Setting) -> Setting:
+        """The setting with the passages of this chunking alone."""
+        mine = setting.collection.passages.filter(pl.col("passage").str.ends_with(f"@{self.chunks}"))
+        return replace(setting, collection=replace(setting.collection, passages=mine))
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.parts[0]}, chunks={written(self.chunks)})"

@@ -1,0 +1,187 @@
+"""Where a text may be cut: at the beginnings of its words, tokens or sentences.
+
+A unit reaches up to the beginning of the next one, so that nothing but blanks is ever lost between two. None begins
+inside a letter with its marks, an emoji made of several signs, or a flag.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.collection import WORD as TOKEN
+from ragworth.errors import InputError, MissingExtraError
+from ragworth.retrieval.words import SIGN, UNSPACED
+
+WORD = rf"{SIGN}|[\S--{UNSPACED}]+"
+"""A run of signs without a blank; of scripts that are written without blanks, a single sign."""
+
+JOINER = "\u200d"
+JAMO = re.compile("[\u1160-\u11ff]")
+"""Vowels and final consonants that belong to the Korean letter before them."""
+
+END = re.compile(r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n""")
+"""What may end a sentence, with the quotation marks and brackets behind it; or a blank line, which always does."""
+
+SHORT = frozenset(
+    {
+        "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "sgt", "capt", "lt", "gov", "pres",
+        "rep", "sen", "hon", "messrs", "mme", "mlle", "vs", "cf", "al", "fig", "figs", "eq", "no", "nos", "vol", "pp",
+        "p", "ch", "sec", "ed", "eds", "approx", "inc", "ltd", "co", "corp", "dept", "est", "jan", "feb", "mar", "apr",
+        "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "nr", "bzw", "ca", "abb", "bd", "usw", "evtl", "vgl",
+        "hrsg", "sog", "dott", "sig", "av", "art",
+    }
+)  # fmt: skip
+"""Words that a point behind them does not end a sentence."""
+
+
+LONGEST = 40
+"""Signs before a point that are looked at."""
+
+
+class Unit(NamedTuple):
+    """Where a unit begins, and what it counts: of a model's tokens several may belong together."""
+
+    start: int
+    size: int = 1
+
+
+Cutter = Callable[[Sequence[str]], Iterable[list[Unit]]]
+"""From texts to the units of each."""
+
+
+def cutter(by: str, tokenizer: Any = None) -> Cutter:
+    """How texts are cut by ``words``, ``tokens`` or ``sentences``. A tokenizer is one of the library tokenizers."""
+    if by == "sentences":
+        return lambda texts: (_joined(text, [Unit(start) for start in sentences(text)]) for text in texts)
+    if by == "tokens" and tokenizer is not None:
+        return lambda texts: (_of_model(text, tokenizer) for text in texts)
+    return lambda texts: _runs(texts, TOKEN if by == "tokens" else WORD)
+
+
+def _runs(texts: Sequence[str], pattern: str) -> Iterator[list[Unit]]:
+    """The runs of signs that a pattern finds; between them there are blanks alone."""
+    every = pl.Series(texts, dtype=pl.String).str.extract_all(pattern).to_list()
+    for text, runs in zip(texts, every, strict=True):
+        at, found = 0, []
+        for run in runs:
+            at = text.index(run, at)
+            found.append(Unit(at))
+            at += len(run)
+        yield _joined(text, found)
+
+
+def _of_model(text: str, tokenizer: Any) -> list[Unit]:
+    """A model's tokens. Blanks in front of one belong to the one before, and those of one sign go together."""
+    found: list[Unit] = []
+    for start, end in tokenizer.encode(text, add_special_tokens=False).offsets:
+        begin = start + len(text[start:end]) - len(text[start:end].lstrip())
+        if found and (begin >= end or begin <= found[-1].start):
+            found[-1] = Unit(found[-1].start, found[-1].size + 1)
+        elif begin < end:
+            found.append(Unit(begin))
+    return _joined(text, found)
+
+
+def _joined(text: str, units: list[Unit]) -> list[Unit]:
+    """The units without those that begin inside of a sign: they belong to the one before."""
+    if text.isascii():
+        return units
+    made: list[Unit] = []
+    for unit in units:
+        if made and _inside(text, unit.start):
+            made[-1] = Unit(made[-1].start, made[-1].size + unit.size)
+        else:
+            made.append(unit)
+    return made
+
+
+def _inside(text: str, at: int) -> bool:
+    """Whether a place is inside of what a reader sees as one sign."""
+    sign, before = text[at], text[at - 1]
+    if sign.isascii() and before.isascii():
+        return False
+    if JOINER in (sign, before) or unicodedata.category(sign)[0] == "M" or JAMO.match(sign):
+        return True
+    if "\U0001f3fb" <= sign <= "\U0001f3ff":  # tones of skin
+        return True
+    if not _of_flag(sign):
+        return False
+    flags = 0  # letters of flags, two of which are one, up to here
+    while at > flags and _of_flag(text[at - flags - 1]):
+        flags += 1
+    return flags % 2 == 1
+
+
+def _of_flag(sign: str) -> bool:
+    return "\U0001f1e6" <= sign <= "\U0001f1ff"
+
+
+def sentences(text: str) -> list[int]:
+    """Where sentences begin.
+
+    A sentence ends at a point, a question or exclamation mark before a blank, unless a small letter follows, or the
+    point belongs to an initial, an abbreviation or the number of an item; at the signs of Chinese and Japanese; and
+    at a blank line. Scripts without such signs (Thai, Lao) have sentences that end at blank lines alone.
+    """
+    starts = [_skipped(text, 0)]
+    for match in END.finditer(text):
+        begin = _skipped(text, match.end())
+        if begin < len(text) and begin > starts[-1] and _ends(text, match, begin, starts[-1]):
+            starts.append(begin)
+    return [start for start in starts if start < len(text)]
+
+
+def _skipped(text: str, at: int) -> int:
+    """The next place that is no blank."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _ends(text: str, match: re.Match[str], begin: int, start: int) -> bool:
+    """Whether a sentence that began at ``start`` ends here and another one begins."""
+    point = match["point"]
+    if point is None or "\n\n" in re.sub(r"[^\S\n]", "", text[match.end() : begin]):
+        return True
+    if text[begin].islower():
+        return False
+    if point != ".":
+        return True
+    before = text[max(start, match.start() - LONGEST) : match.start()]
+    word = re.split(r"[\s(\[\"'“‘«]", before)[-1]
+    if word.isdigit() and word == before:
+        return False  # the number of an item
+    return not (len(word) == 1 and word.isalpha()) and "." not in word and word.lower() not in SHORT
+
+
+def tokenizer_of(name: str) -> Any:
+    """A model's own tokenizer: ``embedded``, ``gguf:FILE``, or a ``tokenizer.json`` or the folder that has one."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError("tokenizers", "embedded", "cutting by a model's tokens") from error
+    if name == "embedded" or name.startswith("gguf:"):
+        from ragworth.llm.embedded import weights
+        from ragworth.llm.local import bpe, gguf_file
+
+        path = weights() if name == "embedded" else Path(name.removeprefix("gguf:"))
+        return bpe.tokenizer(gguf_file.read(path).vocabulary)
+    path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
+    if not path.is_file():
+        expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"
+        raise InputError("there is no such tokenizer", file=str(path), expected=expected)
+    try:
+        made = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more specific
+        raise InputError(
+            f"it cannot be read: {str(error)[:200]}", file=str(path), expected="a tokenizer.json"
+        ) from error
+    made.no_truncation()
+    made.no_padding()
+    return made

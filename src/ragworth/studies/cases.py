@@ -1,0 +1,209 @@
+"""The tables of a study on disk: each case is a folder of results of its own, which can be studied again."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth import __version__, config
+from ragworth.collection import COUNTER
+from ragworth.errors import FormatError, InputError, MetricError
+from ragworth.evaluation.kept import frame_digest
+from ragworth.metrics.declare import parse
+from ragworth.metrics.engine import Tokens
+from ragworth.report.page import listed_again
+from ragworth.report.study import Findings, write
+from ragworth.results import Results
+from ragworth.scoring import digests, score
+from ragworth.studies.bench import FOLDER
+from ragworth.studies.contract import Case, Study
+from ragworth.tables import Answers, Contexts, Outcomes, Scores
+
+CASES = "cases"
+"""Folder of the tables that a study made, below its own."""
+
+MANIFEST, STUDY = "manifest.json", "study.json"
+
+
+def is_results(place: Path) -> bool:
+    """Whether a place is a folder of results, and not a workspace."""
+    return place.is_dir() and (place / MANIFEST).is_file() and not (place / config.NAME).is_file()
+
+
+def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int | None = None) -> Case:
+    """A case out of a folder of results; metrics that it has no scores of are computed from its judgments.
+
+    The tables of another study are taken as an evaluation's: what its contexts were made for is not known here.
+    """
+    results = Results.read(folder)
+    inside = results.manifest.get("study")
+    made = Case(str(results.manifest.get("title") or folder.resolve().parent.name), results)
+    if isinstance(inside, dict) and inside.get("kind") == kind:
+        try:
+            design = pl.DataFrame(inside["design"], infer_schema_length=None) if inside["design"] else made.design
+            made = Case(str(inside["case"]), results, design, dict(inside["left_out"]))
+        except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise FormatError(f"what it says of its study cannot be read: {error}", file=str(folder)) from error
+    if metrics:
+        made = replace(made, results=replace(results, scores=_scores(results, metrics)))
+    return replace(made, results=_first(made.results, limit)) if limit is not None else made
+
+
+def _first(results: Results, limit: int) -> Results:
+    """The results of the first queries that have an outcome."""
+    known = results.outcomes.frame["query"] if results.outcomes is not None else results.contexts.frame["query"]
+    some = pl.col("query").is_in(known.unique(maintain_order=True).head(limit).to_list())
+    contexts = Contexts.trusted(results.contexts.frame.filter(some), results.contexts.notes)
+    outcomes, answers = results.outcomes, results.answers
+    return replace(
+        results,
+        contexts=contexts,
+        scores=Scores.trusted(results.scores.frame.filter(some), results.scores.notes),
+        outcomes=Outcomes.trusted(outcomes.frame.filter(some), outcomes.notes) if outcomes is not None else None,
+        answers=Answers.trusted(answers.frame.filter(some), answers.notes) if answers is not None else None,
+    )
+
+
+def _scores(results: Results, metrics: Sequence[str]) -> Scores:
+    """The scores of some metrics: those that are there, and others computed now.
+
+    A metric that reads a file is always computed: the file may be another one by now.
+    """
+    stay = [metric for metric in metrics if not reads_file(metric)]
+    frame = results.scores.frame.filter(pl.col("metric").is_in(stay))
+    lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
+    if lacking:
+        texts = results.collection
+        tokens = Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None
+        more = score(
+            results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
+        )
+        frame = pl.concat([frame, more.frame])
+    return Scores.trusted(frame, results.scores.notes)
+
+
+def reads_file(metric: str) -> bool:
+    """Whether a metric depends on a file."""
+    try:
+        return bool(parse(metric).files)
+    except MetricError:
+        return False  # a measure of another package
+
+
+def named(cases: Sequence[Case]) -> list[Case]:
+    """Cases of the same name get a number."""
+    counts = Counter(case.name for case in cases)
+    seen: Counter[str] = Counter()
+    made = []
+    for case in cases:
+        seen[case.name] += 1
+        more = f" ({seen[case.name]})" if counts[case.name] > 1 else ""
+        made.append(replace(case, name=case.name + more))
+    return made
+
+
+def not_there(place: Path) -> InputError | None:
+    """Why a place is neither a workspace nor results, with what may have been meant; None where it is a workspace."""
+    if (place if place.suffix == ".toml" else place / config.NAME).is_file():
+        return None
+    if place.is_file():
+        found = "it is neither a workspace nor a table that this study reads"
+        return InputError(found, file=str(place), expected="a folder of results, or a workspace (ragworth.toml)")
+    if not place.is_dir():
+        return InputError(
+            "there is no such file or folder", file=str(place), expected="a workspace (ragworth.toml), or results"
+        )
+    below = sorted(each.parent for pattern in ("*", "*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
+    return InputError(
+        f"it has neither {config.NAME} nor {MANIFEST}",
+        file=str(place),
+        expected="a workspace, or a folder of results",
+        remedy=f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {config.NAME}",
+    )
+
+
+def folder_of(place: Path, kind: str) -> Path:
+    """Where a study of a place is written."""
+    if is_results(place):
+        inside = place.resolve()
+        if inside.parent.name == CASES and inside.parents[2].name == FOLDER:
+            # The tables of a study, studied again: in its place; beside it where they are another study's, or only
+            # one of several cases.
+            origin = inside.parents[1].name
+            alone = len([each for each in inside.parent.iterdir() if each.is_dir()]) == 1
+            own = kind if origin == kind else f"{kind}-of-{origin}"
+            return inside.parents[2] / (own if alone else f"{own}-{inside.name}")
+        return place / FOLDER / kind
+    if place.is_file() and place.suffix != ".toml":
+        return place.parent / FOLDER / kind
+    space = config.read(place)
+    return space.path(space.results) / FOLDER / kind
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse to write among files that no study wrote."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("this is a file", file=str(folder), expected="a folder", remedy="name another one: --output")
+    if not folder.is_dir() or (folder / STUDY).is_file():
+        return
+    others = sorted(each.name for each in folder.iterdir() if each.name != CASES)
+    if others:
+        found = (
+            "this folder has results" if MANIFEST in others else f"this folder has other files, such as {others[0]!r}"
+        )
+        raise InputError(
+            found, file=str(folder), expected="an empty folder, or one of a study", remedy="name another one: --output"
+        )
+
+
+def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path) -> Path:
+    """Tables of the cases, then what the study says; the report of the evaluation beside it names it."""
+    report = folder.parent.parent / "report.html"
+    there = report.is_file() and folder.parent.name == FOLDER
+    for number, case in enumerate(cases, 1):
+        about = {
+            "kind": kind,
+            "case": case.name,
+            "design": case.design.to_dicts() if case.design.width > 1 else [],
+            "left_out": dict(case.left_out),
+        }
+        results = replace(case.results, manifest={**case.results.manifest, "study": about})
+        results.write(folder / CASES / f"{number:02d}")
+    if cases:
+        _tidy(folder / CASES, len(cases))
+    page = write(findings, folder, back=report if there else None)
+    if there:
+        listed_again(report)
+    return page
+
+
+def _tidy(folder: Path, number: int) -> None:
+    """Remove cases that an earlier study of more places left."""
+    for old in folder.iterdir():
+        if old.name.isdigit() and int(old.name) > number and (old / MANIFEST).is_file():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> dict[str, Any]:
+    """What is needed to make each number again."""
+    made: dict[str, Any] = {"study": chosen.kind, "ragworth": __version__, "settings": chosen.settings}
+    if metrics:
+        made["metrics"] = list(metrics)
+        made["files of metrics"] = digests(list(metrics))
+    made["cases"] = [
+        {
+            "name": case.name,
+            "workspace": case.results.manifest.get("workspace"),
+            "models": [each.get("name") for each in case.results.manifest.get("models", []) if isinstance(each, dict)],
+            "seed": case.results.manifest.get("seed"),
+            "contexts": frame_digest(case.results.contexts.frame),
+        }
+        for case in cases
+    ]
+    return made

@@ -1,0 +1,87 @@
+"""``ragworth chunk``, as somebody at a terminal meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import ragworth
+from ragworth.cli.chunk import command
+from ragworth.errors import FormatError, InputError
+from ragworth.formats import texts
+
+ROWS = [
+    {"_id": "a", "title": "Mills", "text": "Ann built the mill. It burnt down.\u2028It was built again. Twice."},
+    {"_id": "b", "text": "Brot wird nachts gebacken."},
+    {"_id": "c", "text": " "},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)
+    (tmp_path / "documents.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 0\n")
+    return tmp_path
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    given = [
+        str(folder / each) if each.endswith((".jsonl", ".txt", ".parquet", ".csv")) else each for each in arguments
+    ]
+    return CliRunner().invoke(command, given, catch_exceptions=False)
+
+
+def read(path: Path) -> dict[str, str]:
+    """The passages as an evaluation reads them."""
+    return dict(texts.read(path, "passages").passages.iter_rows())
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".csv"])
+def test_what_is_written_is_what_python_gives(folder: Path, ending: str) -> None:
+    given = ["--by", "sentences", "--size", "2", "--overlap", "1"]
+    result = call(folder, "documents.jsonl", "-o", f"passages{ending}", *given)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("4 passages of 2 documents, 5 to 9 words and marks, 8 on average: ")
+    assert "note: 1 document without a text left out ('c')" in result.stderr
+    made = ragworth.chunk(folder / "documents.jsonl", "sentences", 2, 1)
+    assert read(folder / f"passages{ending}") == dict(made.frame.select("passage", "text").iter_rows())
+
+
+def test_titles_are_kept_apart_or_put_in_front(folder: Path) -> None:
+    call(folder, "documents.jsonl", "-o", "apart.jsonl")
+    call(folder, "documents.jsonl", "-o", "front.jsonl", "--titles", "front")
+    assert next(iter(read(folder / "apart.jsonl").items())) == ("a:0-61", ROWS[0]["text"])
+    assert next(iter(read(folder / "front.jsonl").items())) == ("a:0-61+title", f"Mills\n{ROWS[0]['text']}")
+    first = json.loads((folder / "apart.jsonl").read_text(encoding="utf-8").split("\n")[0])
+    assert (first["document"], first["document_title"]) == ("a", "Mills")
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_two_chunkings_in_one_file(folder: Path, ending: str) -> None:
+    both = [f"passages{ending}", "-q", "qrels.txt", "--labels", "labels.txt", "--by", "sentences"]
+    for size, name in (("1", "small"), ("9", "large"), ("2", "small")):
+        assert call(folder, "documents.jsonl", "-o", *both, "--size", size, "--name", name, "--add").exit_code == 0
+    made = read(folder / f"passages{ending}")
+    assert [key.partition("@")[2] for key in made] == ["large", "large", "small", "small", "small"]
+    labels = ragworth.read_judgments(folder / "labels.txt").frame
+    assert set(labels["passage"]) == set(made)
+    assert labels.filter(passage="a:0-61@large")["value"].to_list() == [1.0]
+    call(folder, "documents.jsonl", "-o", f"passages{ending}", "--name", "alone", "--quiet")
+    assert {key.partition("@")[2] for key in read(folder / f"passages{ending}")} == {"alone"}
+
+
+def test_what_goes_wrong(folder: Path) -> None:
+    with pytest.raises(InputError, match="--qrels and --labels go together"):
+        call(folder, "documents.jsonl", "-o", "passages.jsonl", "-q", "qrels.txt")
+    with pytest.raises(InputError, match="an overlap of 5 in passages of 5"):
+        call(folder, "documents.jsonl", "-o", "passages.jsonl", "--size", "5", "--overlap", "5")
+    assert not (folder / "passages.jsonl").exists()
+    with pytest.raises(FormatError, match="it holds other things than passages"):
+        (folder / "passages.jsonl").write_text('{"a": 1}\n')
+        call(folder, "documents.jsonl", "-o", "passages.jsonl", "--add")
+    result = call(folder, "documents.jsonl", "-o", str(folder / "passages.doc"))
+    assert result.exit_code == 2 and "tells no format" in result.stderr

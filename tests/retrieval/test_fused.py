@@ -1,0 +1,196 @@
+"""Fusion: the written form, both methods by hand, lists that lack passages or say nothing, and sharing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth import retrieval
+from ragworth.errors import InputError
+from ragworth.retrieval import Setting, parse, retrieve
+from ragworth.retrieval.contract import Step
+from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.steps.bm25 import Bm25
+from ragworth.retrieval.steps.fused import Fused
+from ragworth.tables import Contexts
+from tests.retrieval.samples import passages, world
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("fused(bm25 % 100, random % 50)", "fused(bm25 % 100, random % 50)"),
+        ("fused( bm25>>top(5),(random % 3 >> reversed), )", "fused(bm25 % 5, random % 3 >> reversed)"),
+        ("fused(bm25, random, k=60, method=rrf)", "fused(bm25, random)"),
+        ("fused(bm25(k1=0.9), random, weights='2  1.50') % 10", 'fused(bm25(k1=0.9), random, weights="2, 1.5") % 10'),
+        ("fused(fused(bm25, random), oracle, k=1) >> reversed", "fused(fused(bm25, random), oracle, k=1) >> reversed"),
+        ("fused(bm25, random, method=weighted, scale=z)", 'fused(bm25, random, method="weighted", scale="z")'),
+    ],
+)  # fmt: skip
+def test_the_written_form(written: str, printed: str) -> None:
+    made = parse(written)
+    assert str(made) == printed
+    assert parse(printed) == made
+    assert hash(parse(printed)) == hash(made)
+    assert parse(printed).digest == made.digest
+
+
+def test_python_makes_the_same() -> None:
+    made = retrieval.fused(retrieval.bm25() % 100, "random % 50", weights=[2, 1.5]) % 10
+    assert made == parse('fused(bm25 % 100, random % 50, weights="2, 1.5") % 10')
+    assert str(Pipeline.of(["fused(bm25, random)", "reversed"])) == "fused(bm25, random) >> reversed"
+    assert retrieval.fused("bm25", "random") != retrieval.fused("random", "bm25")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "words"),
+    [
+        ("fused", 1, "fused holds 0 pipelines"),
+        ("fused(bm25)", 1, "two or more"),
+        ("fused(bm25, revers)", 13, "did you mean reversed"),
+        ("fused(bm25, reversed % 3)", 13, "reversed cannot stand first"),
+        ("fused(bm25, random(sead=1))", 20, "did you mean seed"),
+        ("fused(bm25, random, method=mean)", 1, "rrf, weighted"),
+        ("fused(bm25, random, k=-1)", 1, "0 or more"),
+        ("fused(bm25, random, weight=1)", 21, "did you mean weights"),
+        ("fused(bm25, random, weights='1')", 1, "for each pipeline"),
+        ("fused(bm25, random, weights='1, x')", 1, "numbers, such as"),
+        ("fused(bm25, random, weights='1, nan')", 1, "numbers, such as"),
+        ("fused(bm25, random, weights='-1, 2')", 1, "0 or more"),
+        ("fused(bm25, random, weights='0 0')", 1, "not all of them 0"),
+        ("fused(bm25, k=1, random)", 18, "behind a setting with a name"),
+        ("fused(bm25 random)", 12, "behind a value"),
+        ("fused(bm25, random", 19, "behind a value"),
+        ("fused(bm25,", 12, "where a parenthesis should end"),
+        ("fused(bm25, 3)", 13, "unknown kind of step"),
+        ("fused(bm25, 'x')", 13, "where a step should stand"),
+        ("fused(=", 7, "where a step should stand"),
+        ("bm25 >> fused(bm25, random)", 6, "it retrieves on its own"),
+        ("fused(" * 60, 301 + 6, "too many parentheses"),
+        ("bm25(random)", None, ""),
+    ],
+)
+def test_errors_point_at_the_place(text: str, at: int | None, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    if at is not None:
+        assert f"at character {at}:" in str(caught.value)
+        assert words in str(caught.value)
+
+
+def run(scores: dict[str, float], query: str = "q1") -> Contexts:
+    return Contexts({query: scores})
+
+
+def fused(*lists: Contexts, **settings: object) -> dict[str, float]:
+    """The fused scores of some lists, best first."""
+    step = Fused(*["bm25"] * len(lists), **settings)  # type: ignore[arg-type]
+    frame = step.join(lists, world()).frame
+    assert frame["rank"].to_list() == list(range(1, frame.height + 1))
+    return dict(frame.select("passage", "score").iter_rows())
+
+
+def test_ranks_by_hand() -> None:
+    # a: 1 / 61 + 1 / 62; b: 1 / 62 + 1 / 61; c: 1 / 63. Equal ones by id, descending.
+    made = fused(run({"a": 9, "b": 5, "c": 1}), run({"b": 0.3, "a": 0.2}))
+    assert list(made) == ["b", "a", "c"]
+    assert made == pytest.approx({"a": 1 / 61 + 1 / 62, "b": 1 / 61 + 1 / 62, "c": 1 / 63})
+    assert made["a"] == made["b"]
+    # Twice the weight for the first list, and k = 0: a 2 / 1 + 1 / 2, b 2 / 2 + 1 / 1, c 2 / 3.
+    made = fused(run({"a": 9, "b": 5, "c": 1}), run({"b": 0.3, "a": 0.2}), k=0, weights="2 1")
+    assert made == pytest.approx({"a": 2.5, "b": 2.0, "c": 2 / 3})
+
+
+def test_scores_by_hand() -> None:
+    # First list: 10 → 1, 6 → 0.5, 2 → 0. Second: 0.4 → 1, 0.2 → 0. What a list lacks is 0 there.
+    lists = run({"a": 10, "b": 6, "c": 2}), run({"b": 0.4, "d": 0.2})
+    assert fused(*lists, method="weighted") == pytest.approx({"b": 1.5, "a": 1.0, "d": 0.0, "c": 0.0})
+    assert list(fused(*lists, method="weighted")) == ["b", "a", "d", "c"]
+    weighted = fused(*lists, method="weighted", weights="0.8, 0.2")
+    assert weighted == pytest.approx({"a": 0.8, "b": 0.6, "d": 0.0, "c": 0.0})
+
+
+def test_deviations_by_hand() -> None:
+    # First list: mean 6, deviation √(32 / 3), so z = ±4 / √(32 / 3) = ±1.2247. Second: mean 0.3, z = ±1.
+    # d is not in the first and has its least, −1.2247; a and c are not in the second and have −1.
+    lists = run({"a": 10, "b": 6, "c": 2}), run({"b": 0.4, "d": 0.2})
+    z = 1.5**0.5
+    expected = {"b": 1.0, "a": z - 1, "d": -z - 1, "c": -z - 1}
+    assert fused(*lists, method="weighted", scale="z") == pytest.approx(expected)
+
+
+def test_equal_scores_and_single_passages() -> None:
+    flat, other = run({"a": 3, "b": 3}), run({"c": 7})
+    assert fused(flat, other, method="weighted") == {"c": 1.0, "b": 1.0, "a": 1.0}
+    assert fused(flat, other, method="weighted", scale="z") == {"c": 0.0, "b": 0.0, "a": 0.0}
+
+
+def test_a_list_that_says_nothing_about_a_query() -> None:
+    empty = run({"x": 1.0}, "q2")
+    for scale in ("minmax", "z"):
+        step = Fused("bm25", "bm25", method="weighted", scale=scale)
+        made = step.join([run({"a": 2.0, "b": 1.0}), empty], world())
+        assert made.frame.filter(query="q1")["passage"].to_list() == ["a", "b"]
+        assert made.frame.filter(query="q2")["passage"].to_list() == ["x"]
+    assert fused(run({"a": 2.0}), Contexts({"q1": {}})) == {"a": 1 / 61}
+
+
+SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(-5, 5, allow_subnormal=False), min_size=1)
+
+
+@given(st.lists(SCORES, min_size=3, max_size=3), st.permutations(range(3)), st.sampled_from(["rrf", "minmax", "z"]))
+def test_the_order_of_lists_changes_nothing(lists: list[dict[str, float]], order: list[int], how: str) -> None:
+    settings = {} if how == "rrf" else {"method": "weighted", "scale": how}
+    weights = [0.1, 0.7, 0.3]
+    first = fused(*map(run, lists), weights=weights, **settings)
+    other = fused(*(run(lists[n]) for n in order), weights=[weights[n] for n in order], **settings)
+    assert list(other.items()) == list(first.items())
+    assert set(first) == {passage for each in lists for passage in each}
+
+
+def test_lists_without_scores() -> None:
+    systems = {"s": 'fused(bm25, random, method="weighted")'}
+    with pytest.raises(InputError, match="s: 'random' gives no scores") as caught:
+        retrieve(systems, world())
+    assert 'method="rrf"' in str(caught.value)
+    assert retrieve({"s": "fused(bm25, random)"}, world()).frame.height
+
+
+def test_in_a_pipeline_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[str, int]] = []
+    real = Bm25.apply
+
+    def watched(self: Step, before: Contexts | None, setting: Setting) -> Contexts:
+        calls.append((str(self), setting.depth))
+        return real(self, before, setting)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Bm25, "apply", watched)
+    systems = {
+        "bm25": "bm25 % 3",
+        "hybrid": "fused(bm25 % 2, bm25(b=0)) % 3",
+        "deeper": "fused(fused(bm25 % 200, bm25(b=0)), oracle) >> reversed",
+        "again": "fused(bm25 % 2, bm25(b=0)) >> reversed",
+    }
+    made = retrieve(systems, world())
+    assert sorted(calls) == [("bm25", 200), ("bm25(b=0)", 100)]
+    for name, system in systems.items():
+        assert made.only(name) == retrieve({name: system}, world()).only(name)
+    assert passages(made, "hybrid")["q2"] == ["p3"]
+    assert passages(made, "hybrid")["q3"] == passages(made, "hybrid")["q4"] == []  # what none retrieves
+    assert len(passages(made, "hybrid")["q1"]) == 3
+    assert (
+        passages(made, "again")["q1"]
+        == passages(retrieve({"x": "fused(bm25 % 2, bm25(b=0))"}, world()), "x")["q1"][::-1]
+    )
+
+
+def test_what_is_inside_is_checked_before_anything_runs() -> None:
+    with pytest.raises(InputError) as caught:
+        retrieve({"s": "fused(run(gone.txt), fused(bm25, oracle))"}, world(labels=None))
+    assert "s: run: there is no file gone.txt" in str(caught.value)
+    assert "s: oracle needs what is not there: no relevance labels" in str(caught.value)
+    made = parse("fused(run(a.txt), fused(bm25, run(b.txt) >> oracle))").steps[0]
+    assert [path.name for path in made.files(world())] == ["a.txt", "b.txt"]
+    assert set(made.needs) == {"passages", "query texts", "relevance"}
+    assert made.sources(world()) == ()

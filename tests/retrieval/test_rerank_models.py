@@ -1,0 +1,275 @@
+"""Cross-encoders and monoT5: tiny ones made here, saved to a folder, and held against the library used directly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.errors import InputError, ModelError
+from ragworth.retrieval import Pipeline, retrieve
+from ragworth.retrieval.contract import listing
+from ragworth.retrieval.rerankers import kept
+from ragworth.retrieval.rerankers.kept import Pair, kept_scores
+from ragworth.retrieval.rerankers.pairs import CrossEncoder, MonoT5, model_folder
+from ragworth.retrieval.steps import reranked
+from ragworth.retrieval.steps.reranked import Monot5, Rerank
+from tests.retrieval.samples import passages, world
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
+
+WORDS = ["mill", "built", "the", "who", "ann", "bread", "corn", "old", "twice", "true", "false", "query", "document"]
+TEXTS = {"a": "the mill", "b": "ann built the old mill twice", "c": "bread corn", "d": "old", "e": ""}
+QUERIES = {"q": "who built the mill", "r": "bread"}
+
+
+def tokenizer(*, pairs: bool) -> Any:
+    """Words, each a token; pairs with what BERT has around them, else with an end."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+    vocabulary = {word: number for number, word in enumerate([*special, *WORDS, "relevant"])}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    made.normalizer = tokenizers.normalizers.Lowercase()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    form = {"single": "[CLS] $A [SEP]", "pair": "[CLS] $A [SEP] $B:1 [SEP]:1"} if pairs else {"single": "$A [SEP]"}
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        **form, special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        eos_token="[SEP]",
+        model_max_length=16 if pairs else 10**30,
+    )
+
+
+def cross(folder: Path, labels: int = 1) -> Path:
+    torch.manual_seed(labels)
+    config = transformers.BertConfig(
+        vocab_size=32,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+        num_labels=labels,
+        initializer_range=0.5,
+    )
+    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer(pairs=True).save_pretrained(folder)
+    return folder
+
+
+def t5(folder: Path) -> Path:
+    torch.manual_seed(5)
+    config = transformers.T5Config(
+        vocab_size=32,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=3,
+        initializer_factor=2.0,
+    )
+    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
+    tokenizer(pairs=False).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("models")
+    cross(base / "one")
+    cross(base / "two", 2)
+    cross(base / "three", 3)
+    t5(base / "t5")
+    return base
+
+
+@pytest.fixture(autouse=True)
+def afresh() -> None:
+    reranked._opened.cache_clear()
+
+
+def plain_cross(folder: Path, query: str, passage: str, length: int = 16) -> float:
+    """One pair alone, by the library itself."""
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        given = words(query, passage, truncation=True, max_length=length, return_tensors="pt")
+        logits = model(**given).logits[0].double()
+    return float(logits[0] if len(logits) == 1 else logits[1] - logits[0])
+
+
+def plain_t5(folder: Path, text: str) -> float:
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        given = words(text, return_tensors="pt")
+        ids = given["input_ids"]
+        logits = model(input_ids=ids, decoder_input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0, 0].double()
+    true, false = (words(word, add_special_tokens=False)["input_ids"][0] for word in ("true", "false"))
+    return float(torch.log_softmax(logits[[true, false]], dim=0)[0])
+
+
+PAIRS = [Pair(query, text) for query in QUERIES.values() for text in TEXTS.values() if text]
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_cross_encoders_score_as_the_library_does(folders: Path, name: str) -> None:
+    found = CrossEncoder(folders / name).score(PAIRS)
+    assert found == pytest.approx([plain_cross(folders / name, *pair) for pair in PAIRS], rel=1e-5, abs=1e-5)
+    assert len(set(found)) == len(found)
+
+
+def test_monot5_scores_as_the_library_does(folders: Path) -> None:
+    found = MonoT5(folders / "t5", 512).score(PAIRS)
+    wanted = [plain_t5(folders / "t5", f"Query: {query} Document: {text} Relevant:") for query, text in PAIRS]
+    assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+    assert all(value < 0 for value in found)
+    assert len(set(found)) == len(found)
+    other = MonoT5(folders / "t5", 512, yes="false", no="true").score(PAIRS)
+    assert [2.718281828459045**a + 2.718281828459045**b for a, b in zip(found, other, strict=True)] == pytest.approx(
+        [1.0] * len(PAIRS)
+    )
+
+
+@pytest.mark.parametrize("step", [Rerank("cross-encoder:one"), Rerank("two"), Monot5("t5")], ids=str)
+def test_passages_come_by_score(folders: Path, step: Any) -> None:
+    setting = world(TEXTS, QUERIES, None, folder=folders)
+    before = listing([("q", list("abcde")), ("r", ["d", "c"])])
+    made = step.apply(before, setting)
+    scorer = step._scorer(setting)
+    for query in QUERIES:
+        rows = made.frame.filter(query=query).sort("rank")
+        scores = rows["score"].drop_nulls().to_list()
+        assert scores == sorted(scores, reverse=True)
+        shown = [each for each in rows["passage"] if TEXTS[each]]
+        assert scores == pytest.approx(
+            scorer.score([Pair(QUERIES[query], TEXTS[each]) for each in shown]), rel=1e-5, abs=1e-5
+        )
+    assert made.frame.filter(query="q")["passage"][-1] == "e"  # there is nothing to read in it
+    assert "1 passage without a text" in made.notes[0]
+    from dataclasses import replace
+
+    head = replace(step, depth=1).apply(before, setting)
+    assert head.frame.filter(query="q")["passage"].to_list() == list("abcde")
+
+
+def test_long_passages_are_cut_and_counted(folders: Path) -> None:
+    long = "bread " * 40
+    setting = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders)
+    before = listing([("q", ["a", "b"])])
+    made = Rerank("one").apply(before, setting)
+    (note,) = made.notes
+    assert note.endswith("pairs of a query and a passage that were cut to the 16 tokens that the model reads (1)")
+    scores = dict(made.frame.select("passage", "score").iter_rows())
+    assert scores["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long), rel=1e-5, abs=1e-5)
+    short = dict(Rerank("one", length=8).apply(before, setting).frame.select("passage", "score").iter_rows())
+    assert short["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long, 8), rel=1e-5, abs=1e-5)
+    made = Monot5("t5", length=16).apply(before, setting)
+    assert made.notes[0].endswith("(1)")
+    # Query : the mill Document : … Relevant : and the end take 9 of 16.
+    scores = dict(made.frame.select("passage", "score").iter_rows())
+    text = f"Query: the mill Document: {'bread ' * 7}Relevant:"
+    assert scores["a"] == pytest.approx(plain_t5(folders / "t5", text), rel=1e-5, abs=1e-5)
+    with pytest.raises(ModelError, match="the query alone"):
+        Monot5("t5", length=16).apply(before, world({"a": "x", "b": "y"}, {"q": long}, None, folder=folders))
+    with pytest.raises(ModelError, match="length is 17"):
+        Rerank("one", length=17).apply(before, setting)
+
+
+def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
+    setting = world(TEXTS, QUERIES, None, folder=folders)
+    before = listing([("q", ["a", "b"])])
+    for step, words in (
+        (Rerank("three"), "has 3 labels"),
+        (Monot5("t5", yes="zeppelin balloon"), "no two single tokens"),
+        (Monot5("t5", yes="true", no="true"), "no two single tokens"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            step.apply(before, setting)
+    with pytest.raises(InputError, match=r"s: .*nowhere"):
+        retrieve({"s": "bm25 >> rerank('./nowhere')"}, setting)
+    with pytest.raises(InputError, match=r"s: .*not in the local cache"):
+        retrieve({"s": "bm25 >> monot5('nobody/nothing')"}, setting)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        model_folder("empty", tmp_path)
+    for wrong in ("rerank", "monot5", 'rerank("bi-encoder:x")', 'monot5("x", length=3)'):
+        with pytest.raises(InputError):
+            Pipeline.of(f"bm25 >> {wrong}")
+
+
+def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:
+    setting = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "cache")
+    written = 'bm25 >> rerank("cross-encoder:one") >> mmr(0.7) % 2'
+    assert str(Pipeline.of(written)) == written
+    made = retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, setting)
+    assert [len(each) for each in passages(made, "a").values()] == [2, 1]
+    assert retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, setting) == made
+    assert len(list((tmp_path / "cache").glob("*.scores"))) == 2
+
+
+def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> None:
+    setting = world(TEXTS, QUERIES, None, folder=folders)
+    assert Rerank("one").sources(setting) == Rerank("cross-encoder:one", length=8).sources(setting)
+    assert Rerank("one").sources(setting) != Rerank("two").sources(setting)
+    config = cross(tmp_path / "mine") / "config.json"
+    before = Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path))
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"note": 1}))
+    assert Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path)) != before
+
+
+# Scores that are kept.
+
+
+def lengths(pairs: Any) -> list[float]:
+    return [float(len(pair.passage)) + 0.1 for pair in pairs]
+
+
+def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "BLOCK", 2)
+    pairs = [Pair("q", "x" * number) for number in range(1, 8)]
+    asked: list[Pair] = []
+
+    def dying(block: Any) -> list[float]:
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        asked.extend(block)
+        return lengths(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        kept_scores(tmp_path, "m", pairs, dying)
+    assert len(asked) == 4
+    rest: list[Pair] = []
+
+    def noting(block: Any) -> list[float]:
+        rest.extend(block)
+        return lengths(block)
+
+    assert kept_scores(tmp_path, "m", [*pairs, *pairs], noting) == lengths([*pairs, *pairs])
+    assert sorted([*asked, *rest]) == sorted(pairs)
+    # A line that was not written whole, and what is no line at all.
+    with (tmp_path / "m.scores").open("a") as stream:
+        stream.write(f"{Pair('q', 'new').key} 12\nnonsense\n{Pair('q', 'other').key} nan .")
+    assert kept_scores(tmp_path, "m", [Pair("q", "new"), Pair("q", "other")], noting) == [3.1, 5.1]
+    assert rest[-2:] == [Pair("q", "new"), Pair("q", "other")]
+    assert kept_scores(tmp_path, "m", [Pair("q", "new")], dying) == [3.1]
+    assert kept_scores(None, "m", [Pair("q", "ab")], lengths) == [2.1]
+    assert kept_scores(tmp_path / "m.scores", "m", [Pair("q", "ab")], lengths) == [2.1]  # a file in the way
+
+
+def test_pairs_are_told_apart() -> None:
+    assert Pair("ab", "c").key != Pair("a", "bc").key
+    assert Pair("1 a", "").key != Pair("1", " a").key
+    assert Pair("\ud800", "x").key

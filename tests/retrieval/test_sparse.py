@@ -1,0 +1,135 @@
+"""Learned sparse retrieval, on a tiny model made here: scores, the edges, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ragworth.errors import InputError, MissingExtraError, ModelError
+from ragworth.retrieval import retrieve
+from ragworth.retrieval.encoders import blocks
+from ragworth.retrieval.encoders.postings import Postings, postings_of
+from ragworth.retrieval.encoders.sentences import SparseTexts
+from ragworth.retrieval.steps.sparse import opened
+from tests.retrieval.samples import PASSAGES, passages, world
+from tests.retrieval.tiny import CONFIG, write_encoder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A SPLADE of a few kilobytes with random weights."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    made = tmp_path_factory.mktemp("sparse")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RAGWORTH_CACHE", str(made / "user"))
+        write_encoder(made / "base")
+        torch.manual_seed(0)
+        transformers.BertForMaskedLM(transformers.BertConfig(**CONFIG)).save_pretrained(made / "base")
+        from sentence_transformers.base.modules import Transformer
+        from sentence_transformers.sparse_encoder.modules import SpladePooling
+
+        masked = Transformer(str(made / "base"), transformer_task="fill-mask")
+        model = sentence_transformers.SparseEncoder(modules=[masked, SpladePooling("max")])
+        model.save_pretrained(str(made / "splade"))
+        yield made / "splade"
+
+
+def dense_scores(folder: Path, texts: dict[str, str], query: str) -> dict[str, float]:
+    """Inner products of whole vectors, as the library gives them."""
+    model = opened(str(folder), None)._model
+    asked = model.encode_query([query], convert_to_sparse_tensor=False, show_progress_bar=False)[0].numpy()
+    found = model.encode_document(list(texts.values()), convert_to_sparse_tensor=False, show_progress_bar=False).numpy()
+    products = np.maximum(found, 0).astype(np.float64) @ np.maximum(asked, 0).astype(np.float64)
+    return dict(zip(texts, products.tolist(), strict=True))
+
+
+def test_scores_are_those_of_the_library(folder: Path) -> None:
+    made = retrieve({"s": f'sparse("{folder}")'}, world())
+    for query, text in (("q1", "Who built the mill?"), ("q2", "bread at night")):
+        texts = {name: text for name, text in PASSAGES.items() if text}
+        expected = {name: score for name, score in dense_scores(folder, texts, text).items() if score > 0}
+        got = dict(made.frame.filter(query=query).select("passage", "score").iter_rows())
+        assert got == pytest.approx(expected, rel=1e-5)
+        assert list(got) == sorted(got, key=lambda name: (got[name], name), reverse=True)
+
+
+def test_the_edges(folder: Path) -> None:
+    texts = {**PASSAGES, "blank": " \u2003", "猫": "猫 が", "a": "old corn", "b": "old corn"}
+    queries = {"none": "", "blank": "\t", "strange": "zeppelin", "ja": "猫 が", "tie": "old corn"}
+    made = retrieve({"s": f'sparse("{folder}") % 1000'}, world(texts, queries, None))
+    found = passages(made, "s")
+    assert found["none"] == found["blank"] == []
+    for query in ("strange", "ja", "tie"):  # the model gives every text some words, known or not
+        assert set(found[query]) <= set(texts) - {"p5", "blank"}
+        assert found[query]
+    assert found["tie"].index("b") + 1 == found["tie"].index("a")
+    empty = retrieve({"s": f'sparse("{folder}")'}, world({"p": " "}, {"q": "mill"}, None))
+    assert empty.empty == {("s", "q")}
+
+
+def test_nothing_in_common_is_not_retrieved() -> None:
+    # Word 0 in passages 0 and 2, word 1 in none, word 2 in passage 1.
+    index = Postings(3, np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.int32), np.array([1, 1, 4], np.float32))
+    places = np.arange(3)
+
+    def best(words: list[int], weights: list[float], k: int = 9) -> tuple[list[int], list[float]]:
+        found = index.best(np.array(words, np.int32), np.array(weights, np.float32), places, k)
+        return found.rows.tolist(), found.scores.tolist()
+
+    assert best([0], [2]) == ([2, 0], [2, 2])
+    assert best([0], [2], 1) == ([2], [2])
+    assert best([1], [2]) == best([], []) == best([7], [1]) == ([], [])
+    assert best([0, 2], [0.5, 0.25]) == ([1, 2, 0], [1, 0.5, 0.5])
+
+
+def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 2)
+    encoded: list[int] = []
+    real = SparseTexts.encode
+
+    def watched(self: SparseTexts, texts: list[str], role: str) -> object:
+        if role == "passage":
+            encoded.append(len(texts))
+            if len(encoded) == 2:
+                raise KeyboardInterrupt
+        return real(self, texts, role)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SparseTexts, "encode", watched)
+    systems = {"s": f'sparse("{folder}")'}
+    told: list[tuple[int, int]] = []
+    setting = world(cache=tmp_path, told=lambda what, done, total: told.append((done, total)))
+    with pytest.raises(KeyboardInterrupt):
+        retrieve(systems, setting)
+    first = retrieve(systems, setting)
+    assert encoded == [2, 2, 2]  # the first block was kept
+    assert told == [(2, 4), (4, 4)]
+    assert retrieve(systems, setting) == first == retrieve(systems, world())
+    assert encoded == [2, 2, 2, 2, 2]
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
+    texts = pl.Series([text for text in PASSAGES.values() if text])
+    assert isinstance(postings_of(opened(str(folder), None), texts, tmp_path).values, np.memmap)
+
+
+def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="sparse names no model"):
+        retrieve({"s": "sparse"}, world())
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(InputError, match=r"s: .*: it holds no model"):
+        retrieve({"s": f'sparse("{tmp_path}")'}, world())
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(InputError, match="neither a folder nor in the local cache"):
+        retrieve({"s": 'sparse("nobody/nothing")'}, world())
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(ModelError, match="cannot load it"):
+        SparseTexts(str(tmp_path), None).encode(["x"], "query")
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.retrieval.encoders.sentences.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[sentence-transformers\]"'):
+        retrieve({"s": 'sparse("some/model")'}, world())
