@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,7 @@ import ragworth
 from ragworth.cli import main
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
+from ragworth.studies.cases import CASES
 
 pytest.importorskip("sklearn")
 
@@ -62,7 +64,7 @@ def test_weights_are_learned_written_and_tested_elsewhere(folder: Path, tmp_path
     assert f"difference {gain['value']:+.3f}" in done.stdout
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["1", f"{theta.alpha[0]:.4f}", f"{theta.beta[0]:.4f}"] in rows
-    assert "\nOn trivia (n = " in done.stdout
+    assert "\nOn Trivia (n = " in done.stdout
     assert "), which nothing was learned from, they correlate" in done.stdout
     assert "\x1b" not in done.output
 
@@ -95,7 +97,7 @@ def test_json_has_it_all(folder: Path, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     theta = Theta.read(tmp_path / "t.json")
     assert [row["help"] for row in found["weights"]] == list(theta.alpha)
-    assert [row["case"] for row in found["figures"]] == ["learned from"] * 4 + ["trivia"] * 3
+    assert [row["case"] for row in found["figures"]] == ["learned from"] * 4 + ["Trivia"] * 3
     assert found["figures"][1]["correlation"] == theta.figures["held_out"]["value"]
     assert len(found["sentences"]) == 2
     assert done.stderr == ""
@@ -112,12 +114,35 @@ def test_a_sweep(folder: Path, tmp_path: Path) -> None:
     assert written.exit_code == 0, written.output
     rows = list(csv.DictReader(io.StringIO((tmp_path / "grid.csv").read_text())))
     assert [(row["case"], row["value"]) for row in rows] == [
-        (case, value) for case in ("nq", "trivia") for value in ("0.0", "0.5", "1.0")
+        (case, value) for case in ("Questions\x1b[31m", "Trivia") for value in ("0.0", "0.5", "1.0")
     ]
     found = json.loads(run("sweep", "F(alpha=*)@5", "trivia", "-f", "json", "--measure", "kendall").stdout)
     assert {row["kind"] for row in found["choices"]} == {"within", "pooled"}
     assert found["measure"] == "kendall"
     assert len(found["grid"]) == 21
+
+
+def test_a_case_is_called_as_its_study_calls_it(folder: Path, tmp_path: Path) -> None:
+    for number, name in (("01", "other model"), ("02", "bio")):
+        save(world(20, seed=int(number)), place := tmp_path / "alignment" / "cases" / number, "Bio")
+        results = Results.read(place)
+        about = {"case": name, "design": [], "left_out": {}}
+        replace(results, manifest={**results.manifest, "study": about}).write(place)
+    save(world(20, seed=5), tmp_path / "bio" / "results", "")
+    cases = [str(tmp_path / "alignment" / "cases" / number) for number in ("01", "02")]
+    done = run(
+        "udcg", cases[0], "-o", str(tmp_path / "t.json"), "--transfer", cases[1], "--transfer", str(tmp_path / "bio"),
+        "--transfer", "nq"
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    for said in ("On bio (1) (n = ", "On bio (2) (n = ", "On Questions\\x1b[31m (n = "):
+        assert said in done.stdout
+    assert "On 01" not in done.stdout and "\x1b" not in done.output
+
+
+def test_the_example_names_a_folder_that_studies_write() -> None:
+    done = CliRunner().invoke(main, ["train", "udcg", "--help"])
+    assert f"results/studies/alignment/{CASES}/01 -o" in done.output
 
 
 def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:
@@ -135,8 +160,11 @@ def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("udcg", "nowhere", "also-not", "-o", "t.json"), "2 inputs cannot be read"),
-        (("udcg", "nq", "-o", "t.json", "--outcome", "score"), "nq: there are no outcomes of 'score'"),
+        (("udcg", "nq", "-o", "t.json", "--outcome", "score"), "Questions\\x1b[31m: there are no outcomes of 'score'"),
         (("udcg", "nq", "-o", "t.json", "--transfer", "nq"), "the results that weights are learned from"),
+        (("udcg", "nq", "-o", "t.json", "--transfer", "nq/results"), "the results that weights are learned from"),
+        (("udcg", "nq", "trivia", "nq/results", "-o", "t.json"), "nq/results: the same results as nq; name them once"),
+        (("sweep", "UDCG(gamma=*)@5", "trivia", "nq/../trivia"), "the same results as trivia"),
         (("udcg", "nq", "-o", "no/t.json"), "there is no folder"),
         (("udcg", "nq"), "Missing option '-o'"),
         (("udcg", "nq", "-o", 'say "t".json'), "is not possible"),

@@ -15,10 +15,12 @@ import ragworth
 from ragworth.errors import InputError, MetricError, MissingExtraError
 from ragworth.formats.theta import Theta, Variant
 from ragworth.learning import Tables, fit, learn, transfer
-from ragworth.learning.cases import Floats, rows_of
-from ragworth.learning.fitting import GRID, _Data, features, held_out, scaled
+from ragworth.learning.cases import Floats, Rows, rows_of
+from ragworth.learning.figures import Shared
+from ragworth.learning.fitting import GRID, _Data, features, held_out, scaled, udcg
 from ragworth.learning.folds import parted
 from ragworth.learning.machine import fitted, pairs_of
+from ragworth.stats.within import by_query, within, within_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 from tests.learning.samples import ALPHA, BETA, World, cosine, graded, world
 
@@ -116,11 +118,60 @@ def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold:
     mine = parted(rows.query, 4, 0) == fold
 
     def scores(outcome: Floats) -> Floats:
-        return held_out(_Data(rows.values, outcome, rows.query, pairs_of(outcome, rows.query)), GRID, 4, 0)
+        return held_out(_Data(rows.values, outcome, rows.query, rows.same, pairs_of(outcome, rows.query)), GRID, 4, 0)
 
     before, after = scores(chance), scores(np.where(mine, rows.outcome, chance))
     assert (after[mine] == before[mine]).all()
     assert (after[~mine] != before[~mine]).any(), "other parts did learn from these queries"
+
+
+def test_a_query_of_two_tables_is_held_out_of_both(planted: World) -> None:
+    """Fails if the same query may be learned from in one table while it is held out in the other."""
+    tables = Tables(planted.contexts, planted.judgments, planted.outcomes)
+    one = rows_of(tables, features(5, "full", 1.0), "grade")
+    one = one.where(one.query < 24)
+    rows = Rows.together([one, one.where(one.query >= 4)])
+    assert (rows.queries, len(set(rows.ids))) == (44, 24)
+    chance = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], len(rows.outcome))
+    ids = rows.ids[rows.query]
+    part = _Data(rows.values, chance, rows.query, rows.same, pairs_of(chance, rows.query)).parts(4, 0)
+    assert all(len(set(part[ids == each])) == 1 for each in set(ids))
+
+    def scores(outcome: Floats) -> Floats:
+        data = _Data(rows.values, outcome, rows.query, rows.same, pairs_of(outcome, rows.query))
+        assert all(rows.query[a] == rows.query[b] for a, b in zip(data.pairs.better, data.pairs.worse, strict=True))
+        return held_out(data, (0.01, 1.0), 4, 0)
+
+    second = (rows.query >= 24) & (part == 2)
+    before, after = scores(chance), scores(np.where(second, rows.outcome, chance))
+    assert (after[part == 2] == before[part == 2]).all(), "also those of the first table"
+    assert (after[part != 2] != before[part != 2]).any()
+
+
+def test_a_query_of_two_tables_counts_once() -> None:
+    one, other = world(30, seed=1), world(30, seed=2)
+    rows = [rows_of(Tables(*each[:3]), [udcg(5, 1.0), udcg(5, 0.5)], "grade") for each in (one, other)]
+    both = Rows.together([rows[0], rows[1].where(rows[1].query >= 10)])
+    facts: dict[str, Any] = {"level": 0.9, "resamples": 200, "seed": 3}
+    apart = [within(each.values, each.outcome, each.query, **facts) for each in rows]
+    for each, wanted in zip(rows, apart, strict=True):
+        shared = Shared(each.values, each, **facts)
+        assert shared.means() == wanted
+        assert shared.gap(0, 1) == within_gaps(each.values, each.outcome, each.query, pairs=[(0, 1)], **facts)[0]
+    found = Shared(both.values, both, **facts).means()[0]
+    mine = [by_query(each.values, each.outcome, each.query).values[:, 0] for each in rows]
+    every = np.nanmean([mine[0], np.where(np.arange(30) < 10, np.nan, mine[1])], axis=0)
+    assert found.value == pytest.approx(np.nanmean(every))
+    assert found.queries == int((~np.isnan(every)).sum()) <= 30
+    twice = Shared(np.tile(rows[0].values, (2, 1)), Rows.together([rows[0], rows[0]]), **facts).means()[0]
+    assert twice.interval == pytest.approx(apart[0][0].interval), "the same once more is no more evidence"
+    assert (twice.queries, twice.n) == (apart[0][0].queries, 2 * apart[0][0].n)
+
+
+def test_the_same_table_twice_is_refused() -> None:
+    given = world(20, seed=1)
+    with pytest.raises(InputError, match="nq and number 2 have the same contexts and the same outcomes"):
+        learn([Tables(*given[:3], name="nq"), Tables(*given[:3])], 5, **FAST)
 
 
 @pytest.mark.parametrize("folds", [2, 5, 7])

@@ -169,7 +169,7 @@ def test_an_unfinished_pipeline_is_a_part() -> None:
 @pytest.mark.parametrize("wrong", [3, None, [], [3], {"bm25": 1}])
 def test_what_is_no_pipeline(wrong: object) -> None:
     with pytest.raises(InputError):
-        Pipeline.of(wrong)  # type: ignore[arg-type]
+        Pipeline.of(wrong)
 
 
 def test_settings_are_checked_in_python_too() -> None:

@@ -34,10 +34,47 @@ def test_t_equals_scipy() -> None:
 
 
 def test_wilcoxon_equals_scipy() -> None:
-    moved = SAMPLE[SAMPLE != 0]
-    assert wilcoxon(SAMPLE) == pytest.approx(stats.wilcoxon(moved, method="approx").pvalue, rel=1e-12)
     distinct = np.array([0.1, -0.21, 0.33, 0.42, -0.05])
     assert wilcoxon(distinct) == pytest.approx(stats.wilcoxon(distinct, method="exact").pvalue, rel=1e-12)
+    many = np.random.default_rng(1).normal(0.2, 1, size=50)
+    assert wilcoxon(many) == pytest.approx(stats.wilcoxon(many, method="exact").pvalue, rel=1e-9)
+    for sample in ([*many, 0.7], [*many.round(1), *many.round(1)]):
+        more = np.array(sample, dtype=np.float64)
+        moved = more[more != 0]
+        assert len(moved) > 50
+        assert wilcoxon(more) == pytest.approx(stats.wilcoxon(moved, method="approx").pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wilcoxon_of_few_ties_is_that_of_all_ways_to_flip_the_signs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = rng.choice([-1.0, -0.5, 0.0, 0.5, 1.0], size=4 + seed)
+    moved = d[d != 0]
+    ranks = stats.rankdata(np.abs(moved))
+    found = stats.permutation_test(
+        (np.sign(moved),),
+        lambda signs, axis: np.abs((signs * ranks).sum(axis=axis)),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        alternative="greater",
+        vectorized=True,
+    )
+    assert wilcoxon(d) == pytest.approx(found.pvalue, rel=1e-12)
+
+
+def test_wilcoxon_by_hand() -> None:
+    assert wilcoxon(np.ones(4)) == 0.125  # two of 16 ways; the normal approximation has 0.0455
+    assert wilcoxon(np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(10 / 16)
+    # Ranks 1.5, 1.5, 3: those above 0 add up to 0, 1.5, 1.5, 3, 3, 4.5, 4.5 or 6, on average to 3.
+    assert wilcoxon(np.array([0.5, 0.5, 1.0])) == 0.25
+    assert wilcoxon(np.array([0.5, -0.5, 1.0])) == pytest.approx(6 / 8)
+
+
+def test_rounding_parts_no_ties() -> None:
+    noisy = np.array([0.3 - 0.1, 0.2, -(0.3 - 0.1), 0.5 - 0.3, 0.9 - 0.7, 1.2 - 1.0])
+    assert len(set(np.abs(noisy))) > 1
+    assert wilcoxon(noisy) == wilcoxon(np.array([0.2, 0.2, -0.2, 0.2, 0.2, 0.2]))
+    assert wilcoxon(np.array([1e-15, 0.1 + 0.2 - 0.3])) == 1.0
 
 
 def test_sign_equals_scipy() -> None:

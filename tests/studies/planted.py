@@ -71,7 +71,8 @@ def wilcoxon(gaps: npt.NDArray[np.float64]) -> float:
             further[total - rank] += number
         ways = further
     found = abs(float((np.sign(moved) * ranks).sum()))
-    return sum(number for total, number in ways.items() if abs(total) >= found) / 2 ** len(moved)
+    far: int = sum(number for total, number in ways.items() if abs(total) >= found)
+    return far / ways.total()
 
 
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,18 @@ def test_numbers_are_those_of_scipy_within_each_query(tmp_path: Path, opened: Op
             assert row["correlation"] == pytest.approx(sum(taus) / len(taus), abs=1e-12)
 
 
+def test_all_contexts_at_once(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("alignment", collection(tmp_path / "w", queries=25), keep=False)
+    results = found.cases[0].results
+    assert results.outcomes is not None
+    (together,) = [table.frame for table in found.findings.tables if table.name == "together"]
+    both = results.scores.frame.filter(metric="UDCG@5").join(results.outcomes.frame, on=["system", "query"])
+    rho = stats.spearmanr(both["value"], both["value_right"]).statistic
+    row = together.filter(metric="UDCG@5").to_dicts()[0]
+    assert row["correlation"] == pytest.approx(rho, abs=1e-9) and row["low"] < rho < row["high"]
+    assert row["contexts"] == 250
+
+
 def test_contexts_are_half_with_a_relevant_passage_drawn_from_the_top(tmp_path: Path, opened: Opened) -> None:
     case = ragworth.study("alignment", collection(tmp_path / "w", queries=12), keep=False, depth=14).cases[0]
     frame = case.results.contexts.frame
@@ -227,6 +239,15 @@ def test_a_metric_that_is_behind_where_both_have_a_value_is_not_called_better(tm
     ((_, gap, p),) = found.compared
     assert best == "all" and found.found[1].queries == 25 and gap.value is not None and gap.value < 0 and p < 0.05
     assert "behind hard" in found.sentence() and "better than hard" not in found.sentence()
+
+
+def test_metrics_that_go_the_wrong_way_are_told() -> None:
+    draw = np.random.default_rng(0)
+    outcome = draw.integers(-1, 2, 300).astype(float)
+    queries, systems = [f"q{n // 6}" for n in range(300)], [f"c{n % 6}" for n in range(300)]
+    values = np.stack([-outcome + draw.normal(0, 1, 300), -outcome + draw.normal(0, 2, 300)], 1)
+    found = Aligned("x", Rows(["a", "b"], values, outcome, queries, systems, "grade"))
+    assert found.sentence().startswith("x: the metrics go against the outcome") and "least so b" in found.sentence()
 
 
 def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:

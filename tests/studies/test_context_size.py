@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,12 @@ import ragworth
 from ragworth import Scores, score
 from ragworth.errors import InputError
 from ragworth.results import Results
+from ragworth.studies.context_size import ContextSize
+from ragworth.studies.contract import Case
 from ragworth.studies.numbers import numbers
 from ragworth.studies.running import planned
+from ragworth.studies.sizes import Sized
+from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, given, grades, undrawn
 from tests.studies.simulated import Reader, collection
@@ -61,6 +67,65 @@ def test_correlations_by_size_are_those_of_scipy(tmp_path: Path, opened: Opened)
         assert line[spread["lowest at k"]] == spread["lowest"]
     stored = set(case.results.scores.frame.join(case.design, on="system").select("size", "metric").unique().rows())
     assert all(metric.endswith(f"@{size}") for size, metric in stored)
+
+
+def test_an_outcome_of_another_scale_is_no_grade(tmp_path: Path, opened: Opened) -> None:
+    """An outcome that is called a grade and goes from 1 to 5 has a mean, and no share of correct answers."""
+    first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
+    assert first.results.outcomes is not None
+    frame = first.results.outcomes.frame.with_columns(pl.col("value") * 2 + 3)
+    case = replace(first, results=replace(first.results, outcomes=Outcomes.trusted(frame)))
+    found = ContextSize(**SIZES).find([case])
+    table = found.tables[3].frame
+    assert "correct" not in table.columns and table["mean"].to_list() == pytest.approx(
+        [2 * mean + 3 for mean in _means(first)]
+    )
+    assert "mean grade goes from" in found.sentences[-1] and "%" not in found.sentences[-1]
+
+
+def _means(case: Case) -> list[float]:
+    """The mean grade of the contexts of each size."""
+    graded, sizes = grades(case), dict(case.design.select("system", "size").rows())
+    return [float(np.mean([v for (s, _), v in graded.items() if sizes[s] == size])) for size in (1, 3, 8)]
+
+
+def test_what_predicts_nothing_is_not_said_to_predict(tmp_path: Path, opened: Opened) -> None:
+    """Outcomes by chance: the best of all metrics is named with its interval, and not praised."""
+    first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
+    assert first.results.outcomes is not None
+    frame = first.results.outcomes.frame
+    drawn = np.random.default_rng(5).choice([-1.0, 1.0], frame.height)
+    made = Outcomes.trusted(frame.with_columns(pl.Series("value", drawn)))
+    found = ContextSize(**SIZES).find([replace(first, results=replace(first.results, outcomes=made))])
+    spread = found.tables[1].frame
+    best = spread.filter(pl.col("mean").round(12) == pl.col("mean").round(12).max())["metric"].to_list()
+    come = "come" if len(best) > 1 else "comes"
+    words = found.sentences[0]
+    assert words.startswith(
+        f"w: no metric surely predicts the outcome; {', '.join(best)} {come} nearest over all sizes"
+    )
+    assert re.search(r"mean Spearman ρ −?0\.\d\d \[−0\.\d\d, 0\.\d\d\] over 8 queries", words)
+
+
+def test_the_mean_over_sizes_has_an_interval_and_equals_share_the_first_place(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(noise=0.05)
+    place = collection(tmp_path / "w", queries=20)
+    found = ragworth.study("context-size", place, keep=False, metrics=["RR@5", "P@5", "Success@5"], **SIZES)
+    case = found.cases[0]
+    table, words = found.findings.tables[0].frame, found.findings.sentences[0]
+    mean = {metric: round(float(part["correlation"].mean()), 12) for (metric,), part in table.group_by("metric")}  # type: ignore[arg-type]
+    best = max(mean, key=lambda name: mean[name])
+    assert words.startswith(f"w: {best} predicts best over all sizes: mean Spearman ρ {mean[best]:.2f} [")
+    one = Sized(ContextSize(**SIZES), case)
+    value, span, n = one.mean("queries", best)
+    assert span is not None and span.low < value < span.high and n == 20 and value == pytest.approx(mean[best])
+    each = np.stack([one._by_query(size)[:, [str(m) for m in one.families].index(best)] for size in (1, 3, 8)], axis=1)
+    rng = np.random.default_rng(1)
+    drawn = [np.nanmean(each[rng.integers(0, 20, 20)], axis=0).mean() for _ in range(2000)]
+    assert np.subtract(*span) == pytest.approx(-3.92 * np.std(drawn), rel=0.25)
+    # At k = 1 all metrics of relevance are one.
+    alone = ragworth.study("context-size", place, keep=False, metrics=["RR@5", "P@5"], contexts=6, sizes="1")
+    assert alone.findings.sentences[0].startswith("w: RR, P predict best: Spearman ρ ")
 
 
 def test_more_misleading_passages_cost_accuracy(tmp_path: Path, opened: Opened) -> None:
@@ -137,6 +202,7 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
         over = {row["over"]: row for row in rows.to_dicts()}
         assert over["systems"]["correlation"] == pytest.approx(stats.kendalltau(*means).statistic)
         assert over["systems"]["n"] == 6 and over["systems"]["low"] < over["systems"]["correlation"]
+        assert over["systems"]["high"] > over["systems"]["correlation"] and not over["systems"]["left out"]
         values = [
             stats.kendalltau(x, y).statistic
             for q in queries
@@ -146,6 +212,13 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
         assert over["queries"]["correlation"] == pytest.approx(np.mean(values))
         mean = found.findings.tables[3].frame.filter(pl.col("k") == size)["mean"].item()
         assert mean == pytest.approx(np.mean(list(outcome.values())))
+    line = table.filter((pl.col("metric") == "nDCG") & (pl.col("over") == "systems"))["correlation"]
+    said = [each for each in found.findings.sentences if "over systems " in each and "Kendall" in each]
+    assert len(said) == 1 and re.search(r"mean Kendall τ-b 0\.\d\d \[.* over 6 systems, from", said[0])
+    value, span, n = Sized(ContextSize(sizes="1,2,5", against="Cov", measure="kendall"), found.cases[0]).mean(
+        "systems", "nDCG"
+    )
+    assert value == pytest.approx(line.mean()) and n == 6 and span is not None and span.low < value < span.high
     whole = ragworth.study("context-size", tmp_path / "given", keep=False, sizes="1,5", against="Cov@8")
     fixed, metric = cut(results, "Cov@8"), cut(results, "nDCG@1")
     means = [[np.mean([values[s, q] for q in queries]) for s in systems] for values in (metric, fixed)]

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from scipy import stats
 
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import InputError
 from ragworth.studies.running import planned
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn
+from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection
 
 LIMITS: dict[str, Any] = {"k": 3, "weak": 0.3, "hard": 0.6}
@@ -42,8 +41,7 @@ def test_hard_distractors_cost_what_was_planted(tmp_path: Path, opened: Opened) 
     assert [row["correct"] + row["abstained"] + row["wrong"] for row in rows] == pytest.approx([1, 1])
     gap = found.findings.tables[1].frame.row(0, named=True)
     differences = np.array(right["weak"]) - np.array(right["hard"])
-    test = stats.wilcoxon(differences[differences != 0], method="approx")
-    assert gap["difference"] == pytest.approx(weak - hard) and gap["p"] == pytest.approx(test.pvalue)
+    assert gap["difference"] == pytest.approx(weak - hard) and gap["p"] == pytest.approx(wilcoxon(differences))
     assert gap["low"] <= gap["difference"] <= gap["high"] and gap["queries"] == len(differences)
     assert found.findings.sentences[0].startswith(
         f"w: hard distractors cost {100 * (weak - hard):.1f} points of accuracy"
@@ -111,6 +109,24 @@ def test_asked_once_and_taken_again_without_a_model(
     taken = ragworth.study("distractors", first.folder / "cases" / "01", keep=False)
     assert opened.calls == asked
     assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
+
+
+@pytest.mark.parametrize("said", ["0.5", ""])
+def test_a_plan_where_files_say_some_of_it(tmp_path: Path, opened: Opened, said: str) -> None:
+    place = collection(tmp_path / "w", queries=20)
+    lines = (place / "run.txt").read_text(encoding="utf-8").split("\n")
+    some = [line.split() for line in lines if line and int(line.split()[3]) <= 3]
+    known = "".join(f"{row[0]},{row[2]},abstention,{said},{'ok' if said else 'timed-out'}\n" for row in some)
+    (place / "abstention.csv").write_text(f"query,passage,aspect,value,status\n{known}", encoding="utf-8")
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(text.replace("[answers]", 'files = ["abstention.csv"]\n[answers]'), "utf-8")
+    plan = planned("distractors", [place], **LIMITS)
+    assert [stage.name for stage in plan] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
+    assert "40 calls to make" in plan[1].words
+    oracles = planned("ideal", [place], erag=False)
+    assert [stage.name for stage in oracles] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
+    ragworth.study("distractors", place, keep=False, **LIMITS)
+    assert [stage.name for stage in planned("distractors", [place], **LIMITS)] == ["answered"]
 
 
 def test_cases_side_by_side_on_the_command_line(tmp_path: Path, opened: Opened) -> None:

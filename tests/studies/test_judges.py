@@ -18,6 +18,7 @@ from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.report.study.findings import missing
 from ragworth.studies.running import planned
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike
@@ -115,12 +116,88 @@ def test_missing_values_words_and_things_judged_once(tmp_path: Path, opened: Ope
     pair = found.tables[2].frame.row(0, named=True)
     assert (pair["things"], pair["one of them missing"]) == (3, 2) and pair["equal"] == pytest.approx(2 / 3)
     assert found.tables[0].frame["without a value"].to_list() == [1, 2]
-    assert found.left_out.row(0)[1:] == ("judgments: things with fewer than two judgments", 2)
+    assert found.left_out.row(0)[1:] == ("judgments: fewer than two judgments", 2, "things")
+    assert missing(found.left_out).startswith("2 things left out; a thing can")
     words = [{**row, "label": {"correct": "red", "wrong": "blue"}.get(row["label"], "green")} for row in rows]
     plain = (
         ragworth.study("judges", table(tmp_path / "x.csv", words), **QUICK).findings.tables[2].frame.row(0, named=True)
     )
     assert plain["κ"] is not None and plain["Spearman ρ"] is None and "words without an order" in plain["why"]
+
+
+def labelled(path: Path, labels: list[Any]) -> Path:
+    """The labels of one judge of the same things."""
+    return table(path, [{"query": f"q{at // 3}", "passage": f"p{at}", "label": each} for at, each in enumerate(labels)])
+
+
+def test_words_mean_the_same_in_every_file(tmp_path: Path, opened: Opened) -> None:
+    """A label that one file alone has must not move the numbers of the others."""
+    draw = random.Random(1)
+    truth = [draw.choice(["no", "yes"]) for _ in range(60)]
+    other = ["maybe" if at == 3 else each for at, each in enumerate(truth)]
+    files = [labelled(tmp_path / "first.csv", truth), labelled(tmp_path / "second.csv", other)]
+    found = ragworth.study("judges", files, **QUICK).findings
+    pair = found.tables[2].frame.row(0, named=True)
+    assert pair["equal"] == pytest.approx(59 / 60) and pair["κ"] == pytest.approx(cohen_kappa_score(truth, other))
+    said = {(row["first says"], row["second says"]): row["things"] for row in found.tables[3].frame.to_dicts()}
+    assert said == {
+        (a, b): sum(pair == (a, b) for pair in zip(truth, other, strict=True))
+        for a, b in set(zip(truth, other, strict=True))
+    }
+    # Grades keep their worth only while all labels are grades; then numbers may stand beside them.
+    grades = [{"no": "wrong", "yes": "correct"}[each] for each in truth]
+    worth = [{"no": -1, "yes": 1}[each] for each in truth]
+    files = [labelled(tmp_path / "words.csv", grades), labelled(tmp_path / "numbers.csv", worth)]
+    assert ragworth.study("judges", files, **QUICK).findings.tables[2].frame["κ"][0] == 1
+    files[1] = labelled(tmp_path / "more.csv", ["unsure", *grades[1:]])
+    pair = ragworth.study("judges", files, **QUICK).findings.tables[2].frame.row(0, named=True)
+    assert pair["equal"] == pytest.approx(59 / 60) and pair["Spearman ρ"] is None
+
+
+def test_numbers_beside_words_are_labels(tmp_path: Path, opened: Opened) -> None:
+    draw = random.Random(2)
+    numbers = [draw.randint(0, 2) for _ in range(30)]
+    words = [f"{each}.0" if at else "unclear" for at, each in enumerate(numbers)]
+    files = [labelled(tmp_path / "numbers.csv", numbers), labelled(tmp_path / "words.csv", words)]
+    pair = ragworth.study("judges", files, **QUICK).findings.tables[2].frame.row(0, named=True)
+    assert pair["equal"] == pytest.approx(29 / 30) and pair["Spearman ρ"] is None
+    files[1] = labelled(tmp_path / "others.csv", ["yes" if each else "no" for each in numbers])
+    with pytest.raises(InputError, match=r"words \(no, yes\), others numbers \(0, 1, 2\)"):
+        ragworth.study("judges", files, **QUICK)
+
+
+def test_precision_of_words_needs_to_know_which_means_yes(tmp_path: Path, opened: Opened) -> None:
+    """By the alphabet, "unsupported" would be the yes."""
+    judges = panel(flip=0.3)
+    names = {0: "Unsupported", 1: "supported"}
+    files = [labelled(tmp_path / f"{name}.csv", [names[each] for each in judges[name]]) for name in ("truth", "a")]
+    found = ragworth.study("judges", files, reference="truth", **QUICK).findings
+    assert "reference" not in [shown.name for shown in found.tables] and "Against" not in found.sentences[0]
+    assert len(found.notes) == 1 and "which of supported, unsupported means yes" in found.notes[0]
+    named = ragworth.study("judges", files, reference="truth", yes="Supported", **QUICK).findings
+    assert not named.notes and "Against truth, a has precision" in named.sentences[0]
+    rows = {row["label"]: row for row in named.tables[3].frame.to_dicts()}
+    assert rows["yes"]["precision"] == pytest.approx(precision_score(judges["truth"], judges["a"]))
+    assert rows["yes"]["recall"] == pytest.approx(recall_score(judges["truth"], judges["a"]))
+    assert rows["no"]["recall"] == pytest.approx(recall_score(judges["truth"], judges["a"], pos_label=0))
+    assert rows["yes"]["yes is"] == "supported"
+    with pytest.raises(InputError, match="yes is 'no', and no judge says that"):
+        ragworth.study("judges", files, reference="truth", yes="no", **QUICK)
+    with pytest.raises(InputError, match="numbers have no labels"):
+        numbers = table(tmp_path / "panel.csv", rows_of(judges))
+        ragworth.study("judges", numbers, reference="truth", yes="1", **QUICK)
+
+
+@pytest.mark.parametrize("name", ["query", "thing", "value", "^.*$", "*"])
+def test_a_judge_may_have_any_name(tmp_path: Path, opened: Opened, name: str) -> None:
+    judges = panel()
+    plain = ragworth.study("judges", table(tmp_path / "panel.csv", rows_of(judges)), **QUICK).findings
+    judges[name] = judges.pop("truth")
+    odd = ragworth.study("judges", table(tmp_path / "odd.csv", rows_of(judges)), **QUICK).findings
+    values = {frozenset((row["first"], row["second"])): row["κ"] for row in odd.tables[2].frame.to_dicts()}
+    for row in plain.tables[2].frame.to_dicts():
+        mine = frozenset(name if each == "truth" else each for each in (row["first"], row["second"]))
+        assert values[mine] == pytest.approx(row["κ"])
 
 
 def test_graders_of_an_evaluation_are_judges(tmp_path: Path, opened: Opened) -> None:
@@ -213,6 +290,9 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
         toml = (bare / "ragworth.toml").read_text().replace('qrels = "qrels.txt"\n', "")
         (bare / "ragworth.toml").write_text(toml, encoding="utf-8")
         ragworth.study("judges", bare, **QUICK)
+    for models in ("embedded,embedded", "embedded, embedded", "embedded,,x"):
+        with pytest.raises(InputError, match="each once"):
+            ragworth.study("judges", bare, models=models, **QUICK)
     with pytest.raises(InputError, match="is of contexts"):
         ragworth.study("judges", collection(tmp_path / "v", queries=4), judgment="confidence", **QUICK)
     constant = table(tmp_path / "same.csv", rows_of({"a": [1] * 8, "b": [1] * 8}))

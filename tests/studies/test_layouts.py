@@ -57,6 +57,8 @@ def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> 
         assert accuracy["(best possible)", own] >= accuracy[own, own]
     rows = {(row["chosen by"], row["answered by"]): row for row in table.to_dicts()}
     assert rows["embedded", "embedded"]["p_holm"] < 0.05
+    for row in found.findings.tables[1].frame.filter(pl.col("measure") == "KeyEntropy").to_dicts():
+        assert row["own less other"] > 0.1 and row["wins"] > row["losses"] and row["p_holm"] < 0.05
     assert all("better than from one at random" in sentence for sentence in found.findings.sentences)
 
 
@@ -93,7 +95,15 @@ def test_numbers_are_those_of_the_tables(tmp_path: Path, two: Two) -> None:
     for row in frame.filter(pl.col("less random").is_not_null()).to_dicts():
         assert row["less random"] == pytest.approx(row["accuracy"] - at_random[row["measure"], row["answered by"]])
         assert row["p"] <= row["p_holm"]
-    assert found.findings.tables[1].frame.height == 8  # four measures, two readers
+    accuracy = {(r["measure"], r["chosen by"], r["answered by"]): r["accuracy"] for r in frame.to_dicts()}
+    own = found.findings.tables[1].frame
+    assert own.height == 8 and set(own["queries"]) == {20}  # four measures, two readers
+    for row in own.to_dicts():
+        measure, reader, other = row["measure"], row["answered by"], row["other"]
+        assert other != reader and row["wins"] + row["ties"] + row["losses"] == 20
+        gap = accuracy[measure, reader, reader] - accuracy[measure, other, reader]
+        assert row["own less other"] == pytest.approx(gap) and row["low"] <= gap <= row["high"]
+        assert row["p"] <= row["p_holm"]
 
 
 def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Two) -> None:
@@ -151,7 +161,8 @@ def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
     short = [line for line in run if not line.startswith("q004") or int(line.split()[3]) < 3]
     (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
     left = ragworth.study("layouts", place, keep=False, size=5).findings.left_out.to_dicts()
-    assert left == [{"case": "w", "reason": "fewer than 4 passages that are not relevant", "queries": 1}]
+    reason = "fewer than 4 passages that are not relevant"
+    assert left == [{"case": "w", "reason": reason, "queries": 1, "unit": "queries"}]
 
 
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, two: Two) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.results import Results
 from ragworth.studies.covered import covered
 from ragworth.studies.ranked import order
 from ragworth.studies.running import planned
+from ragworth.tables import Outcomes
 from tests.studies.planted import alike, contexts, given
 
 FACT = re.compile(r"fact(\d+)x(\d+)=(\d)")
@@ -98,6 +101,26 @@ def facts(place: Path) -> dict[str, dict[int, int]]:
     return {row["id"]: {int(p): int(told) for _, p, told in FACT.findall(row["text"])} for row in rows}
 
 
+def by_pair(frame: pl.DataFrame) -> dict[tuple[str, str], float]:
+    """Values by system and query."""
+    return {(system, query): value for system, query, value in frame.select("system", "query", "value").rows()}
+
+
+def evaluated(place: Path, eta: float) -> Path:
+    """The results of an evaluation whose answers were graded from one rating on."""
+    toml = (place / "ragworth.toml").read_text()
+    how = '[answers]\nprompt = "answer-long"\neverything = true\n'
+    (place / "ragworth.toml").write_text(f"{toml}{how}[grades.coverage]\neta = {eta:g}\n", encoding="utf-8")
+    ragworth.evaluate(place)
+    return place / "results"
+
+
+def best(place: Path, eta: float) -> dict[str, set[int]]:
+    """The facts of each query that some passage tells with this rating or more."""
+    told = facts(place)
+    return {f"q{q}": {p for at in range(12) for p, v in told[f"q{q}p{at}"].items() if v >= eta} for q in range(QUERIES)}
+
+
 def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
     assert [stage.name for stage in planned("long-form", [place])] == ["answered", "grade.coverage"] and not sum(
@@ -113,7 +136,7 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
     scores = case.results.scores.frame.filter(pl.col("metric") == "Cov")
     assert {(s, q): v for s, q, v in scores.select("system", "query", "value").rows()} == pytest.approx(wanted)
     # The reader writes down all that it is shown, so that answers cover what contexts cover; without any, nothing.
-    answers = covered(case.results, 3.0).coverage
+    answers = by_pair(covered(case.results, 3.0).coverage)
     assert {key: value for key, value in answers.items() if key[0] != "(none)"} == pytest.approx(wanted)
     assert {value for key, value in answers.items() if key[0] == "(none)"} == {0.0}
     rows = {row["system"]: row for row in found.findings.tables[0].frame.to_dicts()}
@@ -169,7 +192,7 @@ def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list
     }
     said = results.said["coverage"].filter(pl.col("aspect") == "coverage")
     lengths = {(s, q): n for s, q, n in said.select("system", "query", "tokens").rows()}
-    coverage, density = covered(results, 3.0)
+    coverage, density = map(by_pair, covered(results, 3.0))
     for key, value in density.items():
         assert value == pytest.approx((coverage[key] * required[key[1]] / lengths[key]) ** 0.5)
 
@@ -192,14 +215,78 @@ def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: lis
 
 def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w", ratings=False, judged=True)
-    assert [stage.name for stage in planned("long-form", [place])] == ["judged.ratings", "answered", "grade.coverage"]
+    plan = {stage.name: stage.words for stage in planned("long-form", [place])}
+    assert list(plan) == ["judged.ratings", "answered", "grade.coverage"]
     found = ragworth.study("long-form", place, **QUICK)
+    # Which passages are required is not known before; that something will be is.
+    assert found.cases[0].results.answers is not None and found.cases[0].results.answers.frame.height == 60
+    assert plan["answered"].startswith("60 requests, 60 distinct")
+    assert plan["grade.coverage"].startswith(f"60 answers to grade: {60 * PARTS} requests at most")
     told = facts(place)
     assert found.cases[0].results.ratings is not None
     for query, passage, part, value in (
         found.cases[0].results.ratings.frame.select("query", "passage", "subquestion", "value").rows()
     ):
         assert value == told[passage].get(int(part.removeprefix(f"{query}s")), 0)
+
+
+def test_a_plan_counts_the_ratings_of_answers(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w")
+    words = planned("long-form", [place])[-1].words
+    can = best(place, 1)
+    assert words.startswith(f"60 answers to grade: {6 * sum(map(len, can.values()))} requests at most")
+    found = ragworth.study("long-form", place, **QUICK)
+    said = found.cases[0].results.said["coverage"].filter(pl.col("aspect") == "coverage")
+    assert said["ratings"].list.len().sum() == 6 * sum(map(len, can.values()))
+
+
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.0, 4.0])
+def test_contexts_and_answers_go_by_the_same_threshold_and_queries(
+    tmp_path: Path, made: list[Scripted], eta: float
+) -> None:
+    """The reader writes down all it is shown: whatever the evaluation was graded at, both cover the same."""
+    place = workspace(tmp_path / "w")
+    results = evaluated(place, 3)
+    found = ragworth.study("long-form", results, eta=eta, **QUICK)
+    name = "Cov@3" if eta == 3 else f"Cov(eta={eta:g})@3"
+    # Answers were rated for what is answerable from 3 on: where more is from η on, nobody knows what they cover.
+    can, rated, told = best(place, eta), best(place, 3), facts(place)
+    queries = [query for query in can if can[query] <= rated[query]]
+    lost = QUERIES - len(queries)
+    assert (lost > 0) == (eta < 3)
+    shown = {key: passages[:3] for key, passages in contexts(found.cases[0]).items()}
+    for row in found.findings.tables[0].frame.to_dicts():
+        wanted = np.mean(
+            [
+                len({p for each in shown[row["system"], q] for p, v in told[each].items() if v >= eta}) / len(can[q])
+                for q in queries
+            ]
+        )
+        assert row[name] == pytest.approx(wanted) and row["coverage of the answer"] == pytest.approx(wanted)
+        assert row["queries of contexts"] == row["queries of answers"] == len(queries)
+    ranks = found.findings.tables[1].frame.filter(pl.col("answer") == "coverage")
+    assert set(ranks["queries"]) == {len(queries)} and ranks["context"][0] == name and ranks["τ-b"][0] == 1
+    for row in found.findings.tables[2].frame.to_dicts():
+        assert row["answers"] == pytest.approx(row["contexts"]) and row["answers ±"] == pytest.approx(row["contexts ±"])
+        assert row["queries"] == sum(best(place, row["η"])[query] <= rated[query] for query in rated)
+    left = found.findings.left_out.filter(pl.col("reason") == "some system has no value of its contexts or answers")
+    assert left["queries"].to_list() == ([lost] if lost else [])
+
+
+def test_grades_of_another_or_unknown_threshold_are_not_taken(tmp_path: Path, made: list[Scripted]) -> None:
+    whole = Results.read(evaluated(workspace(tmp_path / "w"), 3))
+    assert whole.outcomes is not None
+    bare, strange = replace(whole, said={}), whole.outcomes.frame.with_columns(source=pl.lit("people.csv"))
+    bare.write(tmp_path / "bare")  # the grades are there, and what they were made of is not
+    mine = ragworth.study("long-form", tmp_path / "bare", **QUICK).findings
+    assert "coverage of the answer" in mine.tables[0].frame.columns
+    assert mine.tables[2].frame.filter(pl.col("answers").is_not_null())["η"].to_list() == [3]
+    other = ragworth.study("long-form", tmp_path / "bare", eta=2.0, **QUICK).findings
+    assert "from a rating of 2 on, only from another" in other.sentences[0]
+    assert "coverage of the answer" not in other.tables[0].frame.columns
+    replace(bare, outcomes=Outcomes.trusted(strange)).write(tmp_path / "strange")
+    unknown = ragworth.study("long-form", tmp_path / "strange", **QUICK).findings
+    assert "coverage of the answer" not in unknown.tables[0].frame.columns
 
 
 def test_results_of_an_evaluation_without_rated_answers(tmp_path: Path, made: list[Scripted]) -> None:

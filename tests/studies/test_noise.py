@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -15,8 +15,10 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Reply
+from ragworth.studies.noise import Noise
 from ragworth.studies.noise_found import macro_f1
 from ragworth.studies.running import planned
+from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
 from tests.studies.test_win_rate import sure, texts_of
@@ -80,7 +82,38 @@ def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Op
     found = ragworth.study("noise", collection(tmp_path / "w", queries=50), keep=False)
     row = found.findings.tables[2].frame.filter(pl.col("confidence") == "KeyEntropy").row(0, named=True)
     assert row["tau"] > 0.5 and row["p"] < 0.05 and row["right"] > 0.75
-    assert "goes with the correct one best" in found.findings.sentences[1]
+    words = found.findings.sentences[1]
+    best = found.findings.tables[2].frame.filter(pl.col("tau") == pl.col("tau").max())
+    verb = "go" if best.height > 1 else "goes"
+    assert f"{', '.join(best['confidence'])} {verb} with the correct one best: τ = " in words
+    assert best["p_holm"][0] < 0.05 and words.endswith("after Holm).")
+
+
+def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> None:
+    """11 of 13 is significant alone (p = 0.022), and not as the best of four confidences."""
+    opened.reader = Listener()
+    place = collection(tmp_path / "w", queries=60)
+    first = ragworth.study("noise", place, keep=False, metrics=["P@5"]).cases[0]
+    assert first.results.outcomes is not None
+    frame = first.results.outcomes.frame
+    queries = sorted(set(frame["query"]))
+    right = {"PPL": 11, "KeyPPL": 9, "Entropy": 7, "KeyEntropy": 6}
+
+    def value(system: str, query: str, aspect: str, known: float) -> float:
+        at, good = queries.index(query), system == "with random"
+        if aspect == "grade":  # only the first 13 queries differ
+            return 1.0 if good or at >= 13 else -1.0
+        return float((at < right[aspect]) == good) if aspect in right else known
+
+    rows = frame.select("system", "query", "aspect", "value").iter_rows()
+    made = Outcomes.trusted(frame.with_columns(pl.Series("value", [value(*row) for row in rows])))
+    case = replace(first, results=replace(first.results, outcomes=made))
+    found = Noise().find([case])
+    row = found.tables[2].frame.filter(pl.col("confidence") == "PPL").row(0, named=True)
+    assert (row["concordant"], row["discordant"]) == (11, 2) and row["low"] > 0
+    assert row["p"] < 0.05 < row["p_holm"]
+    assert "no confidence surely goes with the correct one; PPL comes nearest: τ = " in found.sentences[1]
+    assert f"(p = {row['p_holm']:.3f} after Holm)" in found.sentences[1]
 
 
 def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from scipy import stats
 
 import ragworth
 from ragworth.errors import InputError
+from ragworth.studies.position import Position
 from ragworth.studies.running import Studied, planned
+from ragworth.tables import Scores
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, given, grades, undrawn
+from tests.studies.planted import alike, contexts, expected, given, grades, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection
 
 WEIGHTS = (1.0, 0.7, 0.5, 0.6, 0.9)
@@ -47,7 +50,7 @@ def test_the_planted_curve_is_found(tmp_path: Path, opened: Opened) -> None:
     assert differences["second"].to_list() == [*(f"position {at}" for at in (2, 3, 4, 5)), "the positions between"]
     ends = correct[:, [0, 4]].mean(axis=1) - correct[:, 1:4].mean(axis=1)
     sides = [*(correct[:, 0] - correct[:, at] for at in (1, 2, 3, 4)), ends]
-    p = [stats.wilcoxon(side[side != 0], method="approx").pvalue for side in sides]
+    p = [wilcoxon(side) for side in sides]
     assert differences["difference"].to_list() == pytest.approx([side.mean() for side in sides])
     assert differences["p"].to_list() == pytest.approx(p)
     order = np.argsort(p)
@@ -86,6 +89,36 @@ def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Op
     assert sight["RR@5"]["correlation"] == pytest.approx(np.mean(values)) and sight["RR@5"]["queries"] == len(values)
     assert sight["RR@5"]["correlation"] > 0.5
     assert any("UDCG@5, P@5, Success@5 are blind to position" in each for each in found.findings.sentences)
+
+
+def test_a_metric_of_which_lower_is_better_is_turned_and_rounding_is_no_sight(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Reader(weights=(1.0, 0.8, 0.6, 0.4, 0.2), noise=0.0)
+    place = collection(tmp_path / "w", queries=12)
+    first = ragworth.study("position", place, keep=False, metrics=["RR@5", "P@5", "Distraction@5"]).cases[0]
+    frame, low, even = first.results.scores.frame, pl.col("metric") == "Distraction@5", pl.col("metric") == "P@5"
+    ranked = pl.col("system").str.slice(1).cast(pl.Float64)  # the later, the more distraction, which is worse
+    noise = pl.when(ranked % 2 == 0).then(1e-16).otherwise(0.0)
+    value = pl.when(low).then(ranked).when(even).then(pl.col("value") + noise).otherwise(pl.col("value"))
+    frame = frame.with_columns(value.alias("value"))
+    case = replace(first, results=replace(first.results, scores=Scores.trusted(frame)))
+    tables = Position().find([case]).tables
+    sight = {row["metric"]: row for row in tables[3].frame.to_dicts()}
+    assert sight["Distraction@5"]["correlation"] == pytest.approx(sight["RR@5"]["correlation"])
+    assert sight["RR@5"]["correlation"] > 0.5
+    assert sight["P@5"]["blind"] and sight["P@5"]["correlation"] is None
+    shown = tables[2].frame.filter(pl.col("metric") == "Distraction@5")
+    assert shown["mean"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0]  # as they are
+
+
+def test_a_metric_without_a_value_at_some_position_is_told(tmp_path: Path, opened: Opened) -> None:
+    first = ragworth.study("position", collection(tmp_path / "w", queries=6), keep=False, metrics=["RR@5", "P@5"])
+    frame = first.cases[0].results.scores.frame
+    gone = (pl.col("metric") == "P@5") & pl.col("system").is_in(["p02", "p04"])
+    frame = frame.with_columns(pl.when(~gone).then(pl.col("value")).alias("value"))
+    case = replace(first.cases[0], results=replace(first.cases[0].results, scores=Scores.trusted(frame)))
+    found = Position().find([case])
+    assert found.notes == ("w: P@5 has no value at positions 2, 4, and is left out",)
+    assert set(found.tables[2].frame["metric"]) == {"RR@5"} and not first.findings.notes
 
 
 def test_some_positions_of_a_longer_context(tmp_path: Path, opened: Opened) -> None:
@@ -142,7 +175,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
     given(tmp_path / "given")
     with pytest.raises(InputError, match="results of an evaluation"):
         ragworth.study("position", tmp_path / "given")
-    with pytest.raises(InputError, match="there is no outcome 'f1'"):
+    with pytest.raises(InputError, match="no outcome 'f1'"):
         ragworth.study("position", place, outcome="f1", keep=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from scipy import stats
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import InputError
+from ragworth.report.study.findings import missing
 from ragworth.results import Results
 from ragworth.studies.contract import Case
 from ragworth.studies.ratios import kinds_of
 from ragworth.studies.running import planned
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, grades, undrawn
+from tests.studies.planted import alike, contexts, expected, grades
 from tests.studies.simulated import Reader, collection
 
 QUICK: dict[str, Any] = {"least": 20, "sizes": "1,2,3,6", "resamples": 100}
@@ -95,11 +97,15 @@ def test_a_metric_that_counts_what_the_reader_needs_is_found(tmp_path: Path, ope
     assert found.findings.sentences[2].startswith("w, all contexts: ") and "goes best" in found.findings.sentences[2]
 
 
+def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the tables of cases are written."""
+    monkeypatch.setattr("ragworth.studies.cases.write", lambda findings, folder, back=None: folder / "study.html")
+
+
 def test_rerun_asks_nothing_and_the_case_says_the_same(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undrawn(monkeypatch)
-    monkeypatch.setattr("ragworth.studies.running.write", lambda findings, folder, back=None: folder / "study.html")
+    unwritten(monkeypatch)
     place = collection(tmp_path / "w", queries=20)
     first = ragworth.study("top-k", place, **QUICK)
     asked = opened.calls
@@ -119,13 +125,46 @@ def test_what_is_left_out_is_counted(tmp_path: Path, opened: Opened) -> None:
     short = [line for line in rows if not (line.startswith("q005") and int(line.split()[3]) > 4)]
     (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
     found = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 19})
-    left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
-    assert left == {"no relevant passage": 1, "fewer than 6 passages found (contexts)": 1}
+    left = {row["reason"]: (row["queries"], row["unit"]) for row in found.findings.left_out.to_dicts()}
+    assert left == {"no relevant passage": (1, "queries"), "fewer than 6 passages found": (1, "contexts")}
+    assert missing(found.findings.left_out).startswith("1 query, 1 context left out; ")
     assert len(found.findings.notes) == 1 and "1 cell with 18 contexts left out" in found.findings.notes[0]
     none = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 300})
-    left = {row["reason"]: row["queries"] for row in none.findings.left_out.to_dicts()}
-    assert left["in no cell of 300 contexts or more"] == 19
+    left = {row["reason"]: (row["queries"], row["unit"]) for row in none.findings.left_out.to_dicts()}
+    assert left["in no cell of 300 contexts or more"] == (19, "queries")
     assert [figure.name for figure in none.findings.figures] == ["parts"]
+
+
+def test_metrics_and_n_p_go_by_the_same_level(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    unwritten(monkeypatch)
+    place = collection(tmp_path / "w", queries=20)
+    labels = (place / "qrels.txt").read_text()
+    (place / "qrels.txt").write_text(re.sub(r"(-gold[12]) 1", r"\1 2", labels), encoding="utf-8")
+    found = ragworth.study("top-k", place, level_relevant=2, resamples=100, least=20, sizes="1,2,3,6")
+    case, rows = found.cases[0], found.findings.tables[0].frame
+    assert "P(rel=2)" in set(rows["metric"]) and {"nDCG"} == {name for name in rows["metric"] if "(" not in name}
+    scores = case.results.scores.frame.filter(pl.col("metric") == "R(rel=2)")
+    mine = {(s, q): v for s, q, v in scores.select("system", "query", "value").rows()}
+    for key, shown in contexts(case).items():
+        assert mine[key] == pytest.approx(sum("gold1" in each or "gold2" in each for each in shown) / 2)
+    # K/N_p is of the same two passages, and the pairs are found by their plain names.
+    assert set(rows["K/N_p"]) >= {"0.5", "1.0", "1.5", "3.0"}
+    pairs = set(found.findings.tables[1].frame.select("first", "second").iter_rows())
+    assert ("T(rel=2)", "F(rel=2)") in pairs and ("nDCG", "F(rel=2)") in pairs
+    again = place / "results/studies/top-k/cases/01"
+    taken = ragworth.study("top-k", again, level_relevant=2, resamples=100, least=20, keep=False)
+    assert alike(found.findings, taken.findings)
+    with pytest.raises(InputError, match=r"F\(rel=2\).* relevant from 2 on, and N_p counts from 1 on"):
+        ragworth.study("top-k", again, keep=False)
+    asked = opened.calls
+    with pytest.raises(InputError, match=r"P\(rel=3\): relevant from 3 on, and N_p counts from 2 on"):
+        ragworth.study("top-k", place, keep=False, metrics=["P(rel=3)", "R"], level_relevant=2)
+    assert opened.calls == asked
+    ragworth.evaluate(place)
+    with pytest.raises(InputError, match="relevant from 1 on, and N_p counts from 2 on"):
+        ragworth.study("top-k", place / "results", keep=False, level_relevant=2)
+    names = ["nDCG@5", "P(rel=2)@5"]
+    ragworth.study("top-k", place / "results", keep=False, level_relevant=2, metrics=names, resamples=100)
 
 
 def test_systems_of_an_evaluation_that_differ_in_k_are_one(tmp_path: Path, opened: Opened) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,8 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Reply
 from ragworth.studies.running import Studied, planned
+from ragworth.studies.win_rate import WinRate
+from ragworth.tables import Judgments
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
 
@@ -70,7 +73,10 @@ def test_a_reader_that_says_how_sure_it_is_wins_as_often_as_its_relevant_passage
     for name in ("PPL", "KeyPPL", "Entropy", "KeyEntropy"):
         row = rows[name, "distractor"]
         assert row["win rate"] == pytest.approx(wins / 60) and row["wins"] == wins and row["ties"] == 0
-    assert found.findings.sentences[0].startswith("w: ") and "tells them apart best" in found.findings.sentences[0]
+    words = found.findings.sentences[0]
+    names = "PPL, KeyPPL, Entropy, KeyEntropy, 1 − abstention"
+    assert words.startswith(f"w: {names} tell them apart best, equally often: they prefer the relevant passage over ")
+    assert f"in {100 * wins / 60:.1f} % [" in words and words.count("after Holm") == 2
     assert found.findings.left_out.height == 0 and not found.findings.notes
 
 
@@ -101,6 +107,32 @@ def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None
     least = min(p_values)  # type: ignore[type-var]
     corrected = [row["p_holm"] for row in rows_of(found).values() if row["p"] == least]
     assert corrected[0] == pytest.approx(min(1.0, least * len(p_values)))  # type: ignore[operator]
+
+
+def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> None:
+    """11 of 13 is significant alone (p = 0.022), and not as the best of five confidences over two passages."""
+    first = ragworth.study("win-rate", collection(tmp_path / "w", queries=13), keep=False).cases[0]
+    judgments = first.results.judgments
+    assert judgments is not None
+    shown = first.results.contexts.frame
+    gold = set(shown.filter(pl.col("system") == "gold").select("query", "passage").rows())
+    queries = sorted(set(shown["query"]))
+    wins = {"PPL": 11, "KeyPPL": 9, "Entropy": 7, "KeyEntropy": 6, "abstention": 6}
+
+    def value(query: str, passage: str, aspect: str) -> float:
+        mine = (queries.index(query) < wins.get(aspect, 0)) == ((query, passage) in gold)
+        return (0.2 if mine else 0.8) if aspect == "abstention" else (0.8 if mine else 0.2)
+
+    rows = judgments.frame.filter(pl.col("aspect") != "relevance")
+    values = [value(*row) for row in rows.select("query", "passage", "aspect").iter_rows()]
+    made = Judgments.trusted(rows.with_columns(pl.Series("value", values)))
+    found = WinRate().find([replace(first, results=replace(first.results, judgments=made))])
+    row = found.tables[0].frame.row(0, named=True)
+    assert (row["confidence"], row["wins"], row["losses"]) == ("PPL", 11, 2)
+    assert row["p"] < 0.05 < row["p_holm"] and row["low"] > 0.5
+    words = found.sentences[0]
+    assert words.startswith("w: no confidence surely prefers the relevant passage; PPL comes nearest")
+    assert f"(p = {row['p_holm']:.3f} after Holm)" in words
 
 
 def test_equal_confidence_is_half_a_win(tmp_path: Path, opened: Opened) -> None:
@@ -199,5 +231,5 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
     with pytest.raises(InputError, match="no passage has a confidence"):
         ragworth.study("win-rate", place / "results")
     ragworth.study("layouts", place, models="embedded,other", size=3, output=tmp_path / "layouts")
-    with pytest.raises(InputError, match="another study made these contexts"):
+    with pytest.raises(InputError, match="no passage has a confidence"):
         ragworth.study("win-rate", tmp_path / "layouts" / "cases" / "01")

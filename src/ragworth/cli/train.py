@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,7 +94,7 @@ def udcg(
     The figure to trust is the one held out: each query is scored by weights that saw nothing of it.
 
     \b
-    ragworth train udcg results/studies/alignment/nq -o theta.json
+    ragworth train udcg results/studies/alignment/cases/01 -o theta.json
     ragworth train udcg nq/results -o theta.json --transfer trivia/results
     ragworth score -q qrels.txt -j abstention.csv -m 'UDCG(theta=theta.json)@5' bm25.run
     """
@@ -104,9 +105,6 @@ def udcg(
 
     chosen_look(look, output, level)
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
-    for path in elsewhere:
-        if Path(path).resolve() in {Path(case).resolve() for case in cases}:
-            raise click.UsageError(f"--transfer {path}: these are the results that weights are learned from")
     tables, others = _read(cases, elsewhere)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     theta = learning.learn(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
@@ -189,19 +187,48 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     from ragworth.learning import Tables
     from ragworth.results import Results
 
+    _check_apart(cases, others)
     reading = Together()
-
-    def tables(path: str) -> Any:
-        folder = Path(path)
-        if not (folder / "manifest.json").exists() and (folder / "results" / "manifest.json").exists():
-            folder = folder / "results"  # a workspace
-        whole = folder.resolve()
-        name = whole.parent.name if whole.name == "results" else whole.name
-        return reading.of(lambda: Tables.of(Results.read(folder), name))
-
-    found = [tables(path) for path in cases], [tables(path) for path in others]
+    paths = [*cases, *others]
+    read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
-    return found
+    names = _numbered([_name(path, results) for path, results in zip(paths, read, strict=True)])
+    tables = [Tables.of(results, name) for results, name in zip(read, names, strict=True)]
+    return tables[: len(cases)], tables[len(cases) :]
+
+
+def _folder(path: str) -> Path:
+    """The folder of results: that of a workspace, where one is named."""
+    folder = Path(path)
+    inside = folder / "results"
+    return inside if not (folder / "manifest.json").exists() and (inside / "manifest.json").exists() else folder
+
+
+def _check_apart(cases: tuple[str, ...], others: tuple[str, ...]) -> None:
+    """Refuse results that are named twice: they would be learned from twice, or tested on themselves."""
+    seen: dict[Path, str] = {}
+    for path in cases:
+        if (first := seen.setdefault(_folder(path).resolve(), path)) is not path:
+            raise click.UsageError(f"{path}: the same results as {first}; name them once")
+    for path in others:
+        if _folder(path).resolve() in seen:
+            raise click.UsageError(f"--transfer {path}: these are the results that weights are learned from")
+
+
+def _name(path: str, results: Any) -> str:
+    """What a case is called: as its study calls it, else by the title of the results, else by their folder."""
+    about = results.manifest.get("study")
+    known = about.get("case") if isinstance(about, dict) else None
+    whole = _folder(path).resolve()
+    folder = whole.parent.name if whole.name == "results" else whole.name
+    return str(known or results.manifest.get("title") or folder)
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Cases of the same name get a number."""
+    return [
+        f"{name} ({names[: at + 1].count(name)})" if names.count(name) > 1 else name for at, name in enumerate(names)
+    ]
 
 
 def _noticed(theta: Any) -> tuple[str, ...]:

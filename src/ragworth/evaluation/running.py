@@ -99,10 +99,10 @@ def _wanted(only: str | None, until: str | None) -> tuple[str, ...]:
     return (*NEEDS[last], last) if only is not None else STAGES[: STAGES.index(last) + 1]
 
 
-def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], None]]:
+def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], object]]:
     """What is to be done, one after the other."""
     space = state.space
-    parts: dict[str, list[Callable[[], None]]] = {
+    parts: dict[str, list[Callable[[], object]]] = {
         "retrieve": [partial(stages.show, state)],
         "annotate": [partial(work, state, kind) for kind in space.judgments for work in (stages.judge, budget.judge)],
         "answer": [partial(stages.write, state)],

@@ -21,6 +21,7 @@ from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Texts = npt.NDArray[np.str_]
 
 DIGITS = 12
 """After the point; what differs only beyond them is equal."""
@@ -73,24 +74,37 @@ class Rows:
     values: (rows × metrics).
     outcome: the higher, the better.
     query: the number of each row's query.
-    queries: how many queries there are.
+    ids: of the queries, by their number.
     left_out: contexts that are no rows, by reason.
+
+    Rows of one query may be compared with each other. Two queries of the same id are one query in two tables (of two
+    models, say): their rows are not compared, and all of them are learned from or held out together.
     """
 
     values: Floats
     outcome: Floats
     query: Ints
-    queries: int
+    ids: Texts
     left_out: Mapping[str, int]
+
+    @property
+    def queries(self) -> int:
+        """How many there are, one in two tables counted twice."""
+        return len(self.ids)
+
+    @property
+    def same(self) -> Ints:
+        """For each query a number that all queries of its id share."""
+        return np.unique(self.ids, return_inverse=True)[1].reshape(-1)
 
     def where(self, which: Bools) -> Rows:
         """Some of the rows; queries are numbered anew."""
         names, query = np.unique(self.query[which], return_inverse=True)
-        return Rows(self.values[which], self.outcome[which], query.reshape(-1), len(names), self.left_out)
+        return Rows(self.values[which], self.outcome[which], query.reshape(-1), self.ids[names], self.left_out)
 
     @staticmethod
     def together(parts: Sequence[Rows]) -> Rows:
-        """Rows of several collections: equal ids of queries in two of them are two queries."""
+        """Rows of several tables, whose queries stay apart."""
         starts = np.cumsum([0, *(part.queries for part in parts)])
         left: dict[str, int] = {}
         for part in parts:
@@ -100,7 +114,7 @@ class Rows:
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.outcome for part in parts]),
             np.concatenate([part.query + start for part, start in zip(parts, starts, strict=False)]),
-            int(starts[-1]),
+            np.concatenate([part.ids for part in parts]),
             left,
         )
 
@@ -139,10 +153,10 @@ def rows_of(tables: Tables, metrics: Sequence[Metric], outcome: str) -> Rows:
     strange = came.join(shown, on=keys, how="anti").height
     # In an order that does not depend on that of the tables' rows, so that what is learned does not either.
     good = both.filter(pl.col("why").is_null()).sort("query", "system")
-    names, query = np.unique(good["query"].to_numpy(), return_inverse=True)
+    names, query = np.unique(np.array(good["query"].to_list(), dtype=np.str_), return_inverse=True)
     table = even(np.array(good["values"].to_list(), dtype=np.float64).reshape(good.height, len(metrics)))
     found = good["outcome"].to_numpy().astype(np.float64)
-    return Rows(table, found, query.reshape(-1), len(names), left | ({NO_CONTEXT: strange} if strange else {}))
+    return Rows(table, found, query.reshape(-1), names, left | ({NO_CONTEXT: strange} if strange else {}))
 
 
 def even(values: Floats) -> Floats:

@@ -7,7 +7,7 @@ chosen on all parts of the queries but one and tested on that one, each part in 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from ragworth.learning.cases import Bools, Floats, Rows
 from ragworth.learning.figures import known_means
 from ragworth.learning.folds import parted
 from ragworth.learning.grids import Grid
-from ragworth.stats.correlation import MEASURES, Measure, ranks
+from ragworth.learning.parts import Parts
+from ragworth.stats.correlation import MEASURES, Measure
 from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import bootstraps
-from ragworth.stats.pooled import pooled, pooled_gaps
-from ragworth.stats.resampled import Span
+from ragworth.stats.resampled import Span, expanded, expanded_p, on_fisher_z, standard_error
 from ragworth.stats.within import by_query
 
 Kind = Literal["within", "pooled"]
@@ -31,7 +31,8 @@ class Choice(NamedTuple):
     Attributes
     ----------
     kind: ``within`` queries, or ``pooled`` over all contexts.
-    best, in_sample: the value that does best on all queries, and its correlation on the same.
+    best, in_sample: the value that does best on all queries, and its correlation on the same. All correlations that
+        are ``pooled`` are means over the parts of that over a part's contexts.
     chosen: the values chosen in the parts, with how often.
     held_out, interval: the correlation on queries that had no part in the choice: the honest figure.
     default, at_default: the default value and its correlation.
@@ -101,51 +102,51 @@ def choose_within(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
 
 
 def choose_pooled(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
-    """By the correlation over all rows; None where the default value has none.
+    """By the correlation over all rows; None where no part has one both of the value chosen and of the default.
 
-    Scores by the values chosen in different parts are put on one scale by what knows no outcome: their ranks among all
-    rows or, for Pearson's r, their distances from the mean in standard deviations. So where all parts choose the same
-    value, the figure held out is that value's own.
+    Parts may choose different values, whose scores are on different scales. So every figure is the mean over the parts
+    of the correlation over the rows of a part, also those of the default and of the best value, with which the figure
+    held out is compared.
     """
-    scaled = np.stack([_scaled(column, settings.measure) for column in rows.values.T], axis=1)
     part = parted(rows.query, settings.folds, settings.seed)
     chosen = [
         _best(_correlations(rows, settings.measure, part != fold), grid, settings.up) for fold in range(settings.folds)
     ]
-    both = np.stack([scaled[np.arange(len(part)), np.array(chosen)[part]], scaled[:, grid.default]], axis=1)
-    facts: dict[str, Any] = settings._asdict()
-    del facts["folds"], facts["up"]
-    honest, default = pooled(both, rows.outcome, rows.query, **facts)
-    gap = pooled_gaps(both, rows.outcome, rows.query, pairs=[(0, 1)], **facts)[0]
-    if honest.value is None or default.value is None or gap.value is None:
+    best = _best(_correlations(rows, settings.measure, part >= 0), grid, settings.up)
+    columns = np.stack(
+        [rows.values[np.arange(len(part)), np.array(chosen)[part]], *(rows.values[:, [grid.default, best]].T)], axis=1
+    )
+    found = Parts(columns, rows, part, settings.measure)
+    if np.isnan(found.values).any():
         return None
-    every = _correlations(rows, settings.measure, part >= 0)
-    best = _best(every, grid, settings.up)
+    held, default, in_sample = (float(each) for each in found.values)
+    draws = found.draws(settings.resamples, settings.seed)
+    error = standard_error(draws[:, 0], found.left_out()[:, 0]) if _steady(draws[:, 0]) else None
+    gaps = draws[:, 0] - draws[:, 1]
+    sure = _steady(gaps)
     return Choice(
         "pooled",
         grid.values[best],
-        float(every[best]),
+        in_sample,
         _counts(grid, chosen),
-        honest.value,
-        honest.interval,
+        held,
+        on_fisher_z(held, error, rows.queries, settings.level) if error is not None else None,
         grid.values[grid.default],
-        default.value,
-        gap.value,
-        gap.interval,
-        gap.p,
+        default,
+        float(np.round(held - default, 12)),
+        expanded(gaps, rows.queries, settings.level) if sure else None,
+        expanded_p(gaps, rows.queries) if sure else None,
         rows.queries,
     )
 
 
+def _steady(draws: Floats) -> bool:
+    """Whether most resamples have a figure."""
+    return 2 * int(np.isnan(draws).sum()) < len(draws)
+
+
 def _correlations(rows: Rows, measure: Measure, which: Bools) -> Floats:
     return np.array([MEASURES[measure](column, rows.outcome[which]) for column in rows.values[which].T])
-
-
-def _scaled(column: Floats, measure: Measure) -> Floats:
-    if measure != "pearson":
-        return ranks(column)
-    spread = column.std()
-    return np.asarray((column - column.mean()) / (spread if spread > 0 else 1.0))
 
 
 def _best(figures: Floats, grid: Grid, up: int) -> int:

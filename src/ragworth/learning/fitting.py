@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +12,13 @@ from ragworth import __version__
 from ragworth.errors import InputError, counted
 from ragworth.formats.theta import VARIANTS, Theta, Variant
 from ragworth.learning.cases import Bools, Floats, Ints, Rows, Tables, even, rows_of, sources
-from ragworth.learning.figures import gap_figure, known_means, mean_figure
+from ragworth.learning.figures import Shared, gap_figure, known_means, mean_figure, means_of_same
 from ragworth.learning.folds import parted
 from ragworth.learning.machine import Pairs, fitted, pairs_of
 from ragworth.metrics import METRICS
 from ragworth.metrics.declare import Metric
 from ragworth.metrics.utility import Weights
-from ragworth.stats.within import by_query, within, within_gaps
+from ragworth.stats.within import by_query
 from ragworth.tables import Contexts, Judgments, Outcomes
 
 GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
@@ -66,6 +67,9 @@ def learn(
     grid: values of C, of which the one is taken that does best on queries held out.
     folds: parts of the queries, for cross-validation.
 
+    Several tables may have the same queries, such as those of two models: contexts are only compared within a table,
+    but a query's id is in one part alone, and counts as one query in every figure. The same table twice is an error.
+
     Figures are mean rank correlations within queries. ``in_sample`` is of the weights on what they were learned from.
     ``held_out`` is of weights that saw nothing of the query, C being chosen without it too (so there is a
     cross-validation within each part's training queries): what may be hoped for on other queries of this kind.
@@ -75,19 +79,19 @@ def learn(
         raise InputError(f"there is no variant {variant!r}", expected=" or ".join(VARIANTS))
     if k < 1 or folds < 2 or not grid or min(grid) <= 0:
         raise InputError("these settings cannot be", expected="k from 1, folds from 2, and values of C above 0")
+    _check_apart(tables)
     metrics = [*features(k, variant, rel), udcg(k, rel)]
     rows = Rows.together([rows_of(each, metrics, outcome) for each in tables])
     used = _with_pairs(rows, folds)
     x, plain = used.values[:, :-1], used.values[:, -1]
-    data = _Data(x, used.outcome, used.query, pairs_of(used.outcome, used.query))
+    data = _Data(x, used.outcome, used.query, used.same, pairs_of(used.outcome, used.query))
     _check_features(x, data.pairs)
     held = held_out(data, grid, folds, seed)
     c = _best(data, grid, folds, seed)
     weights = scaled(fitted(x, data.pairs, c), k)
-    facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     columns = np.stack([even(x @ weights), held, plain], axis=1)
-    learned, honest, base = within(columns, used.outcome, used.query, **facts)
-    gap = within_gaps(columns, used.outcome, used.query, pairs=[(1, 2)], **facts)[0]
+    shared = Shared(columns, used, level=level, resamples=resamples, seed=seed)
+    learned, honest, base = shared.means()
     return Theta(
         k,
         variant,
@@ -99,7 +103,7 @@ def learn(
             "in_sample": mean_figure(learned),
             "held_out": mean_figure(honest),
             "udcg": mean_figure(base),
-            "gain": gap_figure(gap),
+            "gain": gap_figure(shared.gap(1, 2)),
         },
         sources(tables, outcome)
         | {
@@ -148,12 +152,21 @@ def scaled(weights: Floats, k: int) -> Floats:
 
 
 class _Data(NamedTuple):
-    """Features and outcome of rows, the number of each row's query, and pairs of rows."""
+    """Features and outcome of rows, the number of each row's query, which queries are the same, and pairs of rows."""
 
     x: Floats
     outcome: Floats
     query: Ints
+    same: Ints
     pairs: Pairs
+
+    def parts(self, folds: int, seed: int, which: Bools | None = None) -> Ints:
+        """The part of each row, or of some and −1 for the others; a query of several tables is in one part."""
+        if which is None:
+            return parted(self.same[self.query], folds, seed)
+        part = np.full(len(self.query), -1)
+        part[which] = parted(self.same[self.query[which]], folds, seed)
+        return part
 
     def trained(self, which: Bools, c: float) -> Floats:
         """Scores of all rows by weights learned from the pairs of some rows."""
@@ -163,7 +176,7 @@ class _Data(NamedTuple):
 
 def held_out(data: _Data, grid: Sequence[float], folds: int, seed: int) -> Floats:
     """A score of each row by weights, and a C, that were learned without its query."""
-    part = parted(data.query, folds, seed)
+    part = data.parts(folds, seed)
     scores = np.empty(len(part))
     for fold in range(folds):
         there = part != fold
@@ -175,13 +188,13 @@ def held_out(data: _Data, grid: Sequence[float], folds: int, seed: int) -> Float
 def _best(data: _Data, grid: Sequence[float], folds: int, seed: int, which: Bools | None = None) -> float:
     """The C that does best in a cross-validation within some rows; of equal ones the smallest, which trusts least."""
     rows = np.ones(len(data.query), dtype=bool) if which is None else which
-    part = np.full(len(rows), -1)
-    part[rows] = parted(data.query[rows], folds, seed)
+    part = data.parts(folds, seed, rows)
     scores = np.empty((len(rows), len(grid)))
     for fold in range(folds):
         for place, c in enumerate(grid):
             scores[part == fold, place] = data.trained((part >= 0) & (part != fold), c)[part == fold]
-    means = known_means(by_query(scores[rows], data.outcome[rows], data.query[rows]).values)
+    each = by_query(scores[rows], data.outcome[rows], data.query[rows]).values
+    means = known_means(means_of_same(each, data.same[np.unique(data.query[rows])]))
     return min(zip(-np.nan_to_num(means, nan=-1.0).round(12), map(float, grid), strict=True))[1]
 
 
@@ -197,13 +210,25 @@ def _with_pairs(rows: Rows, folds: int) -> Rows:
         )
     pairs = pairs_of(rows.outcome, rows.query)
     used = rows.where(np.isin(rows.query, pairs.query))
-    if used.queries < FEWEST * folds:
+    there, every = (len(set(each.ids.tolist())) for each in (used, rows))
+    if there < FEWEST * folds:
         raise InputError(
-            f"{counted(used.queries, 'query has', 'queries have')} contexts whose outcomes differ, of {rows.queries:,}",
+            f"{counted(there, 'query has', 'queries have')} contexts whose outcomes differ, of {every:,}",
             expected=f"at least {FEWEST * folds}, for {folds} parts",
             remedy="take more queries, or more contexts of each: ragworth study alignment makes them",
         )
     return used
+
+
+def _check_apart(tables: Sequence[Tables]) -> None:
+    """Refuse a table that is there twice: what is held out in the one would be learned from in the other."""
+    for (at, one), (place, other) in combinations(enumerate(tables, 1), 2):
+        a, b = (None if each.outcomes is None else each.outcomes.frame for each in (one, other))
+        if a is not None and b is not None and a.equals(b) and one.contexts.frame.equals(other.contexts.frame):
+            names = " and ".join(each.name or f"number {n}" for n, each in ((at, one), (place, other)))
+            raise InputError(
+                f"{names} have the same contexts and the same outcomes", remedy="name each folder of results once"
+            )
 
 
 def _check_features(x: Floats, pairs: Pairs) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 from ragworth.errors import counted, listed
 from ragworth.stats.correlation import Measure, spearman
 from ragworth.stats.paired import holm
-from ragworth.stats.pooled import Gap
+from ragworth.stats.pooled import Correlated, Gap, pooled
 from ragworth.stats.within import Averaged, within, within_gaps
 from ragworth.studies.rows import Rows
 from ragworth.studies.words import between, measure_words, signed
@@ -35,6 +35,14 @@ CORRELATED: dict[str, type[pl.DataType]] = {
     "queries": pl.Int64,
     "left out": pl.Int64,
     "why": pl.String,
+}
+POOLED: dict[str, type[pl.DataType]] = {
+    "case": pl.String,
+    "metric": pl.String,
+    "correlation": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "contexts": pl.Int64,
 }
 GAPS: dict[str, type[pl.DataType]] = {
     "case": pl.String,
@@ -150,6 +158,23 @@ class Aligned:
             )
         return pl.DataFrame(made, schema=CORRELATED, orient="row")
 
+    def together(self) -> pl.DataFrame:
+        """Each metric over all contexts at once: what makes one query easier than another counts here too."""
+        how = self.how
+        found = pooled(
+            self.rows.values,
+            self.rows.outcome,
+            self.rows.units,
+            measure=how.measure,
+            level=how.level,
+            resamples=how.resamples,
+            seed=how.seed,
+        )
+        made = [
+            (self.name, self.rows.metrics[at], found[at].value, *_ends(found[at]), found[at].n) for at in self.order
+        ]
+        return pl.DataFrame(made, schema=POOLED, orient="row")
+
     def gaps(self) -> pl.DataFrame:
         """The best metric against each other one."""
         best = self.rows.metrics[self.best]
@@ -177,6 +202,11 @@ class Aligned:
         total = best.queries + sum(best.left_out.values())
         figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.queries:,} of "
         figures += f"{counted(total, 'query', 'queries')}."
+        if best.interval is not None and best.interval.high < 0:
+            words = (
+                f"{self.name}: the metrics go against the outcome: contexts that they call better lead to worse answers"
+            )
+            return f"{words}; least so {name}, {figures}"
         if best.interval is None or best.interval.low <= 0:
             return f"{self.name}: no metric surely predicts the outcome; {name} comes nearest, {figures}"
         told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
@@ -195,7 +225,7 @@ class Aligned:
         return words + (f" With {best.queries} queries that is no more than a hint." if best.queries < FEWEST else "")
 
 
-def _ends(one: Averaged | Gap) -> tuple[float | None, float | None]:
+def _ends(one: Averaged | Correlated | Gap) -> tuple[float | None, float | None]:
     return (one.interval.low, one.interval.high) if one.interval is not None else (None, None)
 
 

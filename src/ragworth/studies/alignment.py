@@ -27,6 +27,7 @@ from ragworth.studies.pool import Pool, made
 from ragworth.studies.rows import rows_of
 from ragworth.studies.words import left_out_rows, measure_words
 
+TOGETHER = "here also what makes one query easier than another counts; intervals over queries"
 CONSTANT = "left out: queries in which the metric or the outcome is constant, or that have fewer than two contexts"
 PAIRED = (
     "over the queries in which both have a correlation; p by a paired bootstrap over queries, corrected by Holm for "
@@ -81,6 +82,7 @@ class Alignment(Study):
         every = [Aligned(case.name, rows_of(case.results, self.outcome, name=case.name), how) for case in cases]
         table = pl.concat([each.table() for each in every])
         pairs = pl.concat([each.pairs() for each in every])
+        everything = pl.concat([each.together() for each in every])
         left = [(case.name, reason, number) for case in cases for reason, number in case.left_out.items()]
         left += [(each.name, reason, number) for each in every for reason, number in each.rows.lost.items()]
         for each in every:
@@ -95,6 +97,7 @@ class Alignment(Study):
                 Shown(
                     "differences", "The best metric against the others", pl.concat([e.gaps() for e in every]), PAIRED
                 ),
+                Shown("together", f"{measure} with the outcome, over all contexts at once", everything, TOGETHER),
                 Shown("agreement", "How far the metrics agree: Spearman ρ over all contexts", pairs, aside=True),
             ),
             (self._correlations(table, measure), *agreements(pairs)),

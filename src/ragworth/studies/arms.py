@@ -33,6 +33,12 @@ NO_OUTCOME = "no outcome in every context"
 ROUNDING = 1e-12
 
 
+def is_grade(aspect: str, values: Floats) -> bool:
+    """Whether an outcome is a grade, of which shares can be given: by its name, and by all of its values."""
+    named = aspect == GRADE or aspect.endswith(f"-{GRADE}")
+    return named and bool(np.isin(values, list(KINDS.values())).all())
+
+
 class Arms(NamedTuple):
     """What became of each arm's contexts.
 
@@ -54,8 +60,7 @@ class Arms(NamedTuple):
     @property
     def graded(self) -> bool:
         """Whether the outcome is a grade, of which shares can be given."""
-        known = np.isin(self.values, list(KINDS.values())).all()
-        return bool(known) and (self.aspect == GRADE or self.aspect.endswith(f"-{GRADE}"))
+        return is_grade(self.aspect, self.values)
 
     @property
     def worth(self) -> Floats:
@@ -241,7 +246,8 @@ def of_design(case: Case, kind: str, column: str) -> Case:
     """The case, if a study made its contexts that says ``column`` of them; a refusal if not."""
     if column in case.design.columns and case.design.height:
         return case
-    other = "these are results of an evaluation" if case.design.width < 2 else "another study made these contexts"
+    studied = case.design.width > 1 or bool(case.results.manifest.get("study"))
+    other = "another study made these contexts" if studied else "these are results of an evaluation"
     raise InputError(
         f"{case.name}: {other}, and {kind} needs contexts of its own",
         remedy=f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)",

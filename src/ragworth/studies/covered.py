@@ -11,17 +11,23 @@ from ragworth.metrics.required import REQUIRED, required
 from ragworth.results import Results
 from ragworth.tables import OK, Ratings
 
-Values = dict[tuple[str, str], float]
+VALUES = {"system": pl.String, "query": pl.String, "value": pl.Float64}
+NOTHING = pl.DataFrame(schema=VALUES)
 
 WEIGHT = 0.5
 """Of density, as for contexts."""
+THRESHOLD = r"(?:^| · )eta ([0-9.]+)(?: · |$)"
+"""How the source of a grade tells its threshold."""
 
 
 class Covered(NamedTuple):
-    """Coverage and density of answers by system and query, at one threshold."""
+    """Coverage and density of answers at one threshold: tables of system, query and value."""
 
-    coverage: Values
-    density: Values
+    coverage: pl.DataFrame
+    density: pl.DataFrame
+
+    def __bool__(self) -> bool:
+        return any(each.height for each in self)
 
 
 def answerable(ratings: Ratings, eta: float) -> dict[str, frozenset[str]]:
@@ -38,7 +44,7 @@ def covered(results: Results, eta: float) -> Covered:
     """What the answers cover. Nothing where they were not rated for all that is answerable at this threshold."""
     said = results.said.get("coverage")
     if said is None or results.ratings is None or "ratings" not in said.columns:
-        return Covered({}, {})
+        return Covered(NOTHING, NOTHING)
     wanted, lengths = answerable(results.ratings, eta), _required_tokens(results, eta)
     shares: dict[tuple[str, str], list[float]] = {}
     dense: dict[tuple[str, str], list[float]] = {}
@@ -56,7 +62,17 @@ def covered(results: Results, eta: float) -> Covered:
             dense.setdefault((system, query), []).append(0.0)
         elif tokens and lengths.get(query):
             dense.setdefault((system, query), []).append((share * lengths[query] / tokens) ** WEIGHT)
-    return Covered(*({pair: sum(some) / len(some) for pair, some in each.items()} for each in (shares, dense)))
+    made = ([(*pair, sum(some) / len(some)) for pair, some in each.items()] for each in (shares, dense))
+    return Covered(*(pl.DataFrame(each, schema=VALUES, orient="row") for each in made))
+
+
+def graded(results: Results, eta: float) -> Covered:
+    """What graders said that tell their threshold, and had this one; others may have had any."""
+    if results.outcomes is None:
+        return Covered(NOTHING, NOTHING)
+    rows = results.outcomes.frame.filter(pl.col("status") == OK)
+    mine = rows.filter(pl.col("source").str.extract(THRESHOLD).cast(pl.Float64, strict=False) == eta)
+    return Covered(*(mine.filter(pl.col("aspect") == aspect).select(list(VALUES)) for aspect in Covered._fields))
 
 
 def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:

@@ -37,6 +37,7 @@ from ragworth.studies.arms import (
 from ragworth.studies.bench import Bench, Planned
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import Pool, made
+from ragworth.studies.unasked import unasked
 from ragworth.studies.words import left_out_rows
 
 WEAK, HARD = "weak", "hard"
@@ -80,14 +81,13 @@ class Distractors(Study):
             raise nobody_left(left, "retrieve more passages, or give more labels")
         judged = {query: [passage, *pool.others(query)] for query, passage in relevant.items()}
         bench.judge(self.judges, made({"pool": judged}))
-        try:
-            known = bench.known("abstention")
-        except Planned:
+        if bench.plan is not None and unasked(bench, "abstention", ((q, p) for q in judged for p in judged[q])):
             # Which distractors are weak or hard is not known before; how many contexts at most is.
             some = {WEAK: {q: all_[: self.k] for q, all_ in judged.items()}}
             some[HARD] = {q: [all_[0], *all_[1 - self.k :]] for q, all_ in judged.items()}
             bench.answer(made(some), "answered-at-most")
-            raise
+            raise Planned
+        known = bench.known("abstention")
         shown: dict[str, dict[str, list[str]]] = {WEAK: {}, HARD: {}}
         for query, passages in judged.items():
             effect = {each: 1 - known[query, each] for each in passages[1:] if (query, each) in known}

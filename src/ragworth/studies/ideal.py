@@ -35,6 +35,7 @@ from ragworth.studies.arms import (
 from ragworth.studies.bench import Bench, Planned
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import Pool, made
+from ragworth.studies.unasked import unasked
 from ragworth.studies.words import left_out_rows
 
 ORACLES = {
@@ -86,15 +87,15 @@ class Ideal(Study):
             raise nobody_left(left, "retrieve more passages, or give accepted answers")
         aspects = [NEEDS[name] for name in self.oracles if NEEDS[name]]
         bench.judge(aspects, made({"pool": found}))
-        try:
-            values = {aspect: bench.known(aspect) for aspect in aspects}
-        except Planned:
+        pairs = [(query, passage) for query, passages in found.items() for passage in passages]
+        if bench.plan is not None and any(unasked(bench, aspect, pairs) for aspect in aspects):
             # What would be picked is not known before; how many contexts at most is.
             some = {
                 name: {q: shown[at : at + self.k] for q, shown in found.items()} for at, name in enumerate(self.oracles)
             }
             bench.answer(made(some), "answered-at-most")
-            raise
+            raise Planned
+        values = {aspect: bench.known(aspect) for aspect in aspects}
         picked = self._picked(pool, found, values, left)
         contexts = made(picked)
         bench.answer(contexts)

@@ -48,6 +48,7 @@ class Judges(Study):
     aspects: str | None = setting(None, "outcomes or judgments that are of the same thing, with commas between")
     reference: str | None = setting(None, "judge that the others are held against, for precision and recall")
     positive: float = setting(1.0, "lowest value that means yes, for precision and recall")
+    yes: str | None = setting(None, "label that means yes, where labels are words; for precision and recall")
 
     kind: ClassVar[str] = "judges"
     title: ClassVar[str] = "how far judges of the same things agree"
@@ -59,6 +60,14 @@ class Judges(Study):
 
     def check(self) -> None:
         KINDS.get(self.judgment)
+        names = self.named
+        if self.models and (not all(names) or len(set(names)) < len(names)):
+            raise InputError(f"models is {self.models!r}", expected="models, each once, such as embedded,embedded:base")
+
+    @property
+    def named(self) -> list[str]:
+        """The models that are to judge, by their written forms."""
+        return [each.strip() for each in (self.models or "").split(",")]
 
     @property
     def wanted(self) -> list[str]:
@@ -82,7 +91,7 @@ class Judges(Study):
         space, kind = bench.space, self.judgment
         if KINDS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
-        asked = [Asked(each.strip()) for each in self.models.split(",")] if self.models else [space.model]
+        asked = [Asked(each) for each in self.named] if self.models else [space.model]
         contexts = bench.retrieved().cut(space.k)
         aspect = KINDS.get(kind).aspects[0]
         labels = self._labels(bench, contexts, aspect)
@@ -130,11 +139,13 @@ class Judges(Study):
         tables = {case.name: case.results.said[SAID] for case in cases}
         if self.wanted:
             tables = {name: _merged(frame, self.wanted) for name, frame in tables.items()}
+        tables = {name: opinions.numbered(opinions.checked(frame)) for name, frame in tables.items()}
         several = {name: _several(frame) for name, frame in tables.items()}
         if not all(several.values()):
             single = {name: frame for name, frame in tables.items() if not several[name]}
             tables = {name: frame for name, frame in tables.items() if several[name]}
             joined = opinions.checked(pl.concat([_under(frame, name) for name, frame in single.items()]))
+            joined = opinions.numbered(joined)  # words have one number, whoever uses them
             if not _several(joined):
                 names = sorted(
                     {f"{judge} on {aspect}" for aspect, judge in joined.select("aspect", "judge").unique().iter_rows()}

@@ -12,9 +12,10 @@ import polars as pl
 from ragworth.errors import InputError, counted, listed
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import dots, heat
+from ragworth.report.study.findings import left_out
 from ragworth.studies.judges import Judges
+from ragworth.studies.opinions import word
 from ragworth.studies.panel import Panel
-from ragworth.studies.words import left_out_rows
 
 DRAWN = 6
 """Pairs of judges whose confusions are drawn."""
@@ -37,6 +38,7 @@ class Panels:
         known = {judge for panel in every for judge in panel.judges}
         if self.study.reference is not None and self.study.reference not in known:
             raise InputError(f"there is no judge {self.study.reference!r}", expected=listed(sorted(known), 12))
+        self._check_yes(every)
         pairs, together = (
             self._frame(p for x in every for p in x.pairs),
             self._frame(t for x in every for t in x.together),
@@ -54,8 +56,7 @@ class Panels:
             ),
         ]
         if against.height:
-            note = f"yes is {self.study.positive:g} or more"
-            shown.append(Shown("reference", f"Each judge against {self.study.reference}", against, note))
+            shown.append(Shown("reference", f"Each judge against {self.study.reference}", against))
         if confusions.height:
             shown.append(
                 Shown(
@@ -73,12 +74,33 @@ class Panels:
             tuple(panel.sentence() for panel in every),
             tuple(shown),
             tuple(self._figures(every, together)),
-            left_out_rows(
-                (panel.case, f"{panel.aspect}: things with fewer than two judgments", lone)
+            left_out(
+                (panel.case, f"{panel.aspect}: fewer than two judgments", lone, "things")
                 for panel in every
                 if (lone := panel.lone())
             ),
+            tuple(self._notes(every)),
         )
+
+    def _check_yes(self, every: list[Panel]) -> None:
+        """Refuse a label for yes that nobody uses."""
+        words = sorted({name for panel in every for name in panel.names.values()})
+        if self.study.yes is not None and word(self.study.yes) not in words:
+            raise InputError(
+                f"yes is {self.study.yes!r}, and no judge says that",
+                expected=listed(words, 12)
+                if words
+                else "numbers have no labels; --positive says from which on it is yes",
+            )
+
+    def _notes(self, every: list[Panel]) -> Iterator[str]:
+        for panel in every:
+            if self.study.reference in panel.judges and panel.positive is None:
+                labels = listed(sorted(panel.names.values()), 6)
+                yield (
+                    f"{panel.head}there is no precision and recall, since nothing says which of {labels} means yes; "
+                    "name it (--yes)"
+                )
 
     @staticmethod
     def _frame(rows: Iterator[dict[str, Any]] | Any) -> pl.DataFrame:

@@ -20,13 +20,13 @@ from ragworth.errors import InputError
 from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import heat
+from ragworth.report.study.findings import left_out
 from ragworth.studies.arms import nobody_left, of_design
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, gold, unsuited, with_confidence
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.layouts_found import BEST, RANDOM, Choosers
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.words import left_out_rows
 from ragworth.tables import Contexts
 
 BARE = "embedded:base"
@@ -133,7 +133,7 @@ class Layouts(Study):
                 ),
             ),
             tuple(figure for number, each in enumerate(every, 1) if (figure := self._figure(each, number, len(every)))),
-            left_out_rows(row for each in every for row in each.left()),
+            left_out(row for each in every for row in each.left()),
         )
 
     def _figure(self, each: Choosers, number: int, cases: int) -> Figure | None:

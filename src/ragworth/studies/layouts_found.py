@@ -11,12 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import InputError, counted, listed
+from ragworth.report.study.findings import QUERIES
 from ragworth.stats.paired import Paired, holm, paired
 from ragworth.stats.power import detectable
 from ragworth.studies.arms import Floats, arms_of, chance, left_of, means
 from ragworth.studies.confidences import confidences_of
 from ragworth.studies.contract import Case, Study
 
+OF_MEASURE = "queries of one measure"
+"""What is counted where a query is left out of one measure, and stays in others."""
 RANDOM, BEST = "(at random)", "(best possible)"
 """What stands in the place of a chooser: a layout at random, and the one that led to a correct answer if any did."""
 
@@ -146,12 +149,12 @@ class Choosers:
                 f"{shares[RANDOM]} from one at random and {shares[BEST]} at best: {'; '.join(parts)}."
             )
 
-    def left(self) -> list[tuple[str, str, int]]:
-        rows = left_of(self.case, self.arms)
+    def left(self) -> Iterator[tuple[str, str, int, str]]:
+        for row in left_of(self.case, self.arms):
+            yield *row, QUERIES
         for measure in self.cells:
-            gone = int((~self.known(measure)).sum())
-            rows += [(self.case.name, f"{measure} has no value of every layout by every model", gone)] if gone else []
-        return rows
+            if gone := int((~self.known(measure)).sum()):
+                yield self.case.name, f"{measure} has no value of every layout by every model", gone, OF_MEASURE
 
 
 def _holm(found: Sequence[Paired | None]) -> list[float]:

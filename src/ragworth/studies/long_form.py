@@ -8,7 +8,7 @@ that answers everything, and no retrieval at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,12 +16,15 @@ import polars as pl
 
 from ragworth.answers.writing import NONE
 from ragworth.config import Task, Workspace, Writing
-from ragworth.errors import InputError
+from ragworth.errors import InputError, MetricError, counted
 from ragworth.judging.settings import setting
+from ragworth.metrics.declare import parse
 from ragworth.metrics.required import REQUIRED, required
 from ragworth.report.study import Findings
+from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench, Planned
 from ragworth.studies.contract import Case, Study
+from ragworth.studies.covered import answerable
 from ragworth.studies.pool import made
 from ragworth.tables import OK, Contexts, Ratings
 
@@ -73,8 +76,9 @@ class LongForm(Study):
         subsets, left = self._subsets(bench, ratings)
         rows = self._contexts(found, subsets, k)
         contexts = made(rows)
-        bench.answer(contexts, without=True)
-        names = [name if self.eta == 3 else f"{name}(eta={self.eta:g})" for name in ("Cov", "alpha_nDCG", "Den")]
+        parts = {query: len(names) for query, names in answerable(ratings, THRESHOLDS[0]).items()}
+        self._answer(bench, rows, parts)
+        names = [at_threshold(name, self.eta) for name in ("Cov", "alpha_nDCG", "Den")]
         known = bench.all_judgments()
         names += ["nDCG", "AP", "R", "P"] if known is not None and known.of("relevance").height else []
         roles = {BOUND: "upper bound", NONE: "lower bound"}
@@ -94,10 +98,29 @@ class LongForm(Study):
             )
         bench.judge(["ratings"], found.cut(k))
         if bench.ratings is None:
-            bench.answer(found.cut(k), without=True)
+            self._plan(bench, found, k)
             raise Planned
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))
         return bench.ratings
+
+    def _answer(self, bench: Bench, rows: dict[str, dict[str, list[str]]], parts: Mapping[str, int]) -> None:
+        """Have contexts answered and graded; a plan tells how many ratings that takes, not only how many answers."""
+        bench.answer(made(rows), without=True)
+        if bench.plan:
+            most = sum(parts.get(query, 0) for shown in (*rows.values(), rows[BOUND]) for query in shown)
+            assert bench.space.answers is not None
+            most *= int(bench.space.answers.task.settings.get("repeats", 1))
+            stage = bench.plan.pop()
+            words = f"{stage.words}: {counted(most, 'request')} at most, one for each sub-question of an answer"
+            bench.plan.append(stage._replace(words=words))
+
+    def _plan(self, bench: Bench, found: Contexts, k: int) -> None:
+        """What answers will take before it is known which passages are required: k of the last found stand for them."""
+        parts = dict(bench.collection.subquestions.group_by("query").len().iter_rows())
+        last = found.frame.sort("rank", descending=True).group_by("query", maintain_order=True)
+        some = dict(last.agg(pl.col("passage").unique(maintain_order=True).head(k)).iter_rows())
+        subsets = {query: some.get(query, []) for query in bench.material.setting.ids if query in parts}
+        self._answer(bench, self._contexts(found, subsets, k), parts)
 
     def _subsets(self, bench: Bench, ratings: Ratings) -> tuple[dict[str, list[str]], Counter[str]]:
         """The required subset of each query, and queries left out."""
@@ -123,8 +146,7 @@ class LongForm(Study):
             else:
                 subsets[query] = chosen[query]
         if not subsets:
-            reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items())
-            raise InputError(f"no query is left to study ({reasons})", remedy="give sub-questions and ratings of them")
+            raise nobody_left(left, "give sub-questions and ratings of them")
         return subsets, left
 
     def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> dict[str, dict[str, list[str]]]:
@@ -150,3 +172,14 @@ class LongForm(Study):
         from ragworth.studies.long_form_found import Found
 
         return Found(self, cases).findings()
+
+
+def at_threshold(name: str, eta: float) -> str:
+    """A metric of sub-questions with this threshold; any other as it is."""
+    try:
+        metric = parse(name)
+    except MetricError:
+        return name  # a measure of another package
+    if "eta" not in metric.values:
+        return name
+    return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "eta": eta}))

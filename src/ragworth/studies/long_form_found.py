@@ -5,26 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth.answers.writing import NONE, ORACLE
+from ragworth.collection import COUNTER
 from ragworth.errors import counted, listed
+from ragworth.metrics.engine import Tokens
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import curve, dots, points
 from ragworth.scoring import score
+from ragworth.studies.arms import Floats, Mean, matrix, means
 from ragworth.studies.contract import Case
-from ragworth.studies.covered import Covered, Values, covered
-from ragworth.studies.long_form import THRESHOLDS, LongForm
-from ragworth.studies.ranked import Mean, Order, matrix, means, order
+from ragworth.studies.covered import Covered, covered, graded
+from ragworth.studies.long_form import THRESHOLDS, LongForm, at_threshold
+from ragworth.studies.ranked import Order, common, order
 from ragworth.studies.words import between, left_out_rows, signed
 from ragworth.tables import OK
 
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
 BOUNDS = {NONE: "lower bound", ORACLE: "upper bound"}
 MAIN = ("Cov", "alpha_nDCG", "Den")
+
+
+class Threshold(NamedTuple):
+    """Coverage of contexts and answers of the systems from one rating on, over the same queries."""
+
+    eta: float
+    contexts: list[Mean]
+    answers: list[Mean]
+    alike: Order | None
 
 
 class Scope:
@@ -36,82 +48,94 @@ class Scope:
         assert results.ratings is not None
         roles = dict(case.design.select("system", "role").iter_rows()) if "role" in case.design.columns else BOUNDS
         names = [*results.contexts.systems, *(name for name in roles if name not in results.contexts.systems)]
-        self.contexts: dict[str, Values] = {}
-        rows = results.scores.frame.filter(pl.col("status") == OK)
-        for system, query, metric, value in rows.select("system", "query", "metric", "value").iter_rows():
-            self.contexts.setdefault(metric, {})[system, query] = value
-        mine = list(dict.fromkeys(self.contexts))
+        rows = self._scores().filter(pl.col("status") == OK)
+        self.contexts = {str(name): part for (name,), part in rows.group_by("metric", maintain_order=True)}
+        mine = list(self.contexts)
         self.metrics = sorted(mine, key=lambda name: (not name.startswith(MAIN), mine.index(name)))
-        rated = set(results.ratings.frame["query"])
-        known = {query for values in self.contexts.values() for _, query in values}
+        rated, known = set(results.ratings.frame["query"]), set(rows["query"])
         self.queries = [query for query in results.collection.queries["query"] if query in rated & known] or sorted(
             rated & known
         )
         self.answers = self._answers(study.eta)
-        there = {system for values in (*self.contexts.values(), *self.answers) for system, _ in values}
+        there = {system for each in (rows, *self.answers) for system in each["system"]}
         self.roles = {name: roles.get(name, "system") for name in names if name in there}
         self.systems = [name for name, role in self.roles.items() if role == "system"]
 
+    def _scores(self) -> pl.DataFrame:
+        """Scores of contexts; those of another threshold than the study's are made anew."""
+        results, frame = self.case.results, self.case.results.scores.frame
+        known = frame["metric"].unique(maintain_order=True).to_list()
+        wanted = list(dict.fromkeys(at_threshold(name, self.study.eta) for name in known))
+        if lacking := [name for name in wanted if name not in known]:
+            texts = results.collection
+            tokens = Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None
+            made = score(
+                results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
+            )
+            frame = pl.concat([frame, made.frame.select(frame.columns)])
+        return frame.filter(pl.col("metric").is_in(wanted))
+
     def _answers(self, eta: float) -> Covered:
-        """What answers cover: from their ratings, else as it was graded."""
-        found = covered(self.case.results, eta)
-        outcomes = self.case.results.outcomes
-        if outcomes is None:
-            return found
-        rows = outcomes.frame.filter(pl.col("status") == OK)
-        given = [
-            {
-                (system, query): value
-                for system, query, value in rows.filter(pl.col("aspect") == aspect)
-                .select("system", "query", "value")
-                .iter_rows()
-            }
-            for aspect in ANSWERS
-        ]
-        return Covered(
-            *(one or (other if eta == self.study.eta else {}) for one, other in zip(found, given, strict=True))
-        )
+        """What answers cover: from their ratings, else as it was graded at this threshold."""
+        found, given = covered(self.case.results, eta), graded(self.case.results, eta)
+        return Covered(*(one if one.height else other for one, other in zip(found, given, strict=True)))
 
     @property
     def how(self) -> dict[str, Any]:
         return {"level": self.study.level, "resamples": self.study.resamples, "seed": self.study.seed}
 
     @cached_property
-    def measures(self) -> dict[str, Values]:
+    def measures(self) -> dict[str, pl.DataFrame]:
         """Everything that a system has a mean of."""
         named = zip(ANSWERS.values(), self.answers, strict=True)
-        return {**{name: self.contexts[name] for name in self.metrics}, **{name: one for name, one in named if one}}
+        return {
+            **{name: self.contexts[name] for name in self.metrics},
+            **{name: one for name, one in named if one.height},
+        }
+
+    def grids(self, context: pl.DataFrame, answer: pl.DataFrame) -> tuple[Floats, Floats]:
+        """A measure of contexts and one of answers, queries × systems."""
+        first, second = (matrix(values, self.systems, self.queries) for values in (context, answer))
+        return first, second
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The queries of all means: where answers have values, those that contexts and answers have both."""
+        if not self.answers.coverage.height:
+            return self.queries
+        both = common(*self.grids(self.contexts[self.metrics[0]], self.answers.coverage))
+        return [query for query, there in zip(self.queries, both.queries, strict=True) if there]
 
     @cached_property
     def means(self) -> dict[str, dict[str, Mean]]:
         systems = list(self.roles)
         return {
-            name: dict(zip(systems, means(matrix(values, systems, self.queries), **self.how), strict=True))
+            name: dict(zip(systems, means(matrix(values, systems, self.common), self.study), strict=True))
             for name, values in self.measures.items()
         }
 
     def table(self) -> pl.DataFrame:
         """A row for each system, a column for each measure, as the paper has it; bounds last."""
         order_ = sorted(self.roles, key=lambda name: ("system", "upper bound", "lower bound").index(self.roles[name]))
+        counts = {"queries of contexts": self.metrics[0], "queries of answers": ANSWERS["coverage"]}
         made = [
             {"case": self.case.name, "system": system, "role": self.roles[system]}
             | {name: each[system].value for name, each in self.means.items()}
-            | {"queries": max((each[system].queries for each in self.means.values()), default=0)}
+            | {what: self.means[name][system].n if name in self.means else 0 for what, name in counts.items()}
             for system in order_
         ]
         schema = {"case": pl.String, "system": pl.String, "role": pl.String, **dict.fromkeys(self.means, pl.Float64)}
-        return pl.DataFrame(made, schema={**schema, "queries": pl.Int64})
+        return pl.DataFrame(made, schema={**schema, **dict.fromkeys(counts, pl.Int64)})
 
     def intervals(self) -> Iterator[tuple[str, str, str, float | None, float | None, float | None, int]]:
         for name, each in self.means.items():
             for system, one in each.items():
                 if one.value is not None:
                     ends = (one.span.low, one.span.high) if one.span else (None, None)
-                    yield self.case.name, system, name, one.value, *ends, one.queries
+                    yield self.case.name, system, name, one.value, *ends, one.n
 
-    def ranked(self, name: str, answer: Values) -> Order:
-        grids = (matrix(values, self.systems, self.queries) for values in (self.contexts[name], answer))
-        return order(*grids, **self.how)
+    def ranked(self, name: str, answer: pl.DataFrame) -> Order:
+        return order(*self.grids(self.contexts[name], answer), **self.how)
 
     @cached_property
     def orders(self) -> list[tuple[str, str, Order]]:
@@ -119,38 +143,43 @@ class Scope:
         pairs = [(name, "coverage") for name in self.metrics] + [
             (name, "density") for name in self.metrics if name.startswith("Den")
         ]
-        return (
-            [(name, of, self.ranked(name, getattr(self.answers, of))) for name, of in pairs]
-            if any(self.answers)
-            else []
-        )
+        return [(name, of, self.ranked(name, getattr(self.answers, of))) for name, of in pairs] if self.answers else []
 
     @cached_property
-    def sweep(self) -> list[tuple[float, list[Mean], list[Mean], Order | None]]:
+    def sweep(self) -> list[Threshold]:
         """Coverage of contexts and answers of the systems, and how they rank them, at each threshold."""
         results, made = self.case.results, []
         shown = results.contexts
         most = results.manifest.get("settings", {}).get("k")
         shown = shown.cut(most) if self.case.design.width < 2 and isinstance(most, int) and most > 0 else shown
-        names = {eta: "Cov" if eta == 3 else f"Cov(eta={eta:g})" for eta in THRESHOLDS}
+        names = {eta: at_threshold("Cov", eta) for eta in THRESHOLDS}
         found = score(shown, None, list(names.values()), ratings=results.ratings, complete=False).frame
         for eta, name in names.items():
             rows = found.filter((pl.col("metric") == name) & (pl.col("status") == OK))
-            values = {
-                (system, query): value for system, query, value in rows.select("system", "query", "value").iter_rows()
-            }
-            grid = matrix(values, self.systems, self.queries)
-            answer = self._answers(eta).coverage
-            other = matrix(answer, self.systems, self.queries)
-            alike = order(grid, other, **self.how) if answer else None
-            made.append((eta, means(grid, **self.how), means(other, **self.how) if answer else [], alike))
+            answers = self._answers(eta).coverage
+            contexts, answered = self.grids(rows, answers)
+            both = common(contexts, answered)
+            alike = order(contexts, answered, **self.how) if answers.height else None
+            if both.of(contexts).size:
+                contexts, answered = both.of(contexts), both.of(answered)
+            else:  # nothing of both: contexts alone
+                answered = answered[:, :0]
+            made.append(Threshold(eta, means(contexts, self.study), means(answered, self.study), alike))
         return made
+
+    @property
+    def unsaid(self) -> str:
+        """Why nothing is said of answers."""
+        outcomes = self.case.results.outcomes
+        if outcomes is None or not (outcomes.frame["aspect"] == "coverage").any():
+            return "the answers were not graded for coverage"
+        return f"nothing says what the answers cover from a rating of {self.study.eta:g} on, only from another"
 
     def sentences(self) -> Iterator[str]:
         name = self.case.name
         known = [(metric, of, one) for metric, of, one in self.orders if one.value is not None]
-        if not any(self.answers):
-            yield f"{name}: the answers were not graded for coverage, so nothing is said of them."
+        if not self.answers:
+            yield f"{name}: {self.unsaid}, so nothing is said of them."
         elif not known:
             yield f"{name}: systems cannot be ranked by what their answers cover: {self.orders[0][2].reason}."
         else:
@@ -161,13 +190,15 @@ class Scope:
                 f"{counted(one.queries, 'query', 'queries')}."
             )
         yield from self._bounds()
-        rows = [(eta, one) for eta, _, _, one in self.sweep if one is not None and one.value is not None]
+        rows = [
+            (each.eta, each.alike) for each in self.sweep if each.alike is not None and each.alike.value is not None
+        ]
         if len(rows) > 1:
             said = [f"{signed(one.value or 0.0)} at η = {eta:g}" for eta, one in rows]
             yield f"{name}: by Cov, τ-b is {listed(said, 5)}."
 
     def _bounds(self) -> Iterator[str]:
-        words = ANSWERS["coverage"] if self.answers.coverage else self.metrics[0]
+        words = ANSWERS["coverage"] if self.answers.coverage.height else self.metrics[0]
         each = self.means[words]
         values = {system: one.value for system, one in each.items() if one.value is not None}
         mine = {system: value for system, value in values.items() if system in self.systems}
@@ -203,11 +234,12 @@ class Found:
             orient="row",
         )
         ranks, sweep = self._ranks(), self._sweep()
-        shown = [Shown("systems", "What systems and their answers cover, in the mean over queries", table)]
+        note = f"contexts and answers from a rating of {self.study.eta:g} on, over the queries that have both"
+        shown = [Shown("systems", "What systems and their answers cover, in the mean over queries", table, note)]
         if ranks.height:
             note = "Kendall τ-b of the systems' means; the bounds take no part; intervals are over queries"
             shown.append(Shown("ranking", "Whether contexts and answers rank the systems alike", ranks, note))
-        note = "means and standard deviations are over systems"
+        note = "means and standard deviations are over systems; contexts and answers are of the same queries"
         shown += [
             Shown("thresholds", "Coverage from each rating on", sweep, note),
             Shown("intervals", "Means with intervals", intervals),
@@ -231,8 +263,8 @@ class Found:
     def _left(self) -> Iterator[tuple[str, str, int]]:
         for one in self.every:
             yield from ((one.case.name, reason, number) for reason, number in one.case.left_out.items())
-            if one.orders and (lost := max(each.left_out for _, _, each in one.orders)):
-                yield one.case.name, "some system has no value of contexts or answers (ranking)", lost
+            if lost := len(one.queries) - len(one.common):
+                yield one.case.name, "some system has no value of its contexts or answers", lost
 
     def _ranks(self) -> pl.DataFrame:
         rows = [
@@ -259,7 +291,7 @@ class Found:
                 row |= {"τ-b": alike.value if alike else None, "low": alike.span.low if alike and alike.span else None}
                 row |= {"high": alike.span.high if alike and alike.span else None}
                 row |= {
-                    "queries": max((each.queries for each in contexts), default=0),
+                    "queries": max((each.n for each in contexts), default=0),
                     "why": alike.reason if alike else "no answers rated",
                 }
                 rows.append(row)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from ragworth.annotate.sureness import MEASURES
+from ragworth.comparison import higher_is_better
 from ragworth.errors import counted, listed
 from ragworth.stats.correlation import Measure
 from ragworth.stats.within import Averaged, within
@@ -25,6 +27,7 @@ from ragworth.studies.arms import (
 )
 from ragworth.studies.confidences import confidences_of
 from ragworth.studies.contract import Case
+from ragworth.studies.rows import DIGITS
 from ragworth.studies.words import signed
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class Moved:
         design = case.design.sort("position")
         self.places: list[int] = design["position"].to_list()
         self.arms: Arms = arms_of(case, design["system"].to_list(), study.outcome)
+        self.notes: list[str] = []
         self.seen = self._seen()
         worth = self.arms.worth
         names = [f"position {place}" for place in self.places]
@@ -56,14 +60,30 @@ class Moved:
             )
 
     def _seen(self) -> dict[str, Floats]:
-        """Each metric, and the model's confidence where it was asked for: queries × positions."""
+        """Each metric, and the model's confidence where it was asked for: queries × positions.
+
+        One that has no value at some position cannot be followed through the context: it is left out, and a note says
+        so.
+        """
         case, arms = self.case, self.arms
         found = {
             str(metric): matrix(part, arms.names, arms.queries)
             for (metric,), part in case.results.scores.frame.group_by("metric", maintain_order=True)
         }
         found |= confidences_of(case, arms.names, arms.queries)
+        for metric, values in found.items():
+            lost = [str(place) for place, gone in zip(self.places, np.isnan(values).T, strict=True) if gone.all()]
+            if lost:
+                where = f"position{'s' if len(lost) > 1 else ''} {listed(lost, 12)}"
+                where = where if len(lost) < len(self.places) else "any position"
+                self.notes.append(f"{case.name}: {metric} has no value at {where}, and is left out")
         return {metric: values for metric, values in found.items() if not np.isnan(values).all(axis=0).any()}
+
+    def _turned(self, metric: str) -> Floats:
+        """A metric's values, higher is better, without what rounding makes of sums of the same passages."""
+        confidence = metric in MEASURES
+        sign = 1.0 if confidence or higher_is_better(metric) else -1.0
+        return np.round(sign * self.seen[metric], DIGITS)
 
     def table(self) -> pl.DataFrame:
         shown = dict(zip(self.arms.names, self.places, strict=True))
@@ -94,7 +114,7 @@ class Moved:
         found: list[Averaged] = []
         if self.seen:
             found = within(
-                np.stack([values.reshape(-1) for values in self.seen.values()], axis=1),
+                np.stack([self._turned(metric).reshape(-1) for metric in self.seen], axis=1),
                 self.arms.values.reshape(-1),
                 unit,
                 measure=measure,

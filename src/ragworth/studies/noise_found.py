@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.answers.compare import token_f1
 from ragworth.comparison import higher_is_better
-from ragworth.errors import counted
+from ragworth.errors import counted, listed
 from ragworth.judging.texts import Texts
 from ragworth.stats.concordance import Concordance, concordance
 from ragworth.stats.paired import Paired, Test, holm, paired
@@ -48,6 +48,9 @@ class Beside:
         self.f1 = f1_of(case, self.arms.queries)
         self.sure = confidences_of(case, SYSTEMS, self.arms.queries) | self._metrics()
         self.found = {name: self._concordance(values) for name, values in self.sure.items()}
+        p = holm(np.array([one.p if one.value is not None else np.nan for one in self.found.values()]))
+        self.corrected = dict(zip(self.found, map(float, p), strict=True))
+        """p of each confidence after Holm; NaN where there is none."""
 
     def _metrics(self) -> dict[str, Floats]:
         """Scores of the contexts, if there are any, as further confidences."""
@@ -104,14 +107,13 @@ class Beside:
 
     def taus(self) -> pl.DataFrame:
         """τ of each confidence."""
-        p = holm(np.array([one.p if one.value is not None else np.nan for one in self.found.values()]))
         rows = []
-        for (name, one), corrected in zip(self.found.items(), p, strict=True):
+        for name, one in self.found.items():
             known = one.value is not None
             ends = one.interval if one.interval is not None else (None, None)
             told = one.concordant + one.discordant
             share = one.concordant / told if told else None
-            chances = (one.p, float(corrected)) if known else (None, None)
+            chances = (one.p, self.corrected[name]) if known else (None, None)
             counts = (one.concordant, one.discordant, one.tied)
             f1 = macro_f1(self.sure[name], self.correct)
             rows.append((self.case.name, name, one.value, *ends, *chances, *counts, share, f1, one.missing, one.reason))
@@ -140,21 +142,24 @@ class Beside:
         return f"{words}: {verdict} ({chance(one.p)}; {counts})."
 
     def aware(self) -> str:
-        """Which confidence goes with the outcome."""
+        """Which confidence goes with the outcome, and how surely: it was picked among all, so by p after Holm."""
         known = {name: one for name, one in self.found.items() if one.value is not None}
         differ = int((self.correct[:, 0] != self.correct[:, 1]).sum())
         pairs = counted(differ, "query", "queries")
         if not known:
             why = next((one.reason for one in self.found.values()), "there is none")
             return f"{self.case.name}: no confidence can be held against the answers of {pairs} that differ: {why}."
-        best = max(known, key=lambda name: known[name].value or 0.0)
-        one = known[best]
-        assert one.value is not None
-        sure = one.interval is not None and one.interval.low > 0
-        words = f"{best} goes with the correct one best"
+        taus = {name: round(one.value or 0.0, 12) for name, one in known.items()}
+        best = [name for name in taus if taus[name] == max(taus.values())]
+        sure = [name for name in best if taus[name] > 0 and self.corrected[name] < 1 - self.study.level]
+        told = sure or best
+        # Equal τ may come from fewer queries, and so with another p: the least sure of the equals is shown.
+        shown = max(told, key=lambda name: self.corrected[name])
+        one, who, many = known[shown], listed(told, 20), len(told) > 1
+        words = f"{who} {'go' if many else 'goes'} with the correct one best"
         if not sure:
-            words = f"no confidence surely goes with the correct one; {best} comes nearest"
-        figures = f"τ = {signed(one.value)} {between(one.interval)} ({chance(one.p)})"
+            words = f"no confidence surely goes with the correct one; {who} {'come' if many else 'comes'} nearest"
+        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({chance(self.corrected[shown])} after Holm)"
         return f"{self.case.name}: of {pairs} in which one answer alone is correct, {words}: {figures}."
 
 

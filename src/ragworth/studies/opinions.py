@@ -1,7 +1,8 @@
 """What several judges said of the same things, in one table, out of files or results.
 
 Columns: aspect (what was judged), query, thing (which passage, sub-question or answer), judge, value, label (its word,
-where it is one). A judgment without a value stays, with null.
+where it is one). A judgment without a value stays, with null. A word has no value by itself: `numbered` gives it one,
+once for all who judge the same aspect.
 """
 
 from __future__ import annotations
@@ -94,17 +95,57 @@ def tabled(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
 
 
 def _values(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Cells as numbers, and as words where they are words: grades by their worth, others numbered by the alphabet."""
+    """Cells as numbers; as words, without numbers, where some are words."""
     if cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
         return cells.cast(pl.Float64).fill_nan(None), pl.Series([None] * len(cells), dtype=pl.String)
     texts = cells.cast(pl.String).str.strip_chars().replace("", None)
     numbers = texts.cast(pl.Float64, strict=False)
     if numbers.null_count() == texts.null_count():
         return numbers, pl.Series([None] * len(cells), dtype=pl.String)
-    words = texts.str.to_lowercase().str.replace_all("[ _]", "-")
-    known = sorted(words.drop_nulls().unique())
-    places = GRADES if set(known) <= set(GRADES) else {word: float(at) for at, word in enumerate(known)}
-    return words.replace_strict(places, return_dtype=pl.Float64), words
+    words = [
+        text if text is None else word(text) if number is None else _written(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+    return pl.Series([None] * len(cells), dtype=pl.Float64), pl.Series(words, dtype=pl.String)
+
+
+def word(text: str) -> str:
+    """A label as it is compared: in small letters, with hyphens."""
+    return text.strip().lower().replace(" ", "-").replace("_", "-")
+
+
+def _written(number: float) -> str:
+    """A number as a label."""
+    return f"{number:.15g}"
+
+
+def numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same opinions with a number for each word, the same for all judges of an aspect.
+
+    Grades have their worth; other words are numbered by the alphabet, over the words of everybody. Where some judges
+    use words without an order and others numbers, numbers are labels too.
+    """
+    parts = [_numbered(part) for _, part in frame.group_by("aspect", maintain_order=True)]
+    return pl.concat(parts) if parts else frame
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    words, label = set(frame["label"].drop_nulls()), frame["label"]
+    if not words:
+        return frame
+    places = GRADES
+    if not words <= GRADES.keys():
+        numbers = [None if value is None else _written(value) for value in frame["value"]]
+        bare = {number for number, said in zip(numbers, label, strict=True) if said is None and number is not None}
+        if bare and bare.isdisjoint(words):
+            raise InputError(
+                f"some judges use words ({listed(sorted(words), 6)}), others numbers ({listed(sorted(bare), 6)})",
+                expected="the same words, or numbers, by all who judge the same things",
+            )
+        label = pl.Series("label", [said or number for said, number in zip(label, numbers, strict=True)], pl.String)
+        places = {each: float(at) for at, each in enumerate(sorted(words | bare))}
+    value = label.replace_strict(places, default=None, return_dtype=pl.Float64)
+    return frame.with_columns(label, pl.when(label.is_not_null()).then(value).otherwise(frame["value"]).alias("value"))
 
 
 def checked(frame: pl.DataFrame, source: str = "") -> pl.DataFrame:

@@ -18,7 +18,7 @@ from ragworth.stats.pooled import pooled
 from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
 from ragworth.stats.resampled import Span, expanded, resample_counts
 from ragworth.studies.judges import Judges
-from ragworth.studies.opinions import GRADES
+from ragworth.studies.opinions import FILES, GRADES, word
 from ragworth.studies.words import between, signed
 
 Floats = npt.NDArray[np.float64]
@@ -42,10 +42,14 @@ class Panel:
 
     def __post_init__(self) -> None:
         self.judges: list[str] = self.frame["judge"].unique(maintain_order=True).to_list()
-        wide = self.frame.pivot("judge", index=["query", "thing"], values="value", maintain_order=True)
-        every = wide.select(self.judges).cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        self.values: Floats = every.reshape(wide.height, len(self.judges))
-        self.queries = np.unique(wide["query"].to_numpy().astype(str), return_inverse=True)[1].reshape(-1)
+        # By numbers: a judge may be called as a column is.
+        place = {judge: at for at, judge in enumerate(self.judges)}
+        things = self.frame.select("query", "thing").unique(maintain_order=True)
+        row = {pair: at for at, pair in enumerate(things.iter_rows())}
+        self.values: Floats = np.full((things.height, len(self.judges)), np.nan)
+        for query, thing, judge, value in self.frame.select("query", "thing", "judge", "value").iter_rows():
+            self.values[row[query, thing], place[judge]] = np.nan if value is None else value
+        self.queries = np.unique(things["query"].to_numpy().astype(str), return_inverse=True)[1].reshape(-1)
         words = self.frame["label"].drop_nulls().unique().to_list()
         self.ordered = set(words) <= set(GRADES)
         self.few = self.frame["value"].drop_nulls().n_unique() <= LABELS
@@ -62,6 +66,16 @@ class Panel:
 
     def word(self, value: float) -> str:
         return str(self.names.get(value, f"{value:g}"))
+
+    @cached_property
+    def positive(self) -> tuple[str, npt.NDArray[np.float64]] | None:
+        """What means yes, in words, and its values; None where words have no order and nobody says which."""
+        known = np.unique(self.values[~np.isnan(self.values)])
+        if self.study.yes is not None and (labels := [v for v in known if self.names.get(v) == word(self.study.yes)]):
+            return self.word(labels[0]), np.array(labels)
+        if not self.ordered:
+            return None
+        return f"{self.study.positive:g} or more", known[known >= self.study.positive]
 
     def who(self) -> Iterator[dict[str, Any]]:
         for at, judge in enumerate(self.judges):
@@ -124,7 +138,7 @@ class Panel:
     def against(self) -> Iterator[dict[str, Any]]:
         """Each judge against the reference: precision and recall of yes and of no, with intervals over queries."""
         reference = self.study.reference
-        if reference not in self.judges:
+        if reference not in self.judges or self.positive is None:
             return
         truth = self.values[:, self.judges.index(reference)]
         for at, judge in enumerate(self.judges):
@@ -132,11 +146,11 @@ class Panel:
                 continue
             said = self.values[:, at]
             both = ~(np.isnan(said) | np.isnan(truth))
-            yes, right = said[both] >= self.study.positive, truth[both] >= self.study.positive
+            yes, right = (np.isin(values[both], self.positive[1]) for values in (said, truth))
             for name, given, true in (("yes", yes, right), ("no", ~yes, ~right)):
                 yield (
                     self.where
-                    | {"judge": judge, "reference": reference, "label": name}
+                    | {"judge": judge, "reference": reference, "label": name, "yes is": self.positive[0]}
                     | self._counted(given, true, self.queries[both])
                 )
 
@@ -197,8 +211,13 @@ class Panel:
         """Things with fewer than two judgments."""
         return int((~np.isnan(self.values)).sum(axis=1).__lt__(2).sum())
 
+    @property
+    def head(self) -> str:
+        """What a sentence about it begins with."""
+        return f"{self.case}, {self.aspect}: " if self.aspect != FILES else f"{self.case}: "
+
     def sentence(self) -> str:
-        where = f"{self.case}, {self.aspect}: " if self.aspect != "judgments" else f"{self.case}: "
+        where = self.head
         values = [one for one in self.together if one["value"] is not None]
         if not values:
             return f"{where}agreement has no value: {self.together[0]['why'] if self.together else CONTINUOUS}."

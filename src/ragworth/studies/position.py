@@ -135,11 +135,13 @@ class Position(Study):
                     "What metrics see of the position",
                     pl.concat([each.sight() for each in every]),
                     "blind: the same at every position of every query; correlation: mean "
-                    f"{measure_words(self.measure)} with the outcome over the positions of a query",
+                    f"{measure_words(self.measure)} with the outcome over the positions of a query, positive where "
+                    "a metric sees what the model does, whatever its direction",
                 ),
             ),
             tuple(self._figures(every, tables)),
             left_out_rows([row for each in every for row in left_of(each.case, each.arms)]),
+            tuple(note for each in every for note in each.notes),
         )
 
     def _figures(self, every: Sequence[Moved], tables: Sequence[pl.DataFrame]) -> list[Figure]:

@@ -1,32 +1,23 @@
-"""Systems by their means: intervals, and whether two measures rank them alike."""
+"""Systems by their means: whether two measures rank them alike."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.correlation import kendall, why_none
-from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.resampled import Span, expanded, resample_counts
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 FEWEST = 3
 """Systems from which on their order says something."""
 FEW = f"fewer than {FEWEST} systems with both values"
 NOTHING = "no query has both values for every system"
 CHUNK = 512
-
-
-class Mean(NamedTuple):
-    """A system's mean over the queries that have a value; no value where none has."""
-
-    value: float | None
-    span: Span | None
-    queries: int
 
 
 class Order(NamedTuple):
@@ -40,21 +31,25 @@ class Order(NamedTuple):
     reason: str
 
 
-def matrix(values: Mapping[tuple[str, str], float], systems: Sequence[str], queries: Sequence[str]) -> Floats:
-    """Values by system and query as queries × systems; NaN where there is none."""
-    made = [[values.get((system, query), float("nan")) for system in systems] for query in queries]
-    return np.array(made, dtype=np.float64).reshape(len(queries), len(systems))
+class Common(NamedTuple):
+    """What two measures (queries × systems) can be compared over.
+
+    ``systems`` have some value of both; ``queries`` have both for all of these systems.
+    """
+
+    systems: Bools
+    queries: Bools
+
+    def of(self, values: Floats) -> Floats:
+        """Those of the values."""
+        return values[self.queries][:, self.systems]
 
 
-def means(values: Floats, *, level: float, resamples: int, seed: int) -> list[Mean]:
-    """The mean of each column, with its interval over rows."""
-    ends = mean_intervals(values, level=level, resamples=resamples, seed=seed)
-    made = []
-    for at, column in enumerate(values.T):
-        known = column[~np.isnan(column)]
-        span = Span(float(ends.low[at]), float(ends.high[at])) if len(known) > 1 else None
-        made.append(Mean(float(known.mean()) if len(known) else None, span, len(known)))
-    return made
+def common(x: Floats, y: Floats) -> Common:
+    """The systems and queries of which both measures have values."""
+    there = np.asarray(~(np.isnan(x).all(axis=0) | np.isnan(y).all(axis=0)))
+    whole = np.asarray(~(np.isnan(x[:, there]).any(axis=1) | np.isnan(y[:, there]).any(axis=1)))
+    return Common(there, whole)
 
 
 def order(x: Floats, y: Floats, *, level: float, resamples: int, seed: int) -> Order:
@@ -63,11 +58,9 @@ def order(x: Floats, y: Floats, *, level: float, resamples: int, seed: int) -> O
     A system without any value takes no part; a query in which some other lacks one is left out, so that all means are
     over the same queries.
     """
-    there = ~(np.isnan(x).all(axis=0) | np.isnan(y).all(axis=0))
-    x, y = x[:, there], y[:, there]
-    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
-    x, y = x[whole], y[whole]
-    systems, queries, lost = x.shape[1], len(x), int((~whole).sum())
+    both = common(x, y)
+    x, y = both.of(x), both.of(y)
+    systems, queries, lost = x.shape[1], len(x), int((~both.queries).sum())
     if systems < FEWEST or not queries:
         return Order(None, None, systems, queries, lost, FEW if systems < FEWEST else NOTHING)
     first, second = x.mean(axis=0).round(12), y.mean(axis=0).round(12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import counted, listed
+from ragworth.errors import MetricError, counted, listed
+from ragworth.metrics.declare import parse
+from ragworth.report.study.findings import QUERIES
 from ragworth.stats.correlation import correlation
 from ragworth.stats.paired import holm
 from ragworth.stats.pooled import Correlated, Gap, pooled, pooled_gaps
 from ragworth.studies.contract import MEASURES, Case
 from ragworth.studies.rows import Rows, rows_of
-from ragworth.studies.top_k import TopK, relevant_of, retrievers_of, sizes_of
+from ragworth.studies.top_k import CONTEXTS, TopK, relevant_of, retrievers_of, sizes_of
 from ragworth.studies.words import between, measure_words, signed
 
 Bools = npt.NDArray[np.bool_]
@@ -96,7 +99,7 @@ class Pooled:
 
     def _pairs(self) -> list[tuple[int, int]]:
         """The pairs to compare; where none of those that are wanted is there, the first metric with the others."""
-        bare = {re.sub(r"@\d+$", "", name): at for at, name in reversed(list(enumerate(self.rows.metrics)))}
+        bare = {_bare(name): at for at, name in reversed(list(enumerate(self.rows.metrics)))}
         exact = {name: at for at, name in enumerate(self.rows.metrics)}
         known = bare | exact
         wanted = [(known[a], known[b]) for a, b in self.study.pairs() if a in known and b in known]
@@ -180,16 +183,18 @@ class Pooled:
         schema = dict.fromkeys(("case", "system", "K/N_p", "outcome"), pl.String)
         return pl.DataFrame(made, schema={**schema, "share": pl.Float64, "contexts": pl.Int64}, orient="row")
 
-    def left(self) -> Iterator[tuple[str, str, int]]:
-        yield from ((self.case.name, reason, number) for reason, number in self.case.left_out.items())
+    def left(self) -> Iterator[tuple[str, str, int, str]]:
+        for reason, number in self.case.left_out.items():
+            unit = "contexts" if reason.endswith(CONTEXTS) else QUERIES
+            yield self.case.name, reason.removesuffix(CONTEXTS), number, unit
         if self.without:
-            yield self.case.name, "no relevant passage", self.without
+            yield self.case.name, "no relevant passage", self.without, QUERIES
         kept = np.zeros(len(self.wide), dtype=bool)
         for part in self.cells:
             kept |= part.keep
         lost = set(self.rows.queries) - {self.rows.queries[at] for at in np.flatnonzero(kept)}
         if lost:
-            yield self.case.name, f"in no cell of {self.study.least:,} contexts or more", len(lost)
+            yield self.case.name, f"in no cell of {self.study.least:,} contexts or more", len(lost), QUERIES
 
     def best(self, place: str) -> tuple[int, Correlated] | None:
         """The metric with the highest correlation over the contexts of all systems in a part."""
@@ -222,6 +227,15 @@ class Pooled:
             for a, b, gap in mine.select("first", "second", "difference").iter_rows()
         ]
         return said + (f" Significantly different: {listed(sure, 9)}." if sure else "")
+
+
+def _bare(name: str) -> str:
+    """A metric's written form without its cutoff, and without what counts as relevant, which is the same for all."""
+    try:
+        metric = parse(name)
+    except MetricError:
+        return re.sub(r"@\d+$", "", name)  # a measure of another package
+    return str(replace(metric, cutoff=None, parameters=tuple(each for each in metric.parameters if each[0] != "rel")))
 
 
 def kinds_of(outcome: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], list[str]]:

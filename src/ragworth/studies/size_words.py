@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import polars as pl
 
@@ -40,23 +42,45 @@ def _best(sized: Sized, over: str) -> list[str]:
     ranked, words = sized.ranked(over), measure_words(sized.measure)
     if not ranked:
         return [f"{where}no metric has a correlation with the outcome."]
-    best, line = ranked[0], sized.line(over, ranked[0])
+    lines = {metric: sized.line(over, metric) for metric in ranked}
+    best = _alike(ranked, {name: (len(line), _average(line)) for name, line in lines.items()})
+    line, (value, span, n) = lines[best[0]], sized.mean(over, best[0])
+    many, who = len(best) > 1, listed(best, 20)
+    if span is not None and span.low > 0:
+        what = f"{who} {'predict' if many else 'predicts'} best"
+    else:
+        what = f"no metric surely predicts the outcome; {who} {'come' if many else 'comes'} nearest"
     low, high = min(line, key=lambda k: line[k]), max(line, key=lambda k: line[k])
-    made = [
-        f"{where}{best} predicts best over all sizes: mean {words} {signed(float(np.mean(list(line.values()))))}, from "
-        f"{signed(line[low])} (k = {low}) to {signed(line[high])} (k = {high})."
-        if len(line) > 1
-        else f"{where}{best} predicts best: {words} {signed(line[low])} (k = {low})."
+    unit = counted(n, "query", "queries") if over == "queries" else counted(n, "system")
+    figure = f"{words} {signed(value)} {between(span)} over {unit}"
+    if len(line) == 1:
+        return [f"{where}{what}: {figure} (k = {low})."]
+    same = all(lines[name] == line for name in best)
+    ends = f", from {signed(line[low])} (k = {low}) to {signed(line[high])} (k = {high})" if same else ""
+    return [f"{where}{what} over all sizes: mean {figure}{ends}.", *_strays(sized, over, where)]
+
+
+def _strays(sized: Sized, over: str, where: str) -> list[str]:
+    """Which metric strays least over the sizes, and which most."""
+    rows = spread(sized).filter(pl.col("over") == over).drop_nulls("deviation").select("metric", "deviation").rows()
+    known = {metric: round(value, 12) for metric, value in rows}
+    if len(set(known.values())) < 2:
+        return []
+    order = sorted(known, key=lambda name: known[name])
+    least, most = _alike(order, known), _alike(order[::-1], known)
+    return [
+        f"{where}{listed(least, 20)} {'strays' if len(least) == 1 else 'stray'} least over the sizes (standard "
+        f"deviation {known[least[0]]:.3f}), {listed(most, 20)} most ({known[most[0]]:.3f})."
     ]
-    strays = {row["metric"]: row["deviation"] for row in spread(sized).filter(pl.col("over") == over).to_dicts()}
-    known = {metric: value for metric, value in strays.items() if value is not None}
-    if len(known) > 1:
-        least, most = min(known, key=lambda name: known[name]), max(known, key=lambda name: known[name])
-        made.append(
-            f"{where}{least} strays least over the sizes (standard deviation {known[least]:.3f}), {most} most "
-            f"({known[most]:.3f})."
-        )
-    return made
+
+
+def _alike(order: Sequence[str], figures: Mapping[str, object]) -> list[str]:
+    """The first, with all whose figure is the same."""
+    return [name for name in order if figures[name] == figures[order[0]]]
+
+
+def _average(line: Mapping[int, float]) -> float:
+    return round(float(np.mean(list(line.values()))), 12)
 
 
 def _changed(sized: Sized) -> list[str]:

@@ -17,25 +17,22 @@ from ragworth.metrics.declare import Metric, parse
 from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
 from ragworth.scoring import score
-from ragworth.stats.correlation import MEASURES, Measure, why_none
+from ragworth.stats.correlation import Measure
+from ragworth.stats.intervals import bootstrap_means
 from ragworth.stats.paired import Paired, holm, paired
-from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
-from ragworth.stats.resampled import Span, on_fisher_z, resample_counts, standard_error
+from ragworth.stats.resampled import Span, expanded
 from ragworth.stats.within import by_query, within
-from ragworth.studies.arms import KINDS
+from ragworth.studies.arms import KINDS, is_grade
 from ragworth.studies.contract import Case
-from ragworth.studies.rows import GRADE, Rows, aspect_of, rows_of
+from ragworth.studies.of_systems import Went, went
+from ragworth.studies.ranked import FEWEST
+from ragworth.studies.rows import Rows, aspect_of, rows_of
 from ragworth.tables import OK, Contexts, Outcomes, Scores
 
 if TYPE_CHECKING:
     from ragworth.studies.context_size import ContextSize
 
 Floats = npt.NDArray[np.float64]
-
-FEWEST = 3
-"""Systems from which on their means are correlated."""
-STEP = 256
-"""Resamples whose means are held at a time."""
 
 
 class Found(NamedTuple):
@@ -84,7 +81,6 @@ class Sized:
             self.aspect = str(self.against)
         else:
             self.aspect = aspect_of(case.results.outcomes, study.outcome, case.name)
-        self.graded = self.against is None and (self.aspect == GRADE or self.aspect.endswith(f"-{GRADE}"))
         self.moves = self.made or (self.against is not None and self.against.cutoff is None)
         """Whether the outcome is another one at each size."""
         self.ways = ["queries"] if self.made or len(case.results.contexts.systems) < FEWEST else ["queries", "systems"]
@@ -93,6 +89,12 @@ class Sized:
     def rows(self) -> dict[int, Rows]:
         """Scores beside outcomes, by size."""
         return {size: self._rows(size) for size in self.contexts}
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether the outcome is a grade, of which shares can be given."""
+        values = np.concatenate([rows.outcome for rows in self.rows.values()])
+        return self.against is None and is_grade(self.aspect, values)
 
     @cached_property
     def found(self) -> list[Found]:
@@ -178,50 +180,52 @@ class Sized:
 
     def _over_systems(self, size: int) -> list[Found]:
         """Correlations of the systems' means, over the queries for which all systems have both values."""
-        rows = self.rows[size]
-        systems, queries = list(dict.fromkeys(rows.systems)), list(dict.fromkeys(rows.queries))
-        at, column = places(rows.queries, queries), places(rows.systems, systems)
-        outcome = np.full((len(queries), len(systems)), np.nan)
-        outcome[at, column] = rows.outcome
         made = []
-        for metric, values in zip(rows.metrics, rows.values.T, strict=True):
-            table = np.full_like(outcome, np.nan)
-            table[at, column] = values
-            there = ~(np.isnan(table) | np.isnan(outcome)).any(axis=1)
-            made.append(self._of_means(metric, size, table[there], outcome[there], int((~there).sum())))
+        for metric in self.rows[size].metrics:
+            one = self._went(metric, [size])
+            left = {"a system has no value": one.left_out} if one.left_out else {}
+            made.append(Found("systems", metric, size, one.value, one.span, None, one.systems, left, one.reason))
         return made
 
-    def _of_means(self, metric: str, size: int, values: Floats, outcome: Floats, lost: int) -> Found:
-        """The correlation of two means over systems.
+    def _went(self, metric: str, sizes: Sequence[int]) -> Went:
+        """The correlation of systems' means by a metric with those of the outcome, averaged over sizes."""
+        study = self.study
+        return went(
+            [self._sides(metric, size) for size in sizes],
+            measure=self.measure,
+            level=study.level,
+            resamples=study.resamples,
+            seed=study.seed,
+        )
 
-        Its interval is Student's on Fisher's scale, with the standard error of the bootstrap over queries or of the
-        jackknife, as for correlations over all rows (:mod:`ragworth.stats.pooled`).
-        """
-        left, (count, systems) = {"a system has no value": lost} if lost else {}, values.shape
-        if not count:
-            return Found("systems", metric, size, None, None, None, systems, left, "no query has values of all systems")
-        x, y = (np.round(each.mean(axis=0), 12) for each in (values, outcome))
-        reason = why_none(x, y, self.measure, ("the metric", "the outcome"))
-        if reason:
-            return Found("systems", metric, size, None, None, None, systems, left, reason)
-        value = float(MEASURES[self.measure](x, y))
-        if count < 2:
-            return Found("systems", metric, size, value, None, None, systems, left, ONE_QUERY)
-        draws = [
-            self._weighed(weights, values, outcome)
-            for weights in resample_counts(count, self.study.resamples, self.study.seed, STEP)
-        ]
-        without = self._weighed(1.0 - np.eye(count), values, outcome) if count <= JACKKNIFED else np.empty(0)
-        error = standard_error(np.concatenate(draws), without)
-        span = on_fisher_z(value, error, count, self.study.level) if error is not None else None
-        return Found("systems", metric, size, value, span, None, systems, left, "" if span else UNSTEADY)
+    def _sides(self, metric: str, size: int) -> tuple[Floats, Floats]:
+        """A metric and the outcome as queries × systems."""
+        rows = self.rows[size]
+        systems = list(dict.fromkeys(rows.systems))
+        at, column = places(rows.queries, self._queries), places(rows.systems, systems)
+        values, outcome = (np.full((len(self._queries), len(systems)), np.nan) for _ in range(2))
+        values[at, column] = rows.values[:, rows.metrics.index(metric)]
+        outcome[at, column] = rows.outcome
+        return values, outcome
 
-    def _weighed(self, weights: Floats, values: Floats, outcome: Floats) -> Floats:
-        """The correlation of the systems' means for each way to count the queries (ways × queries)."""
-        total, systems = weights.sum(axis=1, keepdims=True), values.shape[1]
-        a, b = (np.round(weights @ each / total, 12) for each in (values, outcome))
-        way = np.repeat(np.arange(len(weights)), systems)
-        return by_query(a.reshape(-1, 1), b.reshape(-1), way, measure=self.measure).values[:, 0]
+    @cached_property
+    def _queries(self) -> list[str]:
+        """All queries of the case, in one order for every size."""
+        return sorted({query for rows in self.rows.values() for query in rows.queries})
+
+    def mean(self, over: str, metric: str) -> tuple[float, Span | None, int]:
+        """A metric's correlation averaged over the sizes at which it has one, its interval over queries, and n."""
+        line = self.line(over, metric)
+        value = float(np.mean(list(line.values())))
+        if over == "systems":
+            one = self._went(metric, list(line))
+            return value, one.span, one.systems
+        at = [str(each) for each in self.families].index(metric)
+        each = np.stack([self._by_query(size)[:, at] for size in line], axis=1)
+        each = each[~np.isnan(each).all(axis=1)]
+        # A size at which no query that is drawn has a correlation gives none for the resample.
+        draws = bootstrap_means(each, self.study.resamples, self.study.seed).mean(axis=1)
+        return value, expanded(draws, len(each), self.study.level), len(each)
 
     def line(self, over: str, metric: str) -> dict[int, float]:
         """The correlations of a metric by size, where it has one."""
@@ -254,10 +258,9 @@ class Sized:
     def _by_query(self, size: int) -> Floats:
         """Correlations within all queries of the case (queries × metrics), in one order for every size."""
         rows = self.rows[size]
-        every = sorted({query for each in self.rows.values() for query in each.queries})
-        made = np.full((len(every), len(rows.metrics)), np.nan)
+        made = np.full((len(self._queries), len(rows.metrics)), np.nan)
         mine = sorted(set(rows.queries))
-        made[places(mine, every)] = by_query(rows.values, rows.outcome, rows.units, measure=self.measure).values
+        made[places(mine, self._queries)] = by_query(rows.values, rows.outcome, rows.units, measure=self.measure).values
         return made
 
     def worth(self, size: int) -> tuple[list[str], Floats]:

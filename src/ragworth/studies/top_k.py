@@ -15,11 +15,12 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, MetricError, listed
 from ragworth.judging.settings import setting
 from ragworth.metrics.declare import parse
 from ragworth.report.study import Findings
 from ragworth.scoring import score
+from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.numbers import numbers
@@ -29,6 +30,8 @@ from ragworth.tables import Contexts, Scores
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG")
 """What is compared where nobody says what: each at its context's own K."""
+CONTEXTS = " (contexts)"
+"""How a reason ends whose number is one of contexts, not of queries."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class TopK(Study):
     """Which metric predicts the answers when few or many passages are shown, against the number of relevant ones.
 
     What each system found is cut at each of the sizes; where it found fewer, that context is left out and counted.
-    Metrics are given without a cutoff: each context is scored at its own K. Contexts are pooled by system and by K/N_p,
+    Metrics are given without a cutoff: each context is scored at its own K, and what counts as relevant for N_p does so
+    for them. Contexts are pooled by system and by K/N_p,
     rounded; cells of fewer contexts than `least` are left out and counted. Intervals are over queries.
 
     Systems of somebody's results that differ in K alone are one system where `same` matches what tells them apart.
@@ -95,7 +99,28 @@ class TopK(Study):
             raise InputError(
                 f"{listed(cut)} has a cutoff, and here every context has its own", remedy=f"write {parse(cut[0]).name}"
             )
-        return names
+        made = [self._levelled(name) for name in names]
+        self._check_levels(made)
+        return made
+
+    def _levelled(self, name: str) -> str:
+        """A metric that says nothing of what counts as relevant, at the level of the study."""
+        metric = parse(name)
+        if "rel" not in metric.values or "rel" in dict(metric.parameters):
+            return name
+        return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "rel": self.level_relevant}))
+
+    def _check_levels(self, names: Sequence[str], where: str = "") -> None:
+        """Refuse metrics for which other passages are relevant than those that N_p counts."""
+        levels = {name: level for name in names if (level := level_of(name)) not in (None, self.level_relevant)}
+        if levels:
+            first = next(iter(levels))
+            raise InputError(
+                f"{where}{listed(list(levels))}: relevant from {levels[first]:g} on, and N_p counts from "
+                f"{self.level_relevant:g} on",
+                remedy=f"give --level-relevant {levels[first]:g}, or metrics at that level: "
+                f"-m '{parse(first).name}(rel={self.level_relevant:g})'",
+            )
 
     def _cut(self, bench: Bench, found: Contexts) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
         """Contexts by system and size, and queries left out."""
@@ -120,12 +145,9 @@ class TopK(Study):
                 short[k] += len(good) - len(mine)
                 if mine:
                     made_[f"{system}@{k}"] = mine
-        left |= Counter({f"fewer than {k} passages found (contexts)": n for k, n in short.items() if n})
+        left |= Counter({f"fewer than {k} passages found{CONTEXTS}": n for k, n in short.items() if n})
         if not made_:
-            reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items())
-            raise InputError(
-                f"no query is left to study ({reasons})", remedy="retrieve more passages, or give more labels"
-            )
+            raise nobody_left(left, "retrieve more passages, or give more labels")
         return made_, left
 
     def _scores(self, bench: Bench, found: Contexts, cut: dict[str, dict[str, list[str]]], names: list[str]) -> Scores:
@@ -158,12 +180,21 @@ class TopK(Study):
                 f"{case.name}: there are no relevance labels, so N_p is not known",
                 remedy="name qrels under [collection]",
             )
+        self._check_levels(case.results.scores.frame["metric"].unique(maintain_order=True).to_list(), f"{case.name}: ")
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
         from ragworth.studies.top_k_found import Found
 
         return Found(self, cases).findings()
+
+
+def level_of(name: str) -> float | None:
+    """From which label on a metric takes a passage as relevant; None where it does not part them."""
+    try:
+        return parse(name).values.get("rel")
+    except MetricError:
+        return None  # a measure of another package
 
 
 def sizes_of(case: Case) -> dict[tuple[str, str], int]:

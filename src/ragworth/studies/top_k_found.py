@@ -11,10 +11,11 @@ import polars as pl
 from ragworth.errors import counted
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import heat
+from ragworth.report.study.findings import left_out
 from ragworth.studies.contract import Case
 from ragworth.studies.ratios import PARTS, Pooled, kinds_of
 from ragworth.studies.top_k import TopK
-from ragworth.studies.words import left_out_rows, measure_words
+from ragworth.studies.words import measure_words
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Found:
                 Shown("outcomes", "What became of the answers in each cell", outcomes),
             ),
             tuple(self._figures(table, gaps, outcomes)),
-            left_out_rows(row for one in self.every for row in one.left()),
+            left_out(row for one in self.every for row in one.left()),
             tuple(self._notes()),
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotate.sureness import MEASURES
-from ragworth.errors import counted
+from ragworth.errors import counted, listed
 from ragworth.results import Results
 from ragworth.stats.paired import Paired, holm, paired
 from ragworth.stats.ranking import WinRate, win_rate
@@ -56,6 +56,9 @@ class Sided:
         self.values = judged(case.results)
         self.against = [name for name in AGAINST if name in self.shown]
         self.won = {(name, other): self._won(name, other) for name in self.values for other in self.against}
+        p = holm(np.array([one.p if one.value is not None else np.nan for one in self.won.values()]))
+        self.corrected = dict(zip(self.won, map(float, p), strict=True))
+        """p of each after Holm; NaN where there is none."""
 
     def pairs(self, name: str, other: str) -> Floats:
         """A confidence in the relevant passage and in the other one, queries × 2."""
@@ -82,12 +85,11 @@ class Sided:
         )
 
     def table(self) -> pl.DataFrame:
-        p = holm(np.array([one.p if one.value is not None else np.nan for one in self.won.values()]))
         rows = []
-        for ((name, other), one), corrected in zip(self.won.items(), p, strict=True):
+        for (name, other), one in self.won.items():
             known = one.value is not None
             ends = one.interval if one.interval is not None else (None, None)
-            chances = (one.p, float(corrected)) if known else (None, None)
+            chances = (one.p, self.corrected[name, other]) if known else (None, None)
             counts = (one.wins, one.ties, one.losses, one.missing, one.queries)
             rows.append((self.case.name, name, other, one.value, *ends, *chances, *counts, one.reason))
         return pl.DataFrame(rows, schema=RATES, orient="row")
@@ -120,22 +122,34 @@ class Sided:
         ]
 
     def sentence(self) -> str:
-        """The confidence that tells best, and how surely."""
+        """The confidence that tells best, or those, and how surely: it was picked among all, so by p after Holm."""
         main = self.against[0]
-        known = {name: one for name in self.values if (one := self.won[name, main]).value is not None}
+        known = [name for name in self.values if self.won[name, main].value is not None]
         if not known:
             return f"{self.case.name}: no confidence has a value for both passages of a query."
-        best = max(known, key=lambda name: known[name].value or 0.0)
-        parts = [f"{AGAINST[other]} {_share(self.won[best, other])}" for other in self.against]
-        low = known[best].interval.low if known[best].interval is not None else 0.0  # type: ignore[union-attr]
-        if low > 0.5:
-            return (
-                f"{self.case.name}: {best} tells them apart best: it prefers the relevant passage {', '.join(parts)}."
-            )
+        rates = {name: round(self.won[name, main].value or 0.0, 12) for name in known}
+        best = [name for name in known if rates[name] == max(rates.values())]
+        sure = [name for name in best if rates[name] > 0.5 and self.corrected[name, main] < 1 - self.study.level]
+        told = sure or best
+        # Equally many wins may come with more ties, and so with another p: the least sure of the equals is shown.
+        shown = max(told, key=lambda name: self.corrected[name, main])
+        figures = f"{AGAINST[main]} {_share(self.won[shown, main], self.corrected[shown, main])}"
+        others = [f"{AGAINST[other]} {self._shares(told, other)}" for other in self.against[1:]]
+        parts, who, many = ", ".join([figures, *others]), listed(told, 20), len(told) > 1
+        if sure:
+            how = "tell them apart best, equally often: they prefer" if many else "tells them apart best: it prefers"
+            return f"{self.case.name}: {who} {how} the relevant passage {parts}."
         return (
-            f"{self.case.name}: no confidence surely prefers the relevant passage; {best} comes nearest, "
-            f"{', '.join(parts)}."
+            f"{self.case.name}: no confidence surely prefers the relevant passage; {who} "
+            f"{'come' if many else 'comes'} nearest, {parts}."
         )
+
+    def _shares(self, names: list[str], other: str) -> str:
+        """How often some confidences win, each where they differ."""
+        told = dict.fromkeys(_share(self.won[name, other], self.corrected[name, other]) for name in names)
+        if len(told) == 1:
+            return next(iter(told))
+        return " and ".join(f"{_share(self.won[n, other], self.corrected[n, other])} with {n}" for n in names)
 
     def keyed(self) -> str:
         """What key tokens add, in the main comparison."""
@@ -152,8 +166,8 @@ def _halves(sides: Floats) -> Floats:
     return np.where(np.isnan(sides).any(axis=1), np.nan, 0.5 + np.sign(sides[:, 0] - sides[:, 1]) / 2)
 
 
-def _share(one: WinRate) -> str:
+def _share(one: WinRate, p: float) -> str:
     if one.value is None:
         return f"in no query ({one.reason})"
     ends = f" [{100 * one.interval.low:.1f}, {100 * one.interval.high:.1f}]" if one.interval is not None else ""
-    return f"in {100 * one.value:.1f} %{ends} of {counted(one.queries, 'query', 'queries')} ({chance(one.p)})"
+    return f"in {100 * one.value:.1f} %{ends} of {counted(one.queries, 'query', 'queries')} ({chance(p)} after Holm)"

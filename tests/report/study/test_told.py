@@ -1,11 +1,14 @@
-"""p-values in the tables of a study are shown as such."""
+"""Tables of a study as they are shown: p-values as such, and what was left out in its own units."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from ragworth.report.render import render
-from ragworth.report.study.findings import told
+from ragworth.report.study import Findings, words
+from ragworth.report.study.document import page
+from ragworth.report.study.findings import left_out, left_shown, missing, told
+from ragworth.report.study.markdown import markdown
 
 
 def test_a_p_value_is_never_0_and_other_numbers_stay_numbers() -> None:
@@ -25,3 +28,26 @@ def test_names_of_columns_cannot_move_the_cursor() -> None:
     frame = pl.DataFrame({"a\x1b[2J": [1]})
     for look in ("text", "markdown", "latex"):
         assert b"\x1b" not in render(frame, look)
+
+
+def test_what_was_left_out_is_summed_by_unit() -> None:
+    rows = [("a", "no label", 2, "queries"), ("a", "one judge", 1200, "things"), ("b", "no label", 3, "queries")]
+    frame = left_out([*rows, ("b", "too short", 1, "contexts"), ("b", "no value", 1, "queries of one measure")])
+    summed = "5 queries, 1,200 things, 1 context, 1 query of one measure left out"
+    assert missing(frame) == f"{summed}; one and the same can be counted for several reasons and cases."
+    shown = left_shown(frame)
+    assert shown.columns == ["case", "reason", "number", "unit"]
+    found = Findings("Title", "Lead.", (), (), (), frame)
+    assert summed in markdown(found) and summed in page(found)
+    for said in (words(found), markdown(found), page(found)):
+        assert "things" in said and "number" in said and "one judge" in said
+
+
+def test_queries_are_the_unit_where_none_is_named() -> None:
+    frame = left_out([("a", "no label", 2, "queries")])
+    plain = frame.drop("unit")
+    told_of = "2 queries left out; a query can be counted for several reasons and cases."
+    assert missing(frame) == missing(plain) == told_of
+    assert left_shown(frame).equals(plain) and left_shown(plain).equals(plain)
+    some = pl.concat([plain, left_out([("b", "lone", 4, "things")])], how="diagonal")
+    assert missing(some).startswith("2 queries, 4 things left out") and left_shown(some)["unit"][0] == "queries"

@@ -15,7 +15,7 @@ from ragworth.report.page.pack import packed
 from ragworth.report.page.provenance import tree
 from ragworth.report.page.theme import themes
 from ragworth.report.study.channels import numbers
-from ragworth.report.study.findings import Figure, Findings, Shown, missing, told
+from ragworth.report.study.findings import Figure, Findings, Shown, left_shown, missing, told
 
 ROWS = 200
 """Rows of a table that the page shows; the file beside it has all."""
@@ -133,7 +133,7 @@ def _files(stem: str, *endings: str) -> list[object]:
 def _left_out(frame: pl.DataFrame) -> Safe:
     if not frame.height:
         return tag("p", "Nothing was left out.")
-    return join([tag("p", missing(frame)), table(frame, "Left out, and why", of_numbers)])
+    return join([tag("p", missing(frame)), table(left_shown(frame), "Left out, and why", of_numbers)])
 
 
 def _provenance(findings: Findings) -> Safe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import counted
+from ragworth.errors import counted, listed
 from ragworth.report.render import p_value
 
 FORMAT = 1
-LEFT_OUT = {"case": pl.String, "reason": pl.String, "queries": pl.Int64}
-"""The columns of what was left out: of which case, why, and how many queries."""
+QUERIES = "queries"
+LEFT_OUT = {"case": pl.String, "reason": pl.String, QUERIES: pl.Int64}
+"""The columns of what was left out: of which case, why, and how many queries. Where some rows count other things, a
+column ``unit`` says of each what: queries, contexts, things."""
 
 
 class Figure(NamedTuple):
@@ -29,12 +31,16 @@ class Figure(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A table, as it is printed, written and shown. ``name`` names its files: letters, digits, _ and -."""
+    """A table, as it is printed, written and shown. ``name`` names its files: letters, digits, _ and -.
+
+    ``aside``: too much for a terminal; it is on the page and in its files.
+    """
 
     name: str
     title: str
     frame: pl.DataFrame
     note: str = ""
+    aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Findings:
     sentences: what came out, plain, each with its figure and interval; the recommendation first.
     tables: the numbers.
     figures: pictures of them.
-    left_out: case, reason and queries (how many): everything that was left out, counted.
+    left_out: case, reason and queries (how many; or how many of ``unit``): everything that was left out, counted.
     notes: what is to be known besides.
     settings: seed, resamples, the study's own settings, models, versions: what it takes to do it again.
     """
@@ -93,7 +99,11 @@ def _plain(value: Any) -> Any:
 
 
 def told(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table as it is shown to people: p-values as such, which are never 0."""
+    """A table as it is shown to people: p-values as such, which are never 0; the name of the case only where there are
+    several.
+    """
+    if "case" in frame.columns and frame.width > 1 and frame["case"].n_unique() == 1:
+        frame = frame.drop("case")
     chances = [name for name, kind in frame.schema.items() if is_chance(name) and kind.is_float()]
     return frame.with_columns(
         pl.col(name).map_elements(p_value, return_dtype=pl.String, skip_nulls=False) for name in chances
@@ -105,7 +115,34 @@ def is_chance(name: str) -> bool:
     return name == "p" or name.startswith("p_")
 
 
-def missing(left_out: pl.DataFrame) -> str:
-    """How much was left out, in words."""
-    total = int(left_out["queries"].sum()) if "queries" in left_out.columns else left_out.height
-    return f"{counted(total, 'query', 'queries')} left out; a query can be counted for several reasons and cases."
+def left_out(rows: Iterable[tuple[str, str, int, str]]) -> pl.DataFrame:
+    """What was left out, each row with its unit."""
+    return pl.DataFrame(list(rows), schema={**LEFT_OUT, "unit": pl.String}, orient="row")
+
+
+def left_shown(frame: pl.DataFrame) -> pl.DataFrame:
+    """What was left out, as people see it: units only where some are not queries."""
+    if "unit" not in frame.columns:
+        return frame
+    plain = frame.with_columns(pl.col("unit").fill_null(QUERIES))
+    if (plain["unit"] == QUERIES).all():
+        return plain.drop("unit")
+    return plain.rename({QUERIES: "number"}, strict=False)
+
+
+def missing(frame: pl.DataFrame) -> str:
+    """How much was left out, in words, unit by unit."""
+    sums: dict[str, int] = {}
+    units = frame["unit"].fill_null(QUERIES) if "unit" in frame.columns else [QUERIES] * frame.height
+    numbers = frame[QUERIES] if QUERIES in frame.columns else [1] * frame.height
+    for number, unit in zip(numbers, units, strict=True):
+        sums[unit] = sums.get(unit, 0) + number
+    totals = listed([counted(total, _single(unit), unit) for unit, total in sums.items()])
+    what = f"a {_single(next(iter(sums)))}" if len(sums) == 1 else "one and the same"
+    return f"{totals} left out; {what} can be counted for several reasons and cases."
+
+
+def _single(unit: str) -> str:
+    """One of a unit: a query, a thing, a query of one measure."""
+    first, space, rest = unit.partition(" ")
+    return ("query" if first == QUERIES else first.removesuffix("s")) + space + rest

@@ -11,7 +11,7 @@ import polars as pl
 from ragworth.report import render
 from ragworth.report.page.markdown import line
 from ragworth.report.study.document import ROWS
-from ragworth.report.study.findings import Findings, Shown, missing, told
+from ragworth.report.study.findings import Findings, Shown, left_shown, missing, told
 
 
 def markdown(findings: Findings) -> str:
@@ -31,7 +31,10 @@ def markdown(findings: Findings) -> str:
         parts += [f"## {line(table.title)}", *_table(table)]
     parts.append("## Left out")
     left = findings.left_out
-    parts += [line(missing(left)), render.markdown(left).rstrip()] if left.height else ["Nothing was left out."]
+    if left.height:
+        parts += [line(missing(left)), render.markdown(left_shown(left)).rstrip()]
+    else:
+        parts.append("Nothing was left out.")
     if findings.notes:
         parts += ["## Notes", "\n".join(f"- {line(note)}" for note in findings.notes)]
     settings = list(flat(findings.record["settings"]))
