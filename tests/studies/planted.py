@@ -81,7 +81,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(findings: Findings, folder: Path, *, back: Path | None = None) -> Path:
         return folder / "study.html"
 
-    monkeypatch.setattr("ragworth.report.study.write", write)
+    monkeypatch.setattr("ragworth.studies.cases.write", write)
 
 
 def alike(one: Findings, other: Findings) -> bool:

@@ -122,6 +122,7 @@ def left_out(rows: Iterable[tuple[str, str, int, str]]) -> pl.DataFrame:
 
 def left_shown(frame: pl.DataFrame) -> pl.DataFrame:
     """What was left out, as people see it: units only where some are not queries."""
+    frame = told(frame)
     if "unit" not in frame.columns:
         return frame
     plain = frame.with_columns(pl.col("unit").fill_null(QUERIES))
