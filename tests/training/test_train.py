@@ -35,7 +35,7 @@ from tests.llm.local import made_gguf
 from tests.training.samples import as_nq
 
 EVERYTHING = list(range(275))
-STEPS, RANK = 3, 4
+STEPS, RANK, ALPHA = 3, 4, 8.0
 
 
 class Trained(NamedTuple):
@@ -67,16 +67,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         sizes = [
             "--rank",
             str(RANK),
+            "--alpha",
+            str(ALPHA),
             "--steps",
             str(STEPS),
             "--tokens",
             "3200",
             "--rate",
             "0.02",
-            "--declining",
-            "1",
-            "--after",
-            "1",
         ]
         train.main([str(examples), "--weights", str(weights), "-o", str(output), "--device", "cpu", *sizes])
     return Trained(weights, examples, Adapter(output), "\n".join(said))
@@ -101,7 +99,7 @@ def adapted(trained: Trained, prompts: list[list[int]]) -> list[Any]:
 
     model, _ = read(trained.weights, "cpu")
     arrays = read_file(trained.adapter.path).arrays
-    for name, one in adapt(model, RANK, RANK, 0.0).items():
+    for name, one in adapt(model, RANK, ALPHA, 0.0).items():
         one.down.data = torch.from_numpy(arrays[f"{name}.down"])
         one.up.data = torch.from_numpy(arrays[f"{name}.up"] * arrays[f"{name}.scale"]) / one.scale
     return logs(model.eval(), prompts)
@@ -114,15 +112,15 @@ def ours(runtime: OnnxRuntime, prompts: list[list[int]]) -> list[Any]:
 
 def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
     about = trained.adapter.about
-    assert (about["rank"], about["seed"], about["passes"]) == ("4", "0", "1")
+    assert (about["rank"], about["alpha"], about["seed"], about["passes"]) == ("4", "8", "0", "1")
     assert about["base"] == "tiny.gguf"
     assert 0.3 <= float(about["temperature"]) <= 5
     assert len(trained.adapter.deltas()) == 7 * made_gguf.LAYERS
     assert all(np.abs(delta).max() > 0 for delta in trained.adapter.deltas().values())
-    assert "8 examples, 8 of held-out" in trained.said
-    assert "run 1, 100%: held-out: AUC 0." in trained.said
+    assert "8 examples, 8 held out" in trained.said
+    assert "pass 1: AUC 0." in trained.said
     assert float(about["strength"]) in train.STRENGTHS
-    assert f"strength {about['strength']}, in 8 bits: held-out: AUC 0." in trained.said
+    assert f"strength {about['strength']}, in 8 bits: AUC 0." in trained.said
     assert "temperature " in trained.said
 
 
