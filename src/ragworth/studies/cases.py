@@ -119,7 +119,7 @@ def not_there(place: Path) -> InputError | None:
         return InputError(
             "there is no such file or folder", file=str(place), expected="a workspace (ragworth.toml), or results"
         )
-    below = sorted(each.parent for pattern in ("*", "*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
+    below = sorted(each.parent for pattern in ("*", "*/*", "*/*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
     return InputError(
         f"it has neither {config.NAME} nor {MANIFEST}",
         file=str(place),
