@@ -79,7 +79,7 @@ def main() -> None:
             begun = time.monotonic()
             made = subprocess.run([*command, *options, "--quiet"], check=True, capture_output=True, text=True)
             print(f"{resamples:,} resamples: {time.monotonic() - begun:.1f} s")
-        print("\n".join(line for line in made.stdout.splitlines() if "use" in line))
+        print(made.stdout.splitlines()[-3])
 
 
 if __name__ == "__main__":
