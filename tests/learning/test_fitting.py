@@ -372,3 +372,8 @@ def test_no_query_there_has_a_correlation(learned: Theta) -> None:
     assert found.learned.value is None
     assert found.gap.value is None
     assert found.learned.left_out == {"the outcome is constant": 10}
+
+
+def test_a_level_that_no_label_reaches_is_refused(planted: World) -> None:
+    with pytest.raises(InputError, match="no passage with a relevance of 9 or more"):
+        fit(planted.contexts, planted.judgments, planted.outcomes, 5, rel=9.0, **FAST)

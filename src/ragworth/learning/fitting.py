@@ -85,6 +85,11 @@ def learn(
     used = _with_pairs(rows, folds)
     x, plain = used.values[:, :-1], used.values[:, -1]
     data = _Data(x, used.outcome, used.query, used.same, pairs_of(used.outcome, used.query))
+    if not (x[:, :k] > 0).any():
+        raise InputError(
+            f"in {counted(len(used.outcome), 'context')} no passage with a relevance of {rel:g} or more helps",
+            remedy="give the lowest relevance that counts as relevant in these labels: --rel",
+        )
     _check_features(x, data.pairs)
     held = held_out(data, grid, folds, seed)
     c = _best(data, grid, folds, seed)
