@@ -124,3 +124,37 @@ def test_a_job_tells_its_watcher_after_every_batch() -> None:
 
     list(Job(Scripted(share, batch=2), watcher=Watcher()).run(questions(5)))
     assert told == [(2, 3), (4, 1), (5, 0)]
+
+
+def test_work_that_asks_nobody(clock: Clock) -> None:
+    stream = Terminal()
+    shown = Progress(stream=stream)
+    shown.working("encoding", 1024, 4096)
+    clock.now += 10
+    shown.working("encoding", 2048, 4096)
+    clock.now += 0.01
+    shown.working("encoding", 3072, 4096)  # too soon
+    clock.now += 10
+    shown.working("encoding", 4096, 4096)
+    lines = [line.rstrip() for line in stream.getvalue().split("\r")[1:]]
+    assert lines == [
+        "encoding: 1,024 of 4,096",
+        "encoding: 2,048 of 4,096 · 102/s · 20 s left",
+        "encoding: 4,096 of 4,096 · 154/s",
+    ]
+    assert stream.getvalue().endswith("\n")
+
+
+def test_short_work_is_not_told_of_in_a_file(clock: Clock) -> None:
+    stream = io.StringIO()
+    shown = Progress(stream=stream)
+    shown.working("encoding", 1, 3)
+    clock.now += AWAY / 2
+    shown.working("encoding", 3, 3)
+    assert not stream.getvalue()
+    shown.working("scoring", 1, 30)
+    clock.now += AWAY
+    shown.working("scoring", 2, 30)
+    clock.now += 1
+    shown.working("scoring", 3, 30)
+    assert stream.getvalue() == "scoring: 2 of 30 · 0.0/s · 14 min left\n"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +13,8 @@ from ragworth import config, evaluate
 from ragworth.errors import InputError, Stopped
 from ragworth.evaluation.planning import planned
 from ragworth.llm.contract import Choose, Request
-from tests.evaluation.samples import Models, change, statuses, workspace
+from tests.evaluation.samples import Models, change, lines, statuses, workspace
+from tests.retrieval.tiny import write_encoder
 
 TOML = """
 title = "The mill"
@@ -152,3 +156,43 @@ def test_a_model_that_cannot_is_refused_before_anything_is_asked(folder: Path, m
     with pytest.raises(InputError, match="no slot for passages"):
         evaluate(folder, until="retrieve")
     assert models.taken() == []
+
+
+def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, models: Models) -> None:
+    lines(folder / "passages.jsonl", [{"_id": f"d#{n}@small", "text": f"Passage {n}: a mill"} for n in range(1, 5)])
+    change(folder, 'first = {run = "first.run"}', """inside = 'within(bm25 % 3 >> pointwise, chunks="small")'""")
+    change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
+    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    assert stages["retrieve.inside"].startswith("pointwise: 6 requests")  # q3 shares no word with them
+    assert models.taken() == []
+    found = evaluate(folder, until="report")
+    assert "rerank-yes" in json.loads((found.folder / "manifest.json").read_text())["prompts"]
+
+
+class Watched:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int, int]] = []
+
+    def begun(self, name: str) -> Watched:
+        return self
+
+    def ended(self, facts: Mapping[str, Any]) -> None: ...
+
+    def update(self, tally: Any, waiting: int) -> None: ...
+
+    def done(self, tally: Any) -> None: ...
+
+    def working(self, what: str, done: int, total: int) -> None:
+        self.told.append((what, done, total))
+
+
+def test_encoding_is_told_of(folder: Path, tmp_path: Path) -> None:
+    write_encoder(tmp_path / "encoder")
+    change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
+    change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
+    console = Watched()
+    evaluate(folder, until="retrieve", console=console)
+    assert [(done, total) for _, done, total in console.told] == [(12, 12)]
+    assert console.told[0][0].startswith("encoding passages with ")

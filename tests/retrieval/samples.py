@@ -143,7 +143,10 @@ BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top
 def steps(draw: st.DrawFn, names: list[str]) -> Step:
     name = draw(st.sampled_from(names))
     inside = [draw(pipelines()) for _ in range(2)] if name == "fused" else []
-    return STEPS.get(name)(*inside, **draw(SETTINGS[name]))
+    settings = draw(SETTINGS[name])
+    if not all(part.scored for part in inside):
+        settings.pop("method", None)  # only scores can be weighted
+    return STEPS.get(name)(*inside, **settings)
 
 
 @st.composite

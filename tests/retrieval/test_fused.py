@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +28,7 @@ from tests.retrieval.samples import passages, world
         ("fused(bm25, random, k=60, method=rrf)", "fused(bm25, random)"),
         ("fused(bm25(k1=0.9), random, weights='2  1.50') % 10", 'fused(bm25(k1=0.9), random, weights="2, 1.5") % 10'),
         ("fused(fused(bm25, random), oracle, k=1) >> reversed", "fused(fused(bm25, random), oracle, k=1) >> reversed"),
-        ("fused(bm25, random, method=weighted, scale=z)", 'fused(bm25, random, method="weighted", scale="z")'),
+        ("fused(bm25, dense, method=weighted, scale=z)", 'fused(bm25, dense, method="weighted", scale="z")'),
     ],
 )  # fmt: skip
 def test_the_written_form(written: str, printed: str) -> None:
@@ -149,12 +152,41 @@ def test_the_order_of_lists_changes_nothing(lists: list[dict[str, float]], order
     assert set(first) == {passage for each in lists for passage in each}
 
 
-def test_lists_without_scores() -> None:
-    systems = {"s": 'fused(bm25, random, method="weighted")'}
-    with pytest.raises(InputError, match="s: 'random' gives no scores") as caught:
-        retrieve(systems, world())
+@pytest.mark.parametrize("part", ["random", "bm25 >> reversed % 3", "bm25 >> listwise", "bm25 >> setwise", "oracle"])
+def test_lists_without_scores_are_refused_before_anything_runs(part: str) -> None:
+    with pytest.raises(InputError, match="gives no scores") as caught:
+        Pipeline.of(f'fused(bm25, {part}, method="weighted")')
     assert 'method="rrf"' in str(caught.value)
-    assert retrieve({"s": "fused(bm25, random)"}, world()).frame.height
+    assert Pipeline.of(f"fused(bm25, {part})").steps
+
+
+def test_a_file_without_scores_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("system,query,rank,passage\nx,q1,1,a\nx,q1,2,b\n")
+    systems = {"s": f'fused(bm25, run("{tmp_path}/run.csv"), method="weighted")'}
+    with pytest.raises(InputError, match=r"s: .*gives no scores that could be weighted"):
+        retrieve(systems, world())
+
+
+@pytest.mark.parametrize("scale", ["minmax", "z"])
+def test_passages_without_a_score_count_as_lacking(scale: str) -> None:
+    deep = run({"a": 3.0, "b": 1.0, "c": 2.0})
+    score = pl.when(pl.col("passage") != "b").then("score")
+    part = Contexts.trusted(run({"a": 5.0, "c": 4.0, "b": 0.0}).frame.with_columns(score.alias("score")))
+    settings = {"method": "weighted", "scale": scale}
+    found = fused(deep, part, **settings)
+    assert found == fused(deep, run({"a": 5.0, "c": 4.0}), **settings)
+    assert set(found) == {"a", "b", "c"}
+    if scale == "minmax":
+        assert found == {"a": 2.0, "b": 0.0, "c": 0.5}
+
+
+def test_a_query_whose_scores_are_all_unknown_is_not_counted() -> None:
+    known, other = run({"a": 3.0, "b": 1.0}), run({"b": 9.0, "a": 8.0})
+    unknown = other.frame.with_columns(pl.lit(None, pl.Float64).alias("score"))
+    both = Contexts.trusted(pl.concat([unknown, run({"x": 1.0}, "q2").frame]))
+    for scale in ("minmax", "z"):
+        step = Fused("bm25", "bm25", method="weighted", scale=scale)
+        assert step.join([known, both], world()).frame.filter(query="q1")["passage"].to_list() == ["a", "b"]
 
 
 def test_in_a_pipeline_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:

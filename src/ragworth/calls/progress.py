@@ -1,4 +1,4 @@
-"""How a job goes, on one line: rate, time left, answers from the store, failures."""
+"""How long work goes, on one line: rate and time left; of a job also answers from the store, and failures."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Progress:
         self._start = time.monotonic()
         self._said = self._start if not self._terminal else 0.0
         self._width = 0
+        self._work: tuple[str, float, int] | None = None
+        """Of work that is no job: what, when it was first told of, and how much was done then."""
 
     def update(self, tally: Tally, waiting: int) -> None:
         now = time.monotonic()
@@ -39,6 +41,21 @@ class Progress:
             self._stream.write("\n")
         self._stream.flush()
 
+    def working(self, what: str, done: int, total: int) -> None:
+        """How far work is that asks nobody, such as encoding."""
+        now = time.monotonic()
+        if self._work is None or self._work[0] != what:
+            self._work = (what, now, done)
+        if done < total and now - self._said < (0.1 if self._terminal else AWAY):
+            return
+        _, begun, before = self._work
+        if self._terminal or now - begun >= AWAY or done < total:
+            self._said = now
+            self._write(f"{what}: {_done(done, total, done - before, now - begun)}")
+        if done >= total and self._terminal:
+            self._stream.write("\n")
+            self._stream.flush()
+
     def line(self, tally: Tally, waiting: int, spent: float) -> str:
         """``412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed``."""
         left = waiting
@@ -48,10 +65,7 @@ class Progress:
             left += round(missing * max(0, self._total - tally.asked))
         words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else counted(tally.calls, "call")]
         if tally.calls and spent > 0:
-            rate = tally.calls / spent
-            words.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
-            if left:
-                words.append(f"{duration(left / rate)} left")
+            words += _pace(tally.calls / spent, left)
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
         if tally.cost:
@@ -65,6 +79,18 @@ class Progress:
         else:
             self._stream.write(f"{line}\n")
         self._stream.flush()
+
+
+def _done(done: int, total: int, since: int, spent: float) -> str:
+    words = [f"{done:,} of {total:,}"]
+    if since and spent > 0:
+        words += _pace(since / spent, total - done)
+    return " · ".join(words)
+
+
+def _pace(rate: float, left: int) -> list[str]:
+    words = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"]
+    return [*words, f"{duration(left / rate)} left"] if left else words
 
 
 def duration(seconds: float) -> str:

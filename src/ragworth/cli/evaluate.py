@@ -135,7 +135,7 @@ class Lines:
 
 
 class Live:
-    """How the calls of a stage go; what came of them is told when the stage ends."""
+    """How the work of a stage goes; what came of them is told when the stage ends."""
 
     def __init__(self) -> None:
         from ragworth.calls.progress import Progress
@@ -144,6 +144,9 @@ class Live:
 
     def update(self, tally: Any, waiting: int) -> None:
         self._progress.update(tally, waiting)
+
+    def working(self, what: str, done: int, total: int) -> None:
+        self._progress.working(what, done, total)
 
     def done(self, tally: Any) -> None:
         if sys.stderr.isatty():

@@ -25,7 +25,7 @@ IN_VAIN = frozenset(
 
 
 class Watching(Protocol):
-    """Somebody who is told how a stage goes that asks a model."""
+    """Somebody who is told how a stage goes that takes long."""
 
     def update(self, tally: Tally, waiting: int) -> None:
         """``waiting``: distinct calls that have not begun."""
@@ -33,6 +33,10 @@ class Watching(Protocol):
 
     def done(self, tally: Tally) -> None:
         """It has ended, in whatever way."""
+        ...
+
+    def working(self, what: str, done: int, total: int) -> None:
+        """How far work is that asks nobody, such as the encoding of passages."""
         ...
 
 

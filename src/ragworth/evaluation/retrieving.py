@@ -71,7 +71,7 @@ def every_step(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
         pipeline = waiting.pop(0)
         for step in pipeline.steps:
             yield step
-            waiting += step.inside
+            waiting += step.contained
 
 
 def _named(model: str) -> Named | None:

@@ -72,7 +72,8 @@ def show(state: State, *, plan: bool = False) -> list[Told]:
 
     def make(watching: Watching | None) -> Made:
         asker.watching = watching
-        found = retrieve(material.systems, setting)
+        told = watching.working if watching is not None else None
+        found = retrieve(material.systems, replace(setting, told=told))
         notes = [*found.notes, *material.collection.unknown(found)]
         facts = {"empty": sorted(found.empty), "notes": notes, **asker.facts}
         lasting = not asker.told and not (asker.facts and may_pass(asker.facts))

@@ -211,6 +211,9 @@ class Step:
     holds: ClassVar[bool] = False
     """Whether its values by place are pipelines, as many as one likes; see `inside`."""
 
+    scored: ClassVar[bool] = True
+    """Whether its order comes from scores, which it gives with the passages."""
+
     def __post_init__(self) -> None:
         check_settings(self, self.kind)
         self.check()
@@ -235,6 +238,11 @@ class Step:
     def inside(self) -> tuple[Pipeline, ...]:
         """Pipelines that it puts together: they run before it, and then `join` is called and not `apply`."""
         return ()
+
+    @property
+    def contained(self) -> tuple[Pipeline, ...]:
+        """All pipelines in it: those that run before it, and those that it runs itself."""
+        return self.inside
 
     def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
         """Contexts out of what the pipelines inside of it gave, in their order."""

@@ -75,6 +75,11 @@ class Pipeline:
         return self
 
     @property
+    def scored(self) -> bool:
+        """Whether its order comes from scores, as far as its steps say."""
+        return next((step.scored for step in reversed(self.steps) if not isinstance(step, Top)), True)
+
+    @property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for the written form."""
         return hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]

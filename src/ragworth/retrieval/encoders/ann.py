@@ -15,7 +15,7 @@ import numpy as np
 
 from ragworth.retrieval.encoders.contract import Floats
 from ragworth.retrieval.encoders.exact import ROWS, scores_of
-from ragworth.retrieval.encoders.found import Found, Ints
+from ragworth.retrieval.found import Found, Ints
 from ragworth.retrieval.kept import digest, kept
 
 FILE = "groups.faiss"

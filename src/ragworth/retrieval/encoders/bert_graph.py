@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from ragworth.errors import ModelError
 from ragworth.llm.local.onnx_session import DATA, MODEL
 from ragworth.llm.local.onnx_tensors import Tensors
-from ragworth.retrieval.encoders.weights import read
+from ragworth.llm.local.safetensors_file import WHOLE, read
 
 VERSION = 1
 """Raised with every change in what is computed."""
@@ -43,7 +43,7 @@ def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
             file=str(weights.parent),
             remedy='put a model.onnx beside it, or name it "st:FOLDER"',
         )
-    arrays = {name.removeprefix("bert."): array for name, array in read(weights).items()}
+    arrays = {name.removeprefix("bert."): array for name, array in read(weights, WHOLE).arrays.items()}
     try:
         with (folder / DATA).open("wb") as data:
             bert = _Bert(Tensors(data), config, arrays)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragworth.retrieval.encoders.contract import Floats
-from ragworth.retrieval.encoders.found import Doubles, Found, Ints
+from ragworth.retrieval.found import Doubles, Found, Ints
 
 QUERIES, ROWS = 512, 16384
 """Queries and passages that are compared at a time; memory is bounded by their product."""

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.retrieval.encoders.blocks import Arrays, Told, made_in, ranges
-from ragworth.retrieval.encoders.found import NOTHING, Doubles, Found, Ints, highest
 from ragworth.retrieval.encoders.sentences import SparseTexts, Weights
+from ragworth.retrieval.found import NOTHING, Doubles, Found, Ints, highest
 from ragworth.retrieval.kept import digest, fingerprint, kept
 
 FORM = 1

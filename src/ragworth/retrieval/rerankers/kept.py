@@ -30,9 +30,16 @@ class Pair(NamedTuple):
 
 
 def kept_scores(
-    folder: Path | None, name: str, pairs: Sequence[Pair], score: Callable[[Sequence[Pair]], Sequence[float]]
+    folder: Path | None,
+    name: str,
+    pairs: Sequence[Pair],
+    score: Callable[[Sequence[Pair]], Sequence[float]],
+    told: Callable[[int, int], None] | None = None,
 ) -> list[float]:
-    """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks."""
+    """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks.
+
+    ``told``: somebody who is told after each block how many were scored, and how many are to be.
+    """
     path = folder / f"{name}.scores" if folder is not None else None
     known = _read(path) if path is not None else {}
     missing = list(dict.fromkeys(pair for pair in pairs if pair.key not in known))
@@ -44,6 +51,8 @@ def kept_scores(
         known |= found
         if path is not None:
             _add(path, found)
+        if told is not None:
+            told(start + len(block), len(missing))
     return [known[pair.key] for pair in pairs]
 
 

@@ -13,21 +13,18 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import MissingExtraError
 from ragworth.judging.settings import setting as named
 from ragworth.retrieval.contract import Need, Place, Setting, Step, written
+from ragworth.retrieval.found import NOTHING, Found, Ints, contexts, highest, order_of
 from ragworth.retrieval.kept import digest, fingerprint, kept
 from ragworth.retrieval.words import STEMMERS, STOPWORDS, Words
-from ragworth.tables import Contexts, constant
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from ragworth.tables import Contexts
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 FORM = 1
@@ -59,8 +56,7 @@ class Bm25(Step):
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
         passages = setting.collection.passages
         index = self.index(passages, setting.cache)
-        ids = passages["passage"]
-        places = ids.rank("ordinal").to_numpy().astype(np.int64)
+        places = order_of(passages["passage"])
         names = list(index.vocab_dict)
         # In the order of the alphabet: that of the words in a query, or of passages in a file, cannot change the last
         # digit of a sum.
@@ -68,18 +64,7 @@ class Bm25(Step):
             best(index, sorted(words, key=names.__getitem__), places, setting.depth)
             for words in self.words.split(setting.queries["text"], index.vocab_dict, grow=False)
         ]
-        sizes = [len(each.rows) for each in found]
-        return Contexts.trusted(
-            pl.DataFrame(
-                {
-                    "system": constant("system", "run", sum(sizes)),
-                    "query": setting.queries["query"].gather(np.repeat(np.arange(len(found)), sizes)),
-                    "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
-                    "passage": ids.gather(np.concatenate([*(each.rows for each in found), NOTHING.rows])),
-                    "score": np.concatenate([*(each.scores for each in found), NOTHING.scores]),
-                }
-            )
-        )
+        return contexts(found, setting.queries["query"], passages["passage"])
 
     @property
     def words(self) -> Words:
@@ -115,16 +100,6 @@ class Bm25(Step):
         return index
 
 
-class Found(NamedTuple):
-    """Passages by their place in the collection, best first, with their scores."""
-
-    rows: Ints
-    scores: Floats
-
-
-NOTHING = Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
-
-
 def best(index: Any, words: list[int], places: Ints, k: int) -> Found:
     """The ``k`` best passages that share a word with the query; `places` says how ids are ordered, for ties."""
     if not words:
@@ -133,7 +108,4 @@ def best(index: Any, words: list[int], places: Ints, k: int) -> Found:
     scores = index.get_scores_from_ids(numbers)
     # In bm25l and bm25+ a word counts even where it does not occur; the passages without any have this score.
     floor = 0.0 if index.nonoccurrence_array is None else index.nonoccurrence_array[numbers].sum()
-    last = np.partition(scores, -k)[-k] if len(scores) > k else floor
-    rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
-    rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
-    return Found(rows, scores[rows])
+    return highest(scores, floor, places, k)

@@ -21,8 +21,8 @@ from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
 from ragworth.retrieval.encoders import Encoder, ann, encoder
 from ragworth.retrieval.encoders.contract import Floats, unit
 from ragworth.retrieval.encoders.exact import UNIT, nearest
-from ragworth.retrieval.encoders.found import NOTHING, Found, Ints, contexts, order_of
 from ragworth.retrieval.encoders.vectors import name_of, vectors_of
+from ragworth.retrieval.found import NOTHING, Found, Ints, contexts, order_of
 from ragworth.tables import Contexts
 
 

@@ -55,6 +55,7 @@ class Mmr(Reranker):
 
     kind: ClassVar[str] = "mmr"
     title: ClassVar[str] = "what was retrieved, relevant passages that are unlike those before them"
+    scored: ClassVar[bool] = False
 
     def problems(self, setting: Setting) -> list[str]:
         self.sources(setting)  # an encoder that is not there is refused

@@ -44,6 +44,7 @@ class Random(Step):
     kind: ClassVar[str] = "random"
     title: ClassVar[str] = "passages of the collection, at random"
     place: ClassVar[Place] = "first"
+    scored: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("passages",)
 
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:

@@ -3,9 +3,11 @@
 ``rrf`` (reciprocal rank fusion; Cormack, Clarke and Büttcher, SIGIR 2009): a passage's score is the sum of w / (k + r)
 over the lists that have it at rank r. ``weighted``: the sum of w · s over all lists, where s is its score there,
 brought to one scale for each query and list on its own: ``minmax`` to 0 … 1, ``z`` to mean 0 and deviation 1. A
-passage that a list lacks has 0 there with ``rrf`` and ``minmax``, and the list's least score with ``z``. Where all
-scores of a list are equal they are 1 with ``minmax`` and 0 with ``z``. A list without a passage for a query says
-nothing about it. Equal scores are ordered by passage id, descending; the order of the lists changes nothing.
+passage that a list lacks has 0 there with ``rrf`` and ``minmax``, and the list's least score with ``z``, and so has,
+where scores are weighted, one that stands there without a score, because it lay deeper than a re-ranker reads or could
+not be judged. Where all scores of a list are equal they are 1 with ``minmax`` and 0 with ``z``. A list without a
+passage for a query says nothing about it. Equal scores are ordered by passage id, descending; the order of the lists
+changes nothing.
 """
 
 from __future__ import annotations
@@ -74,6 +76,17 @@ class Fused(Step):
                 f"fused has {counted(len(self.parts), 'pipeline')} and the weights {self.weights!r}",
                 expected="a number, 0 or more, for each pipeline, and not all of them 0",
             )
+        for part in self.parts:
+            if self.method == "weighted" and not part.scored:
+                raise self._without(part)
+
+    @staticmethod
+    def _without(part: Pipeline) -> InputError:
+        return InputError(
+            f"{str(part)!r} gives no scores that could be weighted",
+            expected="pipelines whose order comes from scores",
+            remedy='fuse them by their ranks: method="rrf"',
+        )
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -96,7 +109,7 @@ class Fused(Step):
 
     def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
         lists = [self._counted(each, number) for number, each in enumerate(found)]
-        pairs = pl.concat([each.select("query", "passage") for each in lists]).unique()
+        pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
         names = [f"s{number}" for number in range(len(lists))]
         wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
         if self.method == "weighted" and self.scale == "z":
@@ -115,23 +128,20 @@ class Fused(Step):
         if self.method == "rrf":
             value = share / (self.k + pl.col("rank").cast(pl.Float64))
         else:
-            if found.frame["score"].null_count():
-                raise InputError(
-                    f"{str(self.parts[number])!r} gives no scores that could be weighted",
-                    expected="pipelines whose order comes from scores",
-                    remedy='fuse them by their ranks: method="rrf"',
-                )
+            if found.frame.height and found.frame["score"].null_count() == found.frame.height:
+                raise self._without(self.parts[number])
             value = share * self._scaled()
-        return found.frame.select("query", "passage", value.alias(name))
+        return found.frame.select("query", "passage", value.alias(name)).drop_nulls(name)
 
     def _scaled(self) -> pl.Expr:
         """A list's scores on one scale, for each query on its own."""
         score = pl.col("score")
         low, high = score.min().over("query"), score.max().over("query")
+        known = pl.when(score.is_null()).then(None)
         if self.scale == "minmax":
-            return pl.when(high > low).then((score - low) / (high - low)).otherwise(1.0)
+            return known.when(high > low).then((score - low) / (high - low)).otherwise(1.0)
         deviation = score.std(ddof=0).over("query")
-        return pl.when(high > low).then((score - score.mean().over("query")) / deviation).otherwise(0.0)
+        return known.when(high > low).then((score - score.mean().over("query")) / deviation).otherwise(0.0)
 
     def __str__(self) -> str:
         inside = [str(part) for part in self.parts]

@@ -23,6 +23,7 @@ class Labelled(Step):
 
     place: ClassVar[Place] = "either"
     needs: ClassVar[tuple[Need, ...]] = ("relevance",)
+    scored: ClassVar[bool] = False
 
     def judged(self, setting: Setting, query: str, *, relevant: bool) -> list[str]:
         """Passages judged relevant, or not: highest label first, then by id descending, as ties are broken always."""

@@ -49,6 +49,7 @@ class Listwise(Asked):
     kind: ClassVar[str] = "listwise"
     title: ClassVar[str] = "what was retrieved, as a model orders it, a window at a time"
     unit: ClassVar[str] = "window"
+    scored: ClassVar[bool] = False
     fate: ClassVar[str] = "kept the order before"
 
     def check(self) -> None:

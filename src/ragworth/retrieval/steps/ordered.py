@@ -20,6 +20,7 @@ class Reversed(Step):
     kind: ClassVar[str] = "reversed"
     title: ClassVar[str] = "what was retrieved, last passage first"
     place: ClassVar[Place] = "behind"
+    scored: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
         assert before is not None
@@ -37,6 +38,7 @@ class Shuffled(Step):
     kind: ClassVar[str] = "shuffled"
     title: ClassVar[str] = "what was retrieved, in random order"
     place: ClassVar[Place] = "behind"
+    scored: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
         assert before is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,7 +51,9 @@ class Scored(Reranker):
         # The model's place does not matter, nor how deep lists are.
         settings = {"form": FORM, "kind": self.kind, "how": repr(sorted(self.how.items())), "model": scorer.revision}
         name = f"{self.kind}-{digest(settings)}"
-        values = iter(kept_scores(setting.cache, name, [pair for pairs in lists for pair in pairs], scorer.score))
+        told = partial(setting.told, f"scoring passages with {self.model}") if setting.told is not None else None
+        every = [pair for pairs in lists for pair in pairs]
+        values = iter(kept_scores(setting.cache, name, every, scorer.score, told))
         placed = []
         for head in heads:
             scores = {passage: next(values) for passage in head.passages}

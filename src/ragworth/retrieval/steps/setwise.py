@@ -39,6 +39,7 @@ class Setwise(Asked):
     kind: ClassVar[str] = "setwise"
     title: ClassVar[str] = "what was retrieved, by a model that picks the best of a few again and again"
     unit: ClassVar[str] = "choice"
+    scored: ClassVar[bool] = False
     fate: ClassVar[str] = "went to the passage that was first before"
 
     def check(self) -> None:

@@ -54,6 +54,10 @@ class Within(Step):
             raise InputError("within names no chunking", expected='its name: within(bm25 % 10, chunks="small")')
 
     @property
+    def contained(self) -> tuple[Pipeline, ...]:
+        return self.parts
+
+    @property
     def _steps(self) -> Iterator[Step]:
         return iter(self.parts[0].steps)
 
