@@ -165,8 +165,9 @@ def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, model
     stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
     assert stages["retrieve.inside"].startswith("pointwise: 6 requests")  # q3 shares no word with them
     assert models.taken() == []
-    found = evaluate(folder, until="report")
-    assert "rerank-yes" in json.loads((found.folder / "manifest.json").read_text())["prompts"]
+    results = evaluate(folder, until="report").folder
+    assert results is not None
+    assert "rerank-yes" in json.loads((results / "manifest.json").read_text())["prompts"]
 
 
 class Watched:
