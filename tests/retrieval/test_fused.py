@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from ragworth import retrieval
 from ragworth.errors import InputError
+from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import Setting, parse, retrieve
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.rerankers.asking import Asker
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.fused import Fused
 from ragworth.tables import Contexts
@@ -226,3 +229,14 @@ def test_what_is_inside_is_checked_before_anything_runs() -> None:
     assert [path.name for path in made.files(world())] == ["a.txt", "b.txt"]
     assert set(made.needs) == {"passages", "query texts", "relevance"}
     assert made.sources(world()) == ()
+
+
+def test_a_plan_goes_by_ranks_where_nobody_was_asked(tmp_path: Path) -> None:
+    system = {"s": 'fused(bm25 % 3 >> pointwise, bm25 % 3, method="weighted") % 3'}
+    asker = Asker(Scripted(lambda request: {"YES": 0.5, "NO": 0.5}), tmp_path / "calls.sqlite", plan=True)
+    setting = replace(world(), asking=asker)
+    assert (
+        retrieve(system, setting).frame["passage"].to_list()
+        == retrieve({"s": "bm25 % 3"}, setting).frame["passage"].to_list()
+    )
+    assert [told.step for told in asker.told] == ["pointwise"]

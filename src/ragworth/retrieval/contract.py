@@ -49,6 +49,11 @@ class Asking(Protocol):
         """Folder of a user's own prompts."""
         ...
 
+    @property
+    def plan(self) -> bool:
+        """Whether nothing is asked, and lists that would have to be asked about stay in the order before."""
+        ...
+
     def card(self, model: str) -> Card:
         """Who would be asked. No weights are loaded for it."""
         ...

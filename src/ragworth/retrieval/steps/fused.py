@@ -27,6 +27,7 @@ from ragworth.judging.settings import setting as named
 from ragworth.metrics.declare import plain
 from ragworth.retrieval.contract import Place, Setting, Step, written
 from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.retrieval.rerankers.asked import Asked
 from ragworth.tables import Contexts
 
 METHODS = ("rrf", "weighted")
@@ -108,7 +109,8 @@ class Fused(Step):
         return tuple(source for part in self.parts for step in part.steps for source in step.sources(setting))
 
     def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
-        lists = [self._counted(each, number) for number, each in enumerate(found)]
+        planned = setting.asking is not None and setting.asking.plan
+        lists = [self._counted(each, number, planned) for number, each in enumerate(found)]
         pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
         names = [f"s{number}" for number in range(len(lists))]
         wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
@@ -122,16 +124,19 @@ class Fused(Step):
         rank = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("query")
         return Contexts.trusted(ordered.with_columns(rank.alias("rank"), pl.lit("run").alias("system")))
 
-    def _counted(self, found: Contexts, number: int) -> pl.DataFrame:
+    def _counted(self, found: Contexts, number: int, planned: bool) -> pl.DataFrame:
         """What a list counts for each of its passages: query, passage, and a column of its own."""
+        frame = found.frame
         name, share = f"s{number}", self.shares[number]
         if self.method == "rrf":
             value = share / (self.k + pl.col("rank").cast(pl.Float64))
         else:
-            if found.frame.height and found.frame["score"].null_count() == found.frame.height:
-                raise self._without(self.parts[number])
+            if frame.height and frame["score"].null_count() == frame.height:
+                if not planned or not any(isinstance(step, Asked) for step in self.parts[number].steps):
+                    raise self._without(self.parts[number])
+                frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))  # those who score were not asked
             value = share * self._scaled()
-        return found.frame.select("query", "passage", value.alias(name)).drop_nulls(name)
+        return frame.select("query", "passage", value.alias(name)).drop_nulls(name)
 
     def _scaled(self) -> pl.Expr:
         """A list's scores on one scale, for each query on its own."""
