@@ -26,6 +26,7 @@ from ragworth.cli import main
 from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.retrieval import Pipeline
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -126,7 +127,7 @@ GRADES = "system,query,aspect,value\nplain,q1,help,4\nplain,q2,help,2\ncareful,q
 
 def workspaces(folder: Path, block: Block) -> None:
     """The workspaces that a block names, with the settings of its page where it has some."""
-    settings = [other.text for other in blocks("toml") if other.page == block.page]
+    settings = [other.text for other in blocks("toml") if other.page == block.page != "README.md"]
     if "help-desk" in block.text:
         help_desk(folder / "help-desk", 30 if "train" in block.text else 4)
         if "init help-desk" not in block.text:
@@ -211,6 +212,7 @@ def test_python_runs(block: Block, folder: Path, stand_in: None) -> None:
 def test_settings_are_read(block: Block, folder: Path) -> None:
     (folder / "ragworth.toml").write_text(block.text, encoding="utf-8")
     space = config.read(folder)
+    assert all(Pipeline.of(each).complete() for each in space.systems.values())
     assert all(kind in KINDS for kind in space.judgments)
     assert all(kind in GRADERS for kind in space.grades)
     assert space.model.use.partition(":")[0] in MODELS
