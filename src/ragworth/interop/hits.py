@@ -8,24 +8,29 @@ A hit is a passage by its id, with its text and score where they came along. The
   and maybe a ``score``;
 * a document of LangChain, LlamaIndex or Haystack, told by its attributes, so that a function may give them, too.
 
-A passage without an id gets one from its text, so that equal texts are one passage.
+They come in a list or anything else that has an order; as a dict ``{id: score}``; or as the rows of a data frame whose
+columns are called like the entries of a dict. A passage without an id is named by its text, so that equal texts are one
+passage.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ragworth.collection import text_id
-from ragworth.doors import ID_ALIASES
-from ragworth.errors import counted, one, quoted
+from ragworth.doors import ID_ALIASES, to_frame
+from ragworth.errors import TableError, counted, one, quoted
 
 IDS = (*ID_ALIASES["passage"], "id", "_id")
 TEXTS = ("text", "content", "page_content", "contents")
-FORM = 'a list of ids, of (id, score), or of dicts such as {"id": …, "text": …, "score": …}; or a dict {id: score}'
+FORM = (
+    'a list of ids, of (id, score), or of dicts such as {"id": …, "text": …, "score": …}; a dict {id: score}; '
+    "or a data frame with such columns"
+)
 
 
 class WrongShapeError(Exception):
@@ -47,17 +52,23 @@ class Ranked(NamedTuple):
     again: int
 
 
-def read(given: Any, identity: str = "", *, by_place: bool = False) -> list[Hit]:
+def read(given: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id) -> list[Hit]:
     """The hits in what a retriever gave for a query. ``identity`` names the field that holds the id.
+
+    ``name`` gives an id to a text that came without one.
 
     They are ordered by score where all have one, as everywhere: equal scores by id, descending. Where none has, or
     ``by_place`` says that the order given is the one shown, they stay as they are, and scores that do not fall in
     that order go.
     """
+    if hasattr(type(given), "columns"):
+        given = _rows(given)
+    if isinstance(given, set | frozenset):
+        raise WrongShapeError(f"{one(type(given).__name__)} came back, which has no order")
     if isinstance(given, Mapping):
         hits = [Hit(_identity(key, "the id"), _score(value)) for key, value in given.items()]
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        hits = [_hit(item, identity, place) for place, item in enumerate(given, 1)]
+        hits = [_hit(item, identity, place, name) for place, item in enumerate(given, 1)]
     else:
         raise WrongShapeError(f"{one(type(given).__name__)} came back: {quoted(given, 40)}")
     scored = sum(hit.score is not None for hit in hits)
@@ -81,32 +92,43 @@ def ranked(hits: Sequence[Hit], k: int) -> Ranked:
     return Ranked(list(kept.values())[:k], len(hits) - len(kept))
 
 
-def _hit(item: Any, identity: str, place: int) -> Hit:
+def _rows(given: Any) -> list[dict[str, Any]]:
+    """The rows of a data frame."""
+    try:
+        frame = to_frame(given)
+    except TableError as error:
+        raise WrongShapeError(error.found) from error
+    if "score" in frame.columns and frame["score"].null_count():  # what pandas makes of NaN
+        raise WrongShapeError(f"the score of hit {frame['score'].is_null().arg_true()[0] + 1} is missing")
+    return frame.to_dicts()
+
+
+def _hit(item: Any, identity: str, place: int, name: Callable[[str], str]) -> Hit:
     what = f"hit {place}"
     if isinstance(item, str) or (isinstance(item, Integral) and not isinstance(item, bool)):
         return Hit(_identity(item, what))
     if isinstance(item, tuple | list) and len(item) == 2:
         if hasattr(item[0], "page_content"):  # LangChain's similarity_search_with_score
-            return _hit(item[0], identity, place)._replace(score=_score(item[1], what))
+            return _hit(item[0], identity, place, name)._replace(score=_score(item[1], what))
         return Hit(_identity(item[0], what), _score(item[1], what))
     fields = _fields(item)
     if fields is None:
         raise WrongShapeError(f"{what} is {one(type(item).__name__)}: {quoted(item, 40)}")
     own, others = fields
-    text = next((own[name] for name in TEXTS if own.get(name) is not None), None)
+    text = next((own[key] for key in TEXTS if own.get(key) is not None), None)
     if text is not None and not isinstance(text, str):
         raise WrongShapeError(f"the text of {what} is {one(type(text).__name__)}: {quoted(text, 40)}")
     score = _score(own["score"], what) if own.get("score") is not None else None
     if identity:
         found = next((part[identity] for part in (own, others) if part.get(identity) is not None), None)
         if found is None:
-            names = ", ".join(quoted(name, 24) for name in [*own, *others][:12])
+            names = ", ".join(quoted(key, 24) for key in [*own, *others][:12])
             raise WrongShapeError(f"{what} has no field {quoted(identity, 24)}; there are {names}")
     else:
-        found = next((own[name] for name in IDS if own.get(name) is not None), None)
+        found = next((own[key] for key in IDS if own.get(key) is not None), None)
     if found is None and text is None:
         raise WrongShapeError(f"{what} has neither an id nor a text: {quoted(item, 40)}")
-    return Hit(_identity(found, what) if found is not None else text_id(text or ""), score, text)
+    return Hit(_identity(found, what) if found is not None else name(text or ""), score, text)
 
 
 class Fields(NamedTuple):

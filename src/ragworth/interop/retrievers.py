@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from ragworth.collection import text_id
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.interop.hits import FORM, Ranked, WrongShapeError, ranked, read
 
@@ -41,14 +42,19 @@ class Retriever:
     by_place: bool = False
     identity: str = ""
 
-    def retrieve(self, queries: Sequence[Asked], k: int) -> Iterator[tuple[str, Ranked]]:
-        """The hits of each query. One without a word in it is not asked about, and has none."""
+    def retrieve(
+        self, queries: Sequence[Asked], k: int, name: Callable[[str], str] = text_id
+    ) -> Iterator[tuple[str, Ranked]]:
+        """The hits of each query. One without a word in it is not asked about, and has none.
+
+        ``name`` gives an id to a text that came without one.
+        """
         asked = [each for each in queries if each.text.strip()]
         every = self._every(asked, k)
         for query in asked:
             given = every.get(query.query, []) if every is not None else self._one(query, k)
             try:
-                yield query.query, ranked(read(given, self.identity, by_place=self.by_place), k)
+                yield query.query, ranked(read(given, self.identity, by_place=self.by_place, name=name), k)
             except WrongShapeError as error:
                 if inspect.iscoroutine(given):
                     given.close()

@@ -28,7 +28,7 @@ SIZES = {"words": 200, "tokens": 256, "sentences": 5}
 
 TITLES = ("apart", "front")
 NAME = re.compile(r"[\w.-]+")
-ID = re.compile(r"(?P<document>.+):(?P<start>\d+)-(?P<end>\d+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S)
+ID = re.compile(r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S)
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 ROWS = 1 << 12
 """Documents cut at a time, so that memory is bounded."""
@@ -68,6 +68,11 @@ def origin(passage: str) -> Origin | None:
         return None
     titled, name = found["titled"] is not None, found["name"] or ""
     return Origin(found["document"], int(found["start"]), int(found["end"]), titled, name)
+
+
+def of_chunking(passages: pl.Series, name: str) -> pl.Series:
+    """Which passages are of the chunking of this name, by their ids: what `origin` says, for many at once."""
+    return passages.str.contains(rf"(?s).:[0-9]+-[0-9]+(?:\+title)?@{re.escape(name)}$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +169,14 @@ def _spans(text: str, units: list[Unit], size: int, overlap: int, paragraphs: bo
     """Where each passage begins and ends."""
     breaks = [match.end() for match in BLANK_LINE.finditer(text)] if paragraphs else []
     low = 0
+    begun: list[Unit] = []
     for stop in (*breaks, len(text)):
         high = low
         while high < len(units) and units[high].start < stop:
             high += 1
-        yield from _packed(text, units[low:high], stop, size, overlap)
+        yield from _packed(text, [*begun, *units[low:high]], stop, size, overlap)
+        # A mark without a letter is a part of the unit before it, but behind a blank line it is not lost with that.
+        begun = [] if stop == len(text) or (high < len(units) and units[high].start == stop) else [Unit(stop)]
         low = high
 
 

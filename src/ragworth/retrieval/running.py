@@ -16,6 +16,7 @@ from ragworth.errors import InputError, TableError, counted, listed, quoted
 from ragworth.retrieval.contract import Setting, Step, refused
 from ragworth.retrieval.pipeline import Pipeline, Steplike
 from ragworth.retrieval.steps.ordered import Top
+from ragworth.retrieval.steps.within import Within, among
 from ragworth.tables import Contexts
 
 System: TypeAlias = Steplike | Contexts | Any
@@ -85,9 +86,14 @@ class Runner:
     def __init__(self, setting: Setting, pipelines: list[Pipeline]) -> None:
         self.setting = setting
         self._deepest: dict[str, int] = {}
+        within: dict[str, list[Pipeline]] = {}
         for pipeline in _every(pipelines):
-            first = str(pipeline.steps[0])
-            self._deepest[first] = max(self._depth(pipeline.steps), self._deepest.get(first, 0))
+            first = pipeline.steps[0]
+            if isinstance(first, Within):
+                within.setdefault(first.chunks, []).append(_inner(first, pipeline.steps))
+            else:
+                self._deepest[str(first)] = max(self._depth(pipeline.steps), self._deepest.get(str(first), 0))
+        self._within = {chunks: Runner(among(setting, chunks), inner) for chunks, inner in within.items()}
         self._done: dict[str, Contexts] = {}
 
     def of(self, pipeline: Pipeline) -> Contexts:
@@ -106,6 +112,8 @@ class Runner:
 
     def _first(self, steps: tuple[Step, ...]) -> Contexts:
         first, key = steps[0], str(steps[0])
+        if isinstance(first, Within):
+            return self._within[first.chunks].of(_inner(first, steps))
         if key not in self._done:
             self._done[key] = self._run(first, None, replace(self.setting, depth=self._deepest[key]))
         return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
@@ -115,6 +123,11 @@ class Runner:
         made = _completed(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
         made.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *made.notes)))
         return made
+
+
+def _inner(first: Within, steps: tuple[Step, ...]) -> Pipeline:
+    """The pipeline inside of a `within`, with the cut that follows behind: a first stage is as deep as that says."""
+    return Pipeline((*first.parts[0].steps, *(step for step in steps[1:2] if isinstance(step, Top))))
 
 
 def _every(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:

@@ -1,7 +1,8 @@
 """Where a text may be cut: at the beginnings of its words, tokens or sentences.
 
 A unit reaches up to the beginning of the next one, so that nothing but blanks is ever lost between two. None begins
-inside a letter with its marks, an emoji made of several signs, or a flag.
+inside a letter with its marks, an emoji made of several signs, or a flag. A blank is what Python takes for one
+(``str.isspace``).
 """
 
 from __future__ import annotations
@@ -14,12 +15,20 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import WORD as TOKEN
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval.words import SIGN, UNSPACED
 
-WORD = rf"{SIGN}|[\S--{UNSPACED}]+"
+BLANK = r"[\s\x1c-\x1f]"
+"""Blanks in patterns for Polars, whose own class of them lacks four that Python has."""
+
+WORD = rf"{SIGN}|[^{BLANK}{UNSPACED}]+"
 """A run of signs without a blank; of scripts that are written without blanks, a single sign."""
+
+TOKEN = rf"\w+|[^\w{BLANK}]"
+"""What `ragworth.collection.WORD` counts, without those blanks."""
+
+FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
+"""A flag, out of two letters; in a row of them they are paired from its beginning."""
 
 JOINER = "\u200d"
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -85,6 +94,10 @@ def _of_model(text: str, tokenizer: Any) -> list[Unit]:
             found[-1] = Unit(found[-1].start, found[-1].size + 1)
         elif begin < end:
             found.append(Unit(begin))
+    # A tokenizer may drop signs; those in front of its first token are a part of that.
+    first = _skipped(text, 0)
+    if first < len(text):
+        found[:1] = [Unit(first, found[0].size if found else 1)]
     return _joined(text, found)
 
 
@@ -92,9 +105,10 @@ def _joined(text: str, units: list[Unit]) -> list[Unit]:
     """The units without those that begin inside of a sign: they belong to the one before."""
     if text.isascii():
         return units
+    halves = {match.start() + 1 for match in FLAG.finditer(text)}
     made: list[Unit] = []
     for unit in units:
-        if made and _inside(text, unit.start):
+        if made and (unit.start in halves or _inside(text, unit.start)):
             made[-1] = Unit(made[-1].start, made[-1].size + unit.size)
         else:
             made.append(unit)
@@ -102,24 +116,13 @@ def _joined(text: str, units: list[Unit]) -> list[Unit]:
 
 
 def _inside(text: str, at: int) -> bool:
-    """Whether a place is inside of what a reader sees as one sign."""
+    """Whether a place is inside of what a reader sees as one sign, flags apart."""
     sign, before = text[at], text[at - 1]
     if sign.isascii() and before.isascii():
         return False
     if JOINER in (sign, before) or unicodedata.category(sign)[0] == "M" or JAMO.match(sign):
         return True
-    if "\U0001f3fb" <= sign <= "\U0001f3ff":  # tones of skin
-        return True
-    if not _of_flag(sign):
-        return False
-    flags = 0  # letters of flags, two of which are one, up to here
-    while at > flags and _of_flag(text[at - flags - 1]):
-        flags += 1
-    return flags % 2 == 1
-
-
-def _of_flag(sign: str) -> bool:
-    return "\U0001f1e6" <= sign <= "\U0001f1ff"
+    return "\U0001f3fb" <= sign <= "\U0001f3ff"  # tones of skin
 
 
 def sentences(text: str) -> list[int]:
@@ -129,9 +132,10 @@ def sentences(text: str) -> list[int]:
     point belongs to an initial, an abbreviation or the number of an item; at the signs of Chinese and Japanese; and
     at a blank line. Scripts without such signs (Thai, Lao) have sentences that end at blank lines alone.
     """
-    starts = [_skipped(text, 0)]
+    begin = _skipped(text, 0)
+    starts = [begin]
     for match in END.finditer(text):
-        begin = _skipped(text, match.end())
+        begin = _skipped(text, max(begin, match.end()))  # of many blank lines each is passed over once
         if begin < len(text) and begin > starts[-1] and _ends(text, match, begin, starts[-1]):
             starts.append(begin)
     return [start for start in starts if start < len(text)]

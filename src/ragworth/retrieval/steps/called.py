@@ -5,13 +5,15 @@ It has no written form that could be read again, because it is made of a living 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MethodType
 from typing import Any, ClassVar
 
 import polars as pl
 
+from ragworth.collection import text_id
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.interop.hits import Ranked
 from ragworth.interop.retrievers import Asked, Retriever, adopt
@@ -23,8 +25,9 @@ from ragworth.tables import Contexts
 class Called(Step):
     """Passages from a function of the query's text, a PyTerrier transformer, a retriever of LangChain, LlamaIndex, ….
 
-    Two of them are equal that call the same object. Texts that come along are remembered in `Setting.brought`, where
-    the collection does not have them. A query without a word in it is not passed on and has nothing.
+    Two of them are equal that call the same object, or the same method of one. Texts that come along are remembered
+    in `Setting.brought`, where the collection does not have their ids; one without an id is the passage that has
+    exactly this text. A query without a word in it is not passed on and has nothing.
     """
 
     thing: Any
@@ -45,8 +48,9 @@ class Called(Step):
 
     def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
         asked = [Asked(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
-        found = dict(self.retriever.retrieve(asked, setting.depth))
-        notes = [*self._known(found, setting), *self._again(found)]
+        by_text = ByText(setting.collection.passages)
+        found = dict(self.retriever.retrieve(asked, setting.depth, by_text.name))
+        notes = [*self._known(found, by_text, setting), *self._again(found)]
         rows = [
             ("run", query, rank, hit.passage, hit.score)
             for query, ranked in found.items()
@@ -54,8 +58,30 @@ class Called(Step):
         ]
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
-    def _known(self, found: dict[str, Ranked], setting: Setting) -> list[str]:
+    def _known(self, found: dict[str, Ranked], by_text: ByText, setting: Setting) -> list[str]:
         """Take in texts that came along, and say what does not agree with the collection."""
+        texts = self._texts(found)
+        own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
+        strange = {each: text for each, text in texts.items() if each not in own}
+        same = {each: passage for each, text in strange.items() if (passage := by_text.get(text)) is not None}
+        if setting.known and strange and len(strange) == len(texts):
+            raise self._stranger(strange, same, setting)
+        for passage, text in strange.items():
+            if text is not None and setting.brought.setdefault(passage, text) != text:
+                raise self._two("it or another system", passage)
+        if not setting.known:
+            return []  # what is brought along are the passages
+        apart = {
+            "with another text than the collection's, which counts": [
+                each for each, text in own.items() if texts[each] not in (None, text)
+            ],
+            "with a text that the collection has under another id": list(same),
+            "not in the collection": [each for each in strange if each not in same],
+        }
+        return [self._note(passages, words) for words, passages in apart.items() if passages]
+
+    def _texts(self, found: dict[str, Ranked]) -> dict[str, str | None]:
+        """The text of each passage, where it came along."""
         texts: dict[str, str | None] = {}
         for query, ranked in found.items():
             for hit in ranked.hits:
@@ -63,20 +89,7 @@ class Called(Step):
                 if None not in (text, hit.text) and text != hit.text:
                     raise self._two(f"for the query {quoted(query, 24)} it", hit.passage)
                 texts[hit.passage] = text if text is not None else hit.text
-        own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
-        other = [each for each, text in texts.items() if each in own and text not in (None, own[each])]
-        strange = []
-        for passage, text in texts.items():
-            if passage in own or (text is None and passage in setting.brought):
-                continue
-            if text is None:
-                strange.append(passage)
-            elif setting.brought.setdefault(passage, text) != text:
-                raise self._two("it or another system", passage)
-        if setting.known and strange and len(strange) == len(texts):
-            raise self._stranger(strange, setting)
-        notes = [self._note(other, "with another text than the collection's, which counts")] if other else []
-        return notes + ([self._note(strange, "not in the collection")] if setting.known and strange else [])
+        return texts
 
     def _two(self, who: str, passage: str) -> InputError:
         return InputError(
@@ -85,12 +98,27 @@ class Called(Step):
             remedy="name the field that holds the id: retrieval.called(…, id=…)",
         )
 
-    def _stranger(self, strange: Sequence[str], setting: Setting) -> InputError:
+    def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: Setting) -> InputError:
+        """Why a retriever cannot be evaluated none of whose ids is known, and what to do about it."""
+        one = next(iter(same or strange))
+        text = f" ({quoted(strange[one], 40)})" if strange[one] is not None else ""
+        other = f"; the collection has its text as {quoted(same[one], 40)}" if same else ""
+        remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
+        if same:
+            remedy = (
+                "keep the collection's id of each text in its metadata and name that field: retrieval.called(…, id=…); "
+                'or have a function give texts without ids, {"text": …}: each is then the passage that has it'
+            )
+        elif text:
+            remedy = (
+                "name the field that holds the id: retrieval.called(…, id=…); if other texts are retrieved than the "
+                "collection's, leave its passages out: those that come along are the passages then"
+            )
         return InputError(
             f"none of {counted(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
-            f"{quoted(strange[0], 40)}",
+            f"{quoted(one, 40)}{text}{other}",
             expected=f"ids as the collection has them, such as {quoted(setting.passages[0], 40)}",
-            remedy='name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}',
+            remedy=remedy,
         )
 
     def _again(self, found: dict[str, Ranked]) -> list[str]:
@@ -106,12 +134,43 @@ class Called(Step):
         return f"{self.retriever.name}: {counted(len(passages), 'passage')} {words} ({few})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Called) and self.thing is other.thing and self.id == other.id
+        return isinstance(other, Called) and self._address == other._address and self.id == other.id
 
     def __hash__(self) -> int:
-        return hash((id(self.thing), self.id))
+        return hash((self._address, self.id))
+
+    @property
+    def _address(self) -> str:
+        """Where its object lies, which the step keeps, so that nothing else comes to lie there.
+
+        A method is made anew whenever it is named, so it goes by what it is made of.
+        """
+        thing = self.thing
+        parts = (thing.__self__, thing.__func__) if isinstance(thing, MethodType) else (thing,)
+        return ".".join(f"{id(part):x}" for part in parts)
 
     def __str__(self) -> str:
-        # The address tells apart functions of one name; the step keeps its object, so nothing else comes to lie there.
+        # The address tells apart functions of one name.
         field = f", id={written(self.id)}" if self.id else ""
-        return f"called({self.retriever.name} at {id(self.thing):x}{field})"
+        return f"called({self.retriever.name} at {self._address}{field})"
+
+
+@dataclass(frozen=True, eq=False)
+class ByText:
+    """The passages of a collection by their texts: those whose text no other one has."""
+
+    passages: pl.DataFrame
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """By the id that would be made of the text, which takes less room."""
+        alone = self.passages.unique("text", keep="none")
+        return {text_id(text): passage for passage, text in alone.select("passage", "text").iter_rows()}
+
+    def get(self, text: str | None) -> str | None:
+        """The passage that has a text, if one alone has."""
+        return self._ids.get(text_id(text)) if text is not None else None
+
+    def name(self, text: str) -> str:
+        """The id of a text that came without one: that of the passage that has it, or one made of the text."""
+        return self.get(text) or text_id(text)

@@ -11,21 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import polars as pl
-
 from ragworth.errors import InputError, counted, listed
 from ragworth.judging.settings import setting as named
-from ragworth.retrieval.chunks import NAME, origin
-from ragworth.retrieval.contract import DEPTH, Place, Setting, Step, written
+from ragworth.retrieval.chunks import NAME, of_chunking, origin
+from ragworth.retrieval.contract import Place, Setting, Step, written
 from ragworth.retrieval.pipeline import Pipeline, Steplike
-from ragworth.tables import Contexts
 
 
 @dataclass(frozen=True, init=False)
 class Within(Step):
     """What a pipeline gives that knows the passages of one chunking only.
 
-    The pipeline is as deep as it says itself, or gives what a first stage gives.
+    The pipeline is as deep as it says itself, or gives what a first stage gives; a cut behind `within` is the same as
+    one inside. It is run by `running`, together with those of other systems within the same chunking.
     """
 
     parts: tuple[Pipeline, ...]
@@ -62,8 +60,8 @@ class Within(Step):
         return iter(self.parts[0].steps)
 
     def problems(self, setting: Setting) -> list[str]:
-        inner = self._inner(setting)
-        if setting.known and not inner.known:
+        inner = among(setting, self.chunks)
+        if setting.collection.passages.height and not inner.collection.passages.height:
             names = sorted({found.name for each in setting.known if (found := origin(each)) and found.name})
             there = f"there are {listed(names)}" if names else "no passage has one (ragworth chunk --name makes them)"
             return [f"within: no passage is of the chunking {self.chunks!r}; {there}"]
@@ -75,17 +73,12 @@ class Within(Step):
     def sources(self, setting: Setting) -> tuple[str, ...]:
         return tuple(source for step in self._steps for source in step.sources(setting))
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
-        from ragworth.retrieval.running import Runner
-
-        # What is cut behind it does not make what is inside any less deep.
-        inner = replace(self._inner(setting), depth=max(setting.depth, DEPTH))
-        return Runner(inner, list(self.parts)).of(self.parts[0])
-
-    def _inner(self, setting: Setting) -> Setting:
-        """The setting with the passages of this chunking alone."""
-        mine = setting.collection.passages.filter(pl.col("passage").str.ends_with(f"@{self.chunks}"))
-        return replace(setting, collection=replace(setting.collection, passages=mine))
-
     def __str__(self) -> str:
         return f"{self.kind}({self.parts[0]}, chunks={written(self.chunks)})"
+
+
+def among(setting: Setting, chunks: str) -> Setting:
+    """The setting with the passages of one chunking alone."""
+    passages = setting.collection.passages
+    mine = passages.filter(of_chunking(passages["passage"], chunks))
+    return replace(setting, collection=replace(setting.collection, passages=mine))
