@@ -714,7 +714,7 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
             pass
         except KeyboardInterrupt:  # it would end all the tests
             pytest.fail("the interrupt came through")
-    assert len(noted.seen) < 4000
+    assert commits[0] >= 3
     assert count(tmp_path / "c.sqlite", "answers") == len(noted.seen)
 
 
