@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,7 +153,7 @@ def runs(questions: list[Question], passages: dict[str, str]) -> dict[str, list[
         first = sorted(own, key=lambda name: (near[each.id].index(name) if name in near[each.id] else 999, name))
         near_it = dict.fromkeys(near[each.id])
         rest = (name for name in near_it if name not in own and not _holds(passages[name], each.accepted))
-        made[each.id] = [*first, *rest][:DEPTH]
+        made[each.id] = [*first, *islice(rest, DEPTH)][:DEPTH]
     return made
 
 
