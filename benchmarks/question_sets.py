@@ -8,8 +8,7 @@ that holds an accepted answer is passed over, since nobody said whether it answe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, zip_longest
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
