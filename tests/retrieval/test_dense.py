@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -240,6 +242,56 @@ def test_near_groups(folder: Path, tmp_path: Path) -> None:
     assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"vectors", "ann"}
     one = retrieve({"s": f'dense("onnx:{folder}", search="ann")'}, world({"p": "mill"}, {"q": "corn", "e": ""}, None))
     assert passages(one, "s") == {"q": ["p"], "e": []}
+
+
+def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
+    """Equal passages at the cut: the same ones come first, alone and beside a system that goes deeper."""
+    pytest.importorskip("faiss")
+    chance = np.random.default_rng(0)
+    words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
+    texts = {f"p{n:04}": "old mill" if n % 8 == 0 else " ".join(chance.choice(words, 8)) for n in range(400)}
+    setting = world(texts, {"q": "old mill"}, None)
+    ann = f'dense("onnx:{folder}", search="ann", probes=1000)'
+    alone = retrieve({"s": f"{ann} % 5"}, setting)
+    assert passages(alone, "s")["q"] == [f"p{n:04}" for n in range(392, 352, -8)]
+    assert retrieve({"s": f"{ann} % 5", "deep": f"{ann} % 100"}, setting).only("s") == alone
+    assert retrieve({"s": f'dense("onnx:{folder}") % 5'}, setting) == alone
+
+
+@pytest.mark.parametrize("length", [1.0, 1e-3, 0.0])
+@pytest.mark.parametrize("probes", [1, 3, 1000])
+def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: float) -> None:
+    """With vectors of any length, many of them equal, and a query without any length."""
+    pytest.importorskip("faiss")
+    from ragworth.retrieval.encoders import ann
+
+    chance = np.random.default_rng(1)
+    vectors = chance.normal(size=(800, 6)).astype(np.float32)
+    vectors[::3] = vectors[0]
+    vectors[1::5] = np.round(vectors[1::5])
+    queries = np.concatenate([vectors[:3], chance.normal(size=(5, 6)).astype(np.float32)]) * np.float32(length)
+    places = chance.permutation(800)
+    index = ann.index_of(vectors, "", None)
+    whole = ann.near(index, vectors, queries, places, 800, probes)
+    for k in (1, 2, 5, 40, 300):
+        for some, every in zip(ann.near(index, vectors, queries, places, k, probes), whole, strict=True):
+            assert some.rows.tolist() == every.rows[:k].tolist()
+            assert some.scores.tolist() == every.scores[:k].tolist()
+    if probes == 1000:
+        assert [each.rows.tolist() for each in whole] == [
+            each.rows.tolist() for each in exact.nearest(vectors, queries, places, 800)
+        ]
+
+
+def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Path) -> None:
+    old, recent = tmp_path / f"vectors-old{blocks.BLOCKS}", tmp_path / f"sparse-new{blocks.BLOCKS}"
+    for each, days in ((old, 31), (recent, 29)):
+        each.mkdir()
+        (each / "00000000-0.npz").write_bytes(b"")
+        os.utime(each, (time.time() - days * 86400,) * 2)
+    retrieve({"s": f'dense("onnx:{folder}")'}, world(cache=tmp_path))
+    assert not old.exists()
+    assert recent.exists()
 
 
 def test_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

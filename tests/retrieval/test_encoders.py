@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
@@ -14,7 +15,8 @@ from ragworth.llm.local.safetensors_file import WHOLE, read
 from ragworth.retrieval.encoders import encoder
 from ragworth.retrieval.encoders.contract import unit
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from tests.retrieval.tiny import CONFIG, weights, write_encoder, write_safetensors
+from ragworth.retrieval.encoders.vectors import vectors_of
+from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
@@ -86,10 +88,52 @@ def test_long_texts_are_cut_where_the_model_says(tmp_path: Path) -> None:
 
 
 def test_revisions_tell_models_apart(tmp_path: Path) -> None:
-    folders: list[dict[str, Any]] = [{}, {"seed": 1}, {"pooling": "cls"}, {"longest": 8}]
+    heads = {**CONFIG, "num_attention_heads": 2}
+    small = {**CONFIG, "layer_norm_eps": 0.1}
+    said = {"prompts": {"query": "query : "}}
+    folders: list[dict[str, Any]] = [
+        {}, {"seed": 1}, {"pooling": "cls"}, {"longest": 8}, {"config": heads}, {"config": small}, {"said": said}
+    ]  # fmt: skip
     made = [OnnxEncoder(write_encoder(tmp_path / str(n), **each)) for n, each in enumerate(folders)]
-    assert len({each.revision for each in made}) == 4
+    assert len({each.revision for each in made}) == len(folders)
+    # None of them has the vectors of another.
+    assert len({each.encode(TEXTS, "query").tobytes() for each in made}) == len(folders)
     assert OnnxEncoder(write_encoder(tmp_path / "again")).revision == made[0].revision
+
+
+def test_the_same_files_are_opened_once(tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "tiny")
+    first = encoder(f"onnx:{folder}")
+    before, revision = first.encode(TEXTS, "query"), first.revision
+    assert encoder(f"onnx:{folder}") is first
+    write_encoder(folder, seed=1)
+    other = encoder(f"onnx:{folder}")
+    assert other.revision != revision
+    assert (other.encode(TEXTS, "query") != before).any()
+    write_encoder(folder)
+    assert (encoder(f"onnx:{folder}").encode(TEXTS, "query") == before).all()
+
+
+def test_the_width_is_that_of_the_graph(tmp_path: Path) -> None:
+    """A graph that is there may end in another layer than the transformer's."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    folder = write_encoder(tmp_path / "tiny")
+    matrix = numpy_helper.from_array(np.eye(len(WORDS), 5, dtype=np.float32), "matrix")
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["matrix", "input_ids"], ["last_hidden_state"])],
+        "narrow",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["B", "L"])],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["B", "L", "W"])],
+        [matrix],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+    model = OnnxEncoder(folder)
+    assert model.dimension == 5 != CONFIG["hidden_size"]
+    assert model.encode([], "query").shape == (0, 5)
+    for cache in (None, tmp_path / "cache"):
+        assert vectors_of(model, pl.Series(["the mill", "corn"]), cache).shape == (2, 5)
 
 
 def test_the_graph_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

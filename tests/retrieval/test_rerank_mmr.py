@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_likeness_below_nothing_counts_for_a_passage() -> None:
 class Letters:
     """An encoder that counts letters, and what it was given."""
 
-    name, revision, dimension, normalised, files = "letters", "r1", 3, False, ()
+    name, revision, dimension, normalised = "letters", "r1", 3, False
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -120,6 +121,27 @@ def test_by_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert step.sources(setting) == ("r1",)
     made = Mmr(1.0, by="letters", relevance="query").apply(listing([("x", list(texts))]), setting)
     assert made.frame["passage"].to_list() == ["q", "p", "r"]
+
+
+def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = Letters()
+    monkeypatch.setattr(diverse, "encoder", lambda spec, folder: model)
+    told: list[tuple[str, int, int]] = []
+    texts = {"p": "aaa", "q": "aab", "r": "ccc", "same": "aaa"}
+    setting = world(texts, {"x": "b", "y": "c"}, None, cache=tmp_path, told=lambda *each: told.append(each))
+    step = Mmr(0.5, by="letters")
+    first = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]
+    assert told == [("encoding passages with letters", 3, 3)]
+    model.seen.clear()
+    again = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    assert again == first
+    assert model.seen == ["b", "c"]
+    # The order of lists, and of the passages in them, does not matter.
+    step.apply(listing([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), setting)
+    assert model.seen == ["b", "c", "c", "b"]
+    assert len(told) == 1
+    assert step.apply(listing([]), setting).frame.height == 0
 
 
 def test_written_and_refused() -> None:

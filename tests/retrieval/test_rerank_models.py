@@ -230,6 +230,49 @@ def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> No
     assert Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path)) != before
 
 
+def test_weights_that_change_in_place_are_loaded_again(tmp_path: Path) -> None:
+    """In one process, with scores kept: those of the new weights, under the new weights' name."""
+    before = listing([("q", ["a", "b", "c"])])
+    setting = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
+
+    def scores() -> list[float]:
+        frame = Rerank("mine").apply(before, setting).frame.sort("passage")
+        expected = [plain_cross(tmp_path / "mine", QUERIES["q"], TEXTS[each]) for each in frame["passage"]]
+        assert frame["score"].to_list() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        return frame["score"].to_list()
+
+    cross(tmp_path / "mine")
+    first = scores()
+    assert Rerank("mine")._scorer(setting) is Rerank("mine")._scorer(setting)
+    cross(tmp_path / "mine", 2)
+    assert scores() != first
+    cross(tmp_path / "mine")
+    assert scores() == first
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_scores_that_are_no_numbers(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    """Such a passage was not judged: it stands behind the others, is noted, and its score is not kept."""
+    setting = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path)
+    before = listing([("q", ["a", "b", "c", "d"])])
+    given = {TEXTS["a"]: 1.0, TEXTS["b"]: value, TEXTS["c"]: 3.0, TEXTS["d"]: 2.0}
+    monkeypatch.setattr(CrossEncoder, "score", lambda self, pairs: [given[pair.passage] for pair in pairs])
+    made = Rerank("one").apply(before, setting)
+    assert made.frame["passage"].to_list() == ["c", "d", "a", "b"]
+    assert made.frame["score"].to_list() == [3.0, 2.0, 1.0, None]
+    (note,) = made.notes
+    assert "1 of 4 passages could not be judged and stand behind the others in the order before (not-finite 1)" in note
+    (path,) = tmp_path.glob("*.scores")
+    assert len(path.read_text().split()) == 3 * 3
+    given[TEXTS["b"]] = 9.0  # it is scored anew
+    assert Rerank("one").apply(before, setting).frame["passage"].to_list() == ["b", "c", "d", "a"]
+    given |= dict.fromkeys(given, value)
+    with pytest.raises(ModelError, match="none of 4 passages could be judged: not-finite 4"):
+        Rerank("one").apply(before, world(TEXTS, QUERIES, None, folder=folders))
+
+
 # Scores that are kept.
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from ragworth.errors import InputError, MissingExtraError, ModelError
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.encoders import blocks
 from ragworth.retrieval.encoders.postings import Postings, postings_of
-from ragworth.retrieval.encoders.sentences import SparseTexts
+from ragworth.retrieval.encoders.sentences import SparseTexts, Weights
 from ragworth.retrieval.steps.sparse import opened
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import CONFIG, write_encoder
@@ -113,6 +114,49 @@ def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypat
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
     texts = pl.Series([text for text in PASSAGES.values() if text])
     assert isinstance(postings_of(opened(str(folder), None), texts, tmp_path).values, np.memmap)
+
+
+class Fixed:
+    """An encoder with one word; another process may do something while it encodes the second block."""
+
+    name, revision = "fixed", "r"
+
+    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.calls, self.meanwhile = 0, meanwhile
+
+    def encode(self, texts: list[str], role: str) -> Weights:
+        self.calls += 1
+        if self.calls == 2:
+            self.meanwhile()
+        size = len(texts)
+        return Weights(np.arange(size + 1), np.zeros(size, np.int32), np.array([len(each) for each in texts], "f4"))
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is done first and removes the blocks; what it made is taken, or made again if it is gone too."""
+    monkeypatch.setattr(blocks, "BLOCK", 2)
+    texts = pl.Series(["a", "bb", "ccc", "dd", "e"])
+
+    def other() -> None:
+        postings_of(Fixed(), texts, tmp_path)  # type: ignore[arg-type]
+        if not left:
+            (path,) = tmp_path.glob("sparse-*/values.npy")
+            path.unlink()
+
+    model = Fixed(other)
+    made = postings_of(model, texts, tmp_path)  # type: ignore[arg-type]
+    assert made.values.tolist() == [1, 2, 3, 2, 1]
+    assert model.calls == (3 if left else 6)
+    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
+
+
+def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
+    mine = shutil.copytree(folder, tmp_path / "mine")
+    first = opened(str(mine), None)
+    assert opened(str(mine), None) is first
+    (mine / "README.txt").write_text("changed")
+    assert opened(str(mine), None) is not first
 
 
 def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

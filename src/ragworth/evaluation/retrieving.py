@@ -32,6 +32,7 @@ class Asker:
         self.facts: dict[str, Any] = {}
         self._system = ""
         self._cards: dict[str, Card] = {}
+        self._counted: set[bytes] = set()
 
     def card(self, model: str) -> Card:
         if model not in self._cards:
@@ -47,7 +48,7 @@ class Asker:
     ) -> list[T | NoValue | None]:
         with self.models.job(_named(model), plan=self.plan) as job:
             if self.plan:
-                seen = foreseen(job, work(job.card), most)
+                seen = foreseen(job, work(job.card), most, self._counted)
                 self.told.append(Told(self._system, step, seen.words))
                 return seen.found
 

@@ -27,13 +27,18 @@ ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(
 """Each opens an encoder from what follows its name and a colon, and from the folder that relative paths start in."""
 
 
-@lru_cache(maxsize=4)
 def encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
-    """An encoder by its written form; the same one for the same form, so that weights are loaded once."""
+    """An encoder by its written form; the same one for the same form and files, so that weights are loaded once."""
     kind, _, rest = spec.partition(":")
     if kind not in ENCODERS:
         raise ModelError(
             f"{spec!r} names no kind of encoder: {ENCODERS.unknown(kind)}",
             expected="embedded, onnx:FOLDER or st:NAME_OR_FOLDER",
         )
-    return ENCODERS.get(kind)(rest, folder)
+    opener = ENCODERS.get(kind)
+    return _held(opener, rest, folder, opener(rest, folder).revision)
+
+
+@lru_cache(maxsize=4)
+def _held(opener: Callable[[str, Path | None], Encoder], rest: str, folder: Path | None, revision: str) -> Encoder:
+    return opener(rest, folder)

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from ragworth.retrieval.encoders.contract import Floats
-from ragworth.retrieval.encoders.exact import ROWS, scores_of
+from ragworth.retrieval.encoders.exact import ROWS, error_of, longest_of, scores_of
 from ragworth.retrieval.found import Found, Ints
 from ragworth.retrieval.kept import digest, kept
 
 FILE = "groups.faiss"
 EACH = 39
 """Vectors that a group has on average at least: fewer say little about where it lies."""
+
+MORE = 16
+"""Vectors asked for beyond those that are wanted."""
 
 
 def groups(total: int) -> int:
@@ -54,14 +57,33 @@ def _made(vectors: Floats) -> Any:
     return index
 
 
-def near(index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int) -> list[Found]:
-    """Up to ``k`` vectors near each query, best first."""
+def near(
+    index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int, longest: float | None = None
+) -> list[Found]:
+    """The ``k`` nearest to each query of those that are looked at, best first, whatever k is.
+
+    faiss compares in single precision and takes any of equal ones, so that some more are asked for; and where even
+    the last of them might be among the first k, all that might.
+    """
     index.nprobe = min(probes, index.nlist)
-    _, numbers = index.search(np.ascontiguousarray(queries), min(k, len(vectors)))
+    asked = min(k + MORE, len(vectors))
+    queries = np.ascontiguousarray(queries)
+    products, numbers = index.search(queries, asked)
+    errors = error_of(queries, longest_of(vectors) if longest is None else longest)
     found = []
-    for number, row in enumerate(numbers):
+    for number, (row, error) in enumerate(zip(numbers, errors.tolist(), strict=True)):
         rows = row[row >= 0].astype(np.int64)
-        scores = scores_of(vectors, rows, queries, np.full(len(rows), number))
-        order = np.lexsort((-places[rows], -scores))
-        found.append(Found(rows[order], scores[order]))
+        best = _ordered(vectors, rows, queries, number, places)
+        if len(rows) == asked < len(vectors) and products[number, -1] + error >= best.scores[k - 1]:
+            above = np.nextafter(np.float32(best.scores[k - 1] - 2 * error), np.float32(-np.inf))
+            _, _, rows = index.range_search(queries[number : number + 1], float(above))
+            best = _ordered(vectors, rows, queries, number, places)
+        found.append(Found(best.rows[:k], best.scores[:k]))
     return found
+
+
+def _ordered(vectors: Floats, rows: Ints, queries: Floats, number: int, places: Ints) -> Found:
+    """Some vectors with their scores for one query, best first."""
+    scores = scores_of(vectors, rows, queries, np.full(len(rows), number))
+    order = np.lexsort((-places[rows], -scores))
+    return Found(rows[order], scores[order])

@@ -7,6 +7,8 @@ block that is there is whole, or it is made again. Two processes that make the s
 from __future__ import annotations
 
 import io
+import shutil
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,8 +18,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.retrieval.kept import DAY
+
 BLOCK = 1024
 """Texts of a block: what is lost at most when a process is killed."""
+
+BLOCKS = ".blocks"
+"""How the names of folders end that hold blocks."""
+
+LASTING = 30 * DAY
+"""Seconds for which blocks are kept that nobody goes on with."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -49,6 +59,7 @@ def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks
     there: dict[str, Path] = {}
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
         there = {path.name[:8]: path for path in folder.glob("*.npz")}
     parts: list[Path | Arrays] = []
     for number, block in enumerate(ranges(total)):
@@ -61,6 +72,14 @@ def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks
         with suppress(OSError):
             parts[-1] = _written(folder, number, made)
     return Blocks(parts)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the blocks of other work that nobody has gone on with for long: its texts, or its model, have changed."""
+    for other in folder.parent.glob(f"*{BLOCKS}"):
+        with suppress(OSError):
+            if other != folder and other.stat().st_mtime < time.time() - LASTING:
+                shutil.rmtree(other, ignore_errors=True)
 
 
 def _whole(path: Path) -> bool:

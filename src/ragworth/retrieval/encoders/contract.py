@@ -7,7 +7,6 @@ with them, as far as the library that computes them allows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, Protocol
 
 import numpy as np
@@ -40,11 +39,6 @@ class Encoder(Protocol):
     @property
     def normalised(self) -> bool:
         """Whether vectors are meant to be compared by their angle alone; they have length 1 then."""
-        ...
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Files that decide its vectors."""
         ...
 
     def prefix(self, role: Role) -> str:

@@ -27,7 +27,7 @@ def nearest(vectors: Floats, queries: Floats, places: Ints, k: int, longest: flo
 
     ``longest``: no vector is longer; looked up where it is not known.
     """
-    longest = _longest(vectors) if longest is None else longest
+    longest = longest_of(vectors) if longest is None else longest
     found: list[Found] = []
     for low in range(0, len(queries), QUERIES):
         search = _Search(queries[low : low + QUERIES], k, longest)
@@ -47,7 +47,15 @@ def scores_of(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) -> Dou
     return scores
 
 
-def _longest(vectors: Floats) -> float:
+def error_of(queries: Floats, longest: float) -> Doubles:
+    """How far products of each query in single precision may be off; two of them may change places within it."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries))
+    # Rounding of a sum of products: (n + 2) · 2⁻²⁴ of the lengths' product, and as much for the comparison itself.
+    error: Doubles = (queries.shape[1] + 4) * 2.0**-23 * lengths.astype(np.float64) * longest
+    return error
+
+
+def longest_of(vectors: Floats) -> float:
     """The length of the longest vector."""
     squares = [
         float(np.einsum("ij,ij->i", part, part).max())
@@ -63,9 +71,7 @@ class _Search:
     def __init__(self, queries: Floats, k: int, longest: float) -> None:
         self.queries = queries
         self.k = k
-        lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries))
-        # Rounding of a sum of products: (n + 2) · 2⁻²⁴ of the lengths' product, and as much for the comparison itself.
-        self.error = (queries.shape[1] + 4) * 2.0**-23 * lengths.astype(np.float64) * longest
+        self.error = error_of(queries, longest)
         self.last = np.full(len(queries), -np.inf)
         """The score of the k-th best passage of each query, where there are so many."""
         self.owners = np.empty(0, dtype=np.int64)

@@ -63,18 +63,11 @@ class OnnxEncoder:
                 "there is neither a graph nor weights in it", file=str(folder), expected=" or ".join((*GRAPHS, WEIGHTS))
             )
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        computed = self._graph or self.folder / WEIGHTS
-        # The numbers of a large graph lie in files beside it, under names of its own.
-        beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in BESIDE]
-        return (computed, *(beside if self._graph is not None else ()), self.folder / "tokenizer.json")
-
     @cached_property
     def revision(self) -> str:
         facts = {
-            "files": [fingerprint(path) for path in self.files],
-            "about": [self.about.pooling, self.about.normalised, self.about.longest],
+            "files": [fingerprint(path) for path in self._files()],
+            "about": [self.about.pooling, self.about.normalised, self.about.longest, self.about.prompts],
             "computed": [bert_graph.VERSION, EVEN],
         }
         return digest(facts)[:16]
@@ -85,8 +78,7 @@ class OnnxEncoder:
 
     @cached_property
     def dimension(self) -> int:
-        said = folders.object_of(self.folder / "config.json", {}).get("hidden_size")
-        return int(said) if said else self.encode([""], "query").shape[1]
+        return int(self.encode([""], "query").shape[1])  # whatever its files say, that is what the graph gives
 
     def prefix(self, role: Role) -> str:
         return self.about.prefix(role)
@@ -107,6 +99,14 @@ class OnnxEncoder:
         for numbers, found in made:
             vectors[numbers] = found
         return unit(vectors) if self.normalised else vectors
+
+    def _files(self) -> list[Path]:
+        """Files that decide its vectors."""
+        computed = self._graph or self.folder / WEIGHTS
+        # The numbers of a large graph lie in files beside it, under names of its own.
+        beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in BESIDE]
+        words, config = (self.folder / name for name in ("tokenizer.json", "config.json"))
+        return [computed, *(beside if self._graph else ()), words, *([config] if config.is_file() else ())]
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
         """A vector for each row of tokens."""

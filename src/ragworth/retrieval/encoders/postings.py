@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.retrieval.encoders.blocks import Arrays, Told, made_in, ranges
+from ragworth.retrieval.encoders.blocks import BLOCKS, Arrays, Told, made_in, ranges
 from ragworth.retrieval.encoders.sentences import SparseTexts, Weights
 from ragworth.retrieval.found import NOTHING, Doubles, Found, Ints, highest
 from ragworth.retrieval.kept import digest, fingerprint, kept
@@ -56,14 +56,21 @@ def postings_of(encoder: SparseTexts, texts: pl.Series, cache: Path | None, told
         return _inverted(map(make, ranges(len(texts))), len(texts))
     facts = {"form": FORM, "encoder": encoder.revision, "texts": fingerprint(texts.to_frame())}
     name = f"sparse-{digest(facts)}"
-    beside = cache / f"{name}.blocks"
-    made = kept(
-        cache,
-        name,
-        make=lambda: _inverted(made_in(beside, len(texts), make), len(texts)),
-        save=_save,
-        load=lambda folder: _mapped(folder, len(texts)),
-    )
+    beside = cache / f"{name}{BLOCKS}"
+
+    def index(parts: Callable[[], Iterable[Arrays]]) -> Postings:
+        return kept(
+            cache,
+            name,
+            make=lambda: _inverted(parts(), len(texts)),
+            save=_save,
+            load=lambda folder: _mapped(folder, len(texts)),
+        )
+
+    try:
+        made = index(lambda: made_in(beside, len(texts), make))
+    except OSError:  # another process has made it meanwhile, and removed the blocks
+        made = index(lambda: map(make, ranges(len(texts))))
     if (cache / name).is_dir():
         shutil.rmtree(beside, ignore_errors=True)
     return made

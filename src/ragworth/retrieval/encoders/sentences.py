@@ -68,10 +68,6 @@ class SentenceEncoder:
         prompts = {str(role): str(text) for role, text in (said.get("prompts") or {}).items()}
         self._about = About("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return tuple(sorted(path for path in self.folder.rglob("*.safetensors")))
-
     @cached_property
     def revision(self) -> str:
         return revision_of(self.folder)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ragworth.retrieval.encoders.blocks import Arrays, Blocks, Told, made_in, ranges
+from ragworth.retrieval.encoders.blocks import BLOCKS, Arrays, Blocks, Told, made_in, ranges
 from ragworth.retrieval.encoders.contract import Encoder, Floats, unit
 from ragworth.retrieval.kept import digest, fingerprint, kept
 
@@ -51,7 +51,7 @@ def vectors_of(
     if cache is None:
         return _joined(map(make, ranges(len(texts))), len(texts), encoder.dimension)
     place = cache / name_of(encoder, texts, cosine, prefix)
-    beside = place.with_name(f"{place.name}.blocks")
+    beside = place.with_name(f"{place.name}{BLOCKS}")
 
     def encoded() -> Floats | Blocks:
         return made_in(beside, len(texts), make)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ragworth.llm.contract import Card, Usage
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Setting
 from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker, by_score
+from ragworth.retrieval.units import cutter
 
 SLOTS = {
     "rerank-yes": ("query", "passage"),
@@ -27,8 +27,6 @@ SLOTS = {
     "rerank-best": ("query", "passages"),
 }
 """What each prompt must have a slot for."""
-
-CUT = "prompts that were too long for the model, and show only the beginning of their passages"
 
 
 class Judged(NamedTuple):
@@ -125,7 +123,7 @@ def each_judged(head: Head, judge: Judge) -> Steps[Placed]:
     scores = {passage: one.value for passage, one in pairs if not isinstance(one, NoValue)}
     failed = Counter(one.status for _, one in pairs if isinstance(one, NoValue))
     cut = sum(bool(one.usage.cut) for _, one in pairs if not isinstance(one, NoValue))
-    return Placed(by_score(head.passages, scores), scores, len(scores), failed, Counter({CUT: cut} if cut else {}))
+    return by_score(head.passages, scores, failed, cut)
 
 
 def loaded(name: str, folder: Path | None) -> Template:
@@ -142,6 +140,8 @@ def loaded(name: str, folder: Path | None) -> Template:
 
 
 def beginning(text: str, words: int) -> str:
-    """The first words of a text; all of them for 0."""
-    found = re.match(rf"(?:\s*\S+){{0,{words}}}", text)
-    return found[0] if words and found is not None else text
+    """The first words of a text, or signs of scripts that are written without blanks; all of them for 0."""
+    if not words:
+        return text
+    (units,) = cutter("words")([text])
+    return text[: units[words].start if words < len(units) else None].rstrip()

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from ragworth.calls.job import Job
+from ragworth.calls.records import key_of, model_digest
 from ragworth.calls.steps import NoValue, Steps, forecast, run
 from ragworth.calls.store import Store
 from ragworth.errors import counted
 from ragworth.judging.models import opened
-from ragworth.llm.contract import Card, Model
+from ragworth.llm.contract import Card, Model, Request
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class Asker:
         self.store, self.prompts, self.plan = store, prompts, plan
         self.told: list[Told] = []
         self._system = ""
+        self._counted: set[bytes] = set()
         self._opened = cache(lambda name: opened(name or model))
 
     def card(self, model: str) -> Card:
@@ -64,7 +66,8 @@ class Asker:
         with self._job(model) as job:
             if not self.plan:
                 return list(run(job, work(job.card)))
-            seen = foreseen(job, work(job.card), most)
+            # Without a store, nothing that a step has asked is there for the next one.
+            seen = foreseen(job, work(job.card), most, self._counted if self.store is not None else set())
         self.told.append(Told(self._system, step, seen.words))
         return seen.found
 
@@ -76,21 +79,48 @@ class Asker:
         return Job(self._opened(model), store, only_plan=self.plan)
 
 
-def foreseen(job: Job, work: Sequence[Steps[T]], most: int) -> Foreseen[T]:
-    """What `run` would do, without asking. ``most``: calls that all of the work may take together."""
+def foreseen(job: Job, work: Sequence[Steps[T]], most: int, before: set[bytes]) -> Foreseen[T]:
+    """What `run` would do, without asking.
+
+    ``most``: calls that all of the work may take together. ``before``: keys of the requests of steps before it, to
+    which its own are added: their answers will be in the store by then.
+    """
     found: list[T | NoValue | None] = [None] * len(work)
+    asked: list[Request] = []
 
     def noted(number: int, steps: Steps[T]) -> Steps[T]:
         try:
-            made = yield from steps
+            made = yield from _listened(steps, asked)
         except NoValue as none:
             found[number] = none
             raise
         found[number] = made
         return made
 
-    seen = forecast(job, [noted(number, steps) for number, steps in enumerate(work)])
-    words = str(seen)
-    if None in found and most > seen.plan.asked:
-        words += f"; with those that depend on the answers, {counted(most, 'request')} at most"
+    plan = forecast(job, [noted(number, steps) for number, steps in enumerate(work)]).plan
+    keys = {key_of(model_digest(job.card), request): request for request in asked}
+    fresh = job.plan(request for key, request in keys.items() if key not in before)
+    shared = plan.missing - fresh.missing
+    before.update(keys)
+    plan = plan._replace(
+        cached=plan.cached + shared, prompt_tokens=fresh.prompt_tokens, most_new_tokens=fresh.most_new_tokens
+    )
+    words = str(plan)
+    if shared:
+        words += f"; {counted(shared, 'of the answers comes', 'of the answers come')} from steps before it"
+    if None in found and most > plan.asked:
+        words += "; tokens and cost are those of these calls alone: "
+        words += f"with those that depend on the answers, {counted(most, 'request')} at most"
     return Foreseen(found, words)
+
+
+def _listened(steps: Steps[T], asked: list[Request]) -> Steps[T]:
+    """The same work; what it asks is written down."""
+    try:
+        requests = next(steps)
+        while True:
+            asked.extend(requests)
+            requests = steps.send((yield requests))
+    except StopIteration as end:
+        made: T = end.value
+        return made

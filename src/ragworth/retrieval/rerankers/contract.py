@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from math import isfinite
 from typing import ClassVar
 
 import polars as pl
@@ -19,6 +20,11 @@ from ragworth.judging.settings import setting as named
 from ragworth.judging.texts import NO_PASSAGE, Texts
 from ragworth.retrieval.contract import Need, Place, Setting, Step, shown
 from ragworth.tables import Contexts
+
+NOT_FINITE = "not-finite"
+"""Why a passage counts as not judged: its score is no number, or infinite."""
+
+CUT = "prompts that were too long for the model, and show only the beginning of their passages"
 
 
 @dataclass(frozen=True)
@@ -128,10 +134,23 @@ def texts_of(before: Contexts, setting: Setting) -> Texts:
     return Texts(replace(known, queries=setting.queries.drop_nulls("text"), passages=passages))
 
 
-def by_score(passages: Sequence[str], scores: Mapping[str, float]) -> list[str]:
-    """Passages with a score, highest first, then those without one; equal ones in the order before."""
-    judged = [passage for passage in passages if passage in scores]
-    return [*sorted(judged, key=lambda each: -scores[each]), *(each for each in passages if each not in scores)]
+def by_score(
+    passages: Sequence[str], values: Mapping[str, float], failed: Counter[str] | None = None, cut: int = 0
+) -> Placed:
+    """Passages with a score, highest first, then those without one; equal ones in the order before.
+
+    A score that is not finite is none: nothing can be put in order by it. ``failed``: why others have none. ``cut``:
+    prompts of which only a part was read.
+    """
+    scores = {passage: value for passage, value in values.items() if isfinite(value)}
+    judged = sorted((each for each in passages if each in scores), key=lambda each: -scores[each])
+    return Placed(
+        [*judged, *(each for each in passages if each not in scores)],
+        scores,
+        len(scores),
+        (failed or Counter()) + Counter({NOT_FINITE: len(values) - len(scores)}),
+        +Counter({CUT: cut}),
+    )
 
 
 def _reasons(why: Counter[str]) -> str:

@@ -38,6 +38,8 @@ def kept_scores(
 ) -> list[float]:
     """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks.
 
+    One that is not finite is given out, and not kept.
+
     ``told``: somebody who is told after each block how many were scored, and how many are to be.
     """
     path = folder / f"{name}.scores" if folder is not None else None
@@ -50,7 +52,7 @@ def kept_scores(
         found = {pair.key: value for pair, value in zip(block, score(block), strict=True)}
         known |= found
         if path is not None:
-            _add(path, found)
+            _add(path, {key: value for key, value in found.items() if math.isfinite(value)})
         if told is not None:
             told(start + len(block), len(missing))
     return [known[pair.key] for pair in pairs]

@@ -54,8 +54,9 @@ class Scorer:
     auto: ClassVar[str]
     """The class of the transformers library that loads it."""
 
-    @property
+    @cached_property
     def revision(self) -> str:
+        """A hash of its files, as they were when it was opened."""
         return fingerprint(self.folder)
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:

@@ -76,11 +76,12 @@ class Dense(Step):
         vectors = vectors_of(model, texts, setting.cache, cosine=cosine, prefix=prefix, told=setting.told)
         asked: Floats = model.encode(queries.to_list(), "query", self.query_prefix or None)
         asked = unit(asked) if cosine else asked
+        longest = UNIT if cosine else None
         if self.search == "exact":
-            return nearest(vectors, asked, places, setting.depth, UNIT if cosine else None)
+            return nearest(vectors, asked, places, setting.depth, longest)
         name = name_of(model, texts, cosine, prefix) if setting.cache is not None else ""
         index = ann.index_of(vectors, name, setting.cache)
-        return ann.near(index, vectors, asked, places, setting.depth, self.probes)
+        return ann.near(index, vectors, asked, places, setting.depth, self.probes, longest)
 
 
 def signed(texts: pl.Series) -> Ints:

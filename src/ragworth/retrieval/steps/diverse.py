@@ -22,6 +22,7 @@ from ragworth.judging.texts import Texts
 from ragworth.retrieval.contract import Setting, argument
 from ragworth.retrieval.encoders import encoder
 from ragworth.retrieval.encoders.contract import Encoder, unit
+from ragworth.retrieval.encoders.vectors import vectors_of
 from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker
 from ragworth.retrieval.words import Words
 
@@ -65,12 +66,15 @@ class Mmr(Reranker):
         return () if self.by == WORDS else (encoder(self.by, setting.folder).revision,)
 
     def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
-        near = by_words if self.by == WORDS else encoded(encoder(self.by, setting.folder), heads, texts)
-        return [self._placed(head, near(head, texts)) for head in heads]
+        some = [head for head in heads if head.passages]
+        near: Callable[[Head, Texts], Near] = by_words
+        if self.by != WORDS and some:
+            near = encoded(encoder(self.by, setting.folder), some, texts, setting)
+        return [self._placed(head, near(head, texts)) if head.passages else Placed([]) for head in heads]
 
     def _placed(self, head: Head, near: Near) -> Placed:
         passages = head.passages
-        relevance = near.query if self.relevance == "query" else np.arange(len(passages), 0, -1) / (len(passages) or 1)
+        relevance = near.query if self.relevance == "query" else np.arange(len(passages), 0, -1) / len(passages)
         return Placed([passages[at] for at in chosen(relevance, near.passages, self.weight)], done=len(passages))
 
 
@@ -91,7 +95,7 @@ def chosen(relevance: Floats, near: Floats, weight: float) -> list[int]:
 
 def by_words(head: Head, texts: Texts) -> Near:
     """Likeness by shared words. How rare a word is comes from the passages of the list alone."""
-    every = [texts.query(head.query), *map(texts.passage, head.passages)] if head.passages else [""]
+    every = [texts.query(head.query), *map(texts.passage, head.passages)]
     vocabulary: dict[str, int] = {}
     numbers = list(Words().split(pl.Series(every), vocabulary, grow=True))
     ends = np.cumsum([0, *map(len, numbers)])
@@ -106,18 +110,17 @@ def by_words(head: Head, texts: Texts) -> Near:
     return Near(near[:, 0], near[:, 1:])
 
 
-def encoded(model: Encoder, heads: Sequence[Head], texts: Texts) -> Callable[[Head, Texts], Near]:
-    """Likeness by an encoder; every text is encoded once."""
-    passages = list(dict.fromkeys(each for head in heads for each in head.passages))
-    queries = [head.query for head in heads if head.passages]
-    rows = unit(model.encode([texts.passage(each) for each in passages], "passage"))
-    asked = unit(model.encode([texts.query(each) for each in queries], "query"))
-    place = {each: at for at, each in enumerate(passages)}
-    vector = dict(zip(queries, asked, strict=True))
+def encoded(model: Encoder, heads: Sequence[Head], texts: Texts, setting: Setting) -> Callable[[Head, Texts], Near]:
+    """Likeness by an encoder, of lists that are not empty. Texts are encoded once; vectors of passages are kept."""
+    # In the order of texts: that of queries and of their lists does not matter.
+    every = sorted({texts.passage(each) for head in heads for each in head.passages})
+    rows = vectors_of(model, pl.Series(every), setting.cache, told=setting.told)
+    asked = unit(model.encode([texts.query(head.query) for head in heads], "query"))
+    place = {each: at for at, each in enumerate(every)}
+    vector = dict(zip((head.query for head in heads), asked, strict=True))
 
     def near(head: Head, texts: Texts) -> Near:
-        mine = rows[[place[each] for each in head.passages]].astype(np.float64)
-        query = vector.get(head.query, np.zeros(model.dimension)).astype(np.float64)
-        return Near(mine @ query, mine @ mine.T)
+        mine = rows[[place[texts.passage(each)] for each in head.passages]].astype(np.float64)
+        return Near(mine @ vector[head.query].astype(np.float64), mine @ mine.T)
 
     return near

@@ -17,8 +17,8 @@ from ragworth.errors import InputError
 from ragworth.judging.findings import need
 from ragworth.judging.settings import setting as named
 from ragworth.llm.contract import Card, Generate, Generated, Prompt
-from ragworth.retrieval.rerankers.asked import CUT, Asked, Desk, beginning
-from ragworth.retrieval.rerankers.contract import Head, Placed
+from ragworth.retrieval.rerankers.asked import Asked, Desk, beginning
+from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
 
 TOKENS = 7
 """Most tokens that a number takes with its brackets and what stands between."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 from ragworth.errors import InputError, quoted
 from ragworth.judging.settings import setting as named
 from ragworth.judging.texts import Texts
+from ragworth.llm.fingerprint import fingerprint
 from ragworth.retrieval.contract import Setting, argument
 from ragworth.retrieval.kept import digest
 from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker, by_score
@@ -47,17 +48,13 @@ class Scored(Reranker):
     def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
         scorer = self._scorer(setting)
         before = scorer.cut
-        lists = [[Pair(texts.query(head.query), texts.passage(passage)) for passage in head.passages] for head in heads]
+        pairs = [Pair(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
         # The model's place does not matter, nor how deep lists are.
         settings = {"form": FORM, "kind": self.kind, "how": repr(sorted(self.how.items())), "model": scorer.revision}
         name = f"{self.kind}-{digest(settings)}"
         told = partial(setting.told, f"scoring passages with {self.model}") if setting.told is not None else None
-        every = [pair for pairs in lists for pair in pairs]
-        values = iter(kept_scores(setting.cache, name, every, scorer.score, told))
-        placed = []
-        for head in heads:
-            scores = {passage: next(values) for passage in head.passages}
-            placed.append(Placed(by_score(head.passages, scores), scores, len(scores)))
+        values = iter(kept_scores(setting.cache, name, pairs, scorer.score, told))
+        placed = [by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads]
         if placed and (cut := scorer.cut - before):
             remark = f"pairs of a query and a passage that were cut to the {scorer.reads:,} tokens that the model reads"
             placed[0] = replace(placed[0], remarks=Counter({remark: cut}))
@@ -73,7 +70,8 @@ class Scored(Reranker):
         return self.model
 
     def _scorer(self, setting: Setting) -> Scorer:
-        return _opened(self.scorer, model_folder(self._name, setting.folder), tuple(sorted(self.how.items())))
+        folder = model_folder(self._name, setting.folder)
+        return _opened(self.scorer, folder, fingerprint(folder), tuple(sorted(self.how.items())))
 
 
 @dataclass(frozen=True)
@@ -120,6 +118,8 @@ class Monot5(Scored):
 
 
 @lru_cache(maxsize=2)
-def _opened(kind: Callable[..., Scorer], folder: Path, how: tuple[tuple[str, int | str], ...]) -> Scorer:
-    """The model with these settings; the same one for the same, so that weights are loaded once."""
-    return kind(folder, **dict(how))
+def _opened(kind: Callable[..., Scorer], folder: Path, revision: str, how: tuple[tuple[str, int | str], ...]) -> Scorer:
+    """The model with these files and settings; the same one for the same, so that weights are loaded once."""
+    made = kind(folder, **dict(how))
+    made.revision = revision
+    return made

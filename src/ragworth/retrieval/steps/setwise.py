@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from string import ascii_uppercase
 from typing import ClassVar
 
@@ -19,8 +20,8 @@ from ragworth.errors import InputError
 from ragworth.judging.labels import Label, Scale, label, way_for
 from ragworth.judging.settings import setting as named
 from ragworth.llm.contract import Card
-from ragworth.retrieval.rerankers.asked import CUT, Asked, Desk, beginning
-from ragworth.retrieval.rerankers.contract import Head, Placed
+from ragworth.retrieval.rerankers.asked import Asked, Desk, beginning
+from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Sorting:
 
     def __post_init__(self) -> None:
         self.place = {passage: place for place, passage in enumerate(self.head.passages)}
+        # A passage is shown many times, and cut once.
+        self.shown = cache(lambda each: beginning(self.desk.texts.passage(each), self.step.words))
 
     def heap(self) -> Steps[list[str]]:
         """The first k, out of a heap with the best passage on top."""
@@ -131,12 +134,11 @@ class Sorting:
         return some[letters.index(said.label)]
 
     def _asked(self, passages: Sequence[str], scale: Scale) -> Steps[Label]:
-        texts, card = self.desk.texts, self.desk.card
+        query, card = self.desk.texts.query(self.head.query), self.desk.card
         shown = [
-            {"letter": letter, "text": beginning(texts.passage(each), self.step.words)}
-            for letter, each in zip(scale.labels, passages, strict=True)
+            {"letter": letter, "text": self.shown(each)} for letter, each in zip(scale.labels, passages, strict=True)
         ]
-        prompt = self.desk.templates["rerank-best"].render({"query": texts.query(self.head.query), "passages": shown})
+        prompt = self.desk.templates["rerank-best"].render({"query": query, "passages": shown})
         return (yield from label(prompt, scale, card, way_for(card, "auto", "setwise")))
 
 

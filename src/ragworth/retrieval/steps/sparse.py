@@ -21,9 +21,13 @@ from ragworth.retrieval.steps.dense import signed
 from ragworth.tables import Contexts
 
 
-@lru_cache(maxsize=2)
 def opened(model: str, folder: Path | None) -> SparseTexts:
-    """A model, the same one for the same name."""
+    """A model; the same one for the same name and files, so that weights are loaded once."""
+    return _held(model, folder, SparseTexts(model, folder).revision)
+
+
+@lru_cache(maxsize=2)
+def _held(model: str, folder: Path | None, revision: str) -> SparseTexts:
     return SparseTexts(model, folder)
 
 

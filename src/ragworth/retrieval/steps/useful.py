@@ -6,7 +6,8 @@ Evaluation in the Era of LLMs, where the ideal order needs labels). Here p_absta
 a judge is named 2p − 1, its expected value by the judge's probability p that the passage is relevant. No accepted
 answer is shown to anybody.
 
-It asks what the judgments ``abstention`` and ``relevance`` ask: what one has asked, the other has for nothing.
+It asks what the judgment ``abstention`` asks, and what ``relevance`` asks about queries without accepted answers: what
+one has asked there, the other has for nothing. A judge who is shown accepted answers is asked something else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ragworth.judging.settings import setting as named
 from ragworth.judging.texts import Texts
 from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import Setting
-from ragworth.retrieval.rerankers.asked import CUT, Asked
+from ragworth.retrieval.rerankers.asked import Asked
 from ragworth.retrieval.rerankers.contract import Head, Placed, by_score
 
 SAME = 0.05
@@ -133,7 +134,7 @@ def _placed(head: Head, said: dict[str, Said | NoValue | None]) -> Placed | None
         declines, *relevant = (value for value in values if not isinstance(value, NoValue))
         scores[passage] = (1 - declines) * (2 * relevant[0] - 1 if relevant else 1.0)
         cut += any(isinstance(one, Finding) and one.detail.get("cut") for one in found.values())
-    return Placed(by_score(head.passages, scores), scores, len(scores), failed, Counter({CUT: cut} if cut else {}))
+    return by_score(head.passages, scores, failed, cut)
 
 
 def _share(aspect: str, found: Finding | NoValue) -> float | NoValue:

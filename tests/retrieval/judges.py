@@ -1,0 +1,84 @@
+"""A judge that is always right, passages for it, and the steps that ask it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from ragworth.llm.contract import Generate, Request, Score
+from ragworth.llm.scripted import Reply, Scripted
+from ragworth.retrieval import Setting
+from ragworth.retrieval.contract import listing
+from ragworth.retrieval.rerankers.asked import Asked
+from ragworth.retrieval.steps.listwise import Listwise
+from ragworth.retrieval.steps.pointwise import Pointwise
+from ragworth.retrieval.steps.setwise import Setwise
+from ragworth.retrieval.steps.useful import Useful
+from ragworth.tables import Contexts
+from tests.retrieval.samples import world
+
+
+def grades(request: Request) -> list[int]:
+    """The grades of the passages in a prompt, in their order."""
+    return [int(each) for each in re.findall(r"grade (\d+)", request.prompt.messages[-1].content)]
+
+
+def perfect(request: Request) -> Reply:
+    """A judge that reads the grade (0 to 9) in the text, and sees no difference between equal ones."""
+    found = grades(request) or [5]
+    if isinstance(request, Score):
+        return float(found[0] - 10)
+    if isinstance(request, Generate):
+        order = sorted(range(len(found)), key=lambda place: -found[place])
+        return " > ".join(f"[{place + 1}]" for place in order)
+    if request.labels[0] == "YES":
+        return {"YES": found[0] / 10, "NO": 1 - found[0] / 10}
+    if request.labels[0] == "NO-RESPONSE":
+        return {"NO-RESPONSE": 1 - found[0] / 10}
+    best = [label for label, grade in zip(request.labels, found, strict=True) if grade == max(found)]
+    return dict.fromkeys(best, 0.9 / len(best))
+
+
+def graded(values: list[int], model: Any = None, **more: Any) -> tuple[Setting, Contexts]:
+    """Passages with these grades, and a run that has them in their order."""
+    texts = {f"p{number:03}": f"It has grade {value}, passage {number}." for number, value in enumerate(values)}
+    setting = world(texts, {"q": "Which is best?"}, None, model=model or Scripted(perfect), **more)
+    return setting, listing([("q", list(texts))])
+
+
+def reranked(step: Asked, values: list[int], model: Any = None, **more: Any) -> list[int]:
+    """Places of the passages in their new order."""
+    setting, before = graded(values, model, **more)
+    made = step.apply(before, setting)
+    return [int(each[1:]) for each in made.frame.sort("rank")["passage"]]
+
+
+def ideal(values: list[int]) -> list[int]:
+    return sorted(range(len(values)), key=lambda place: -values[place])
+
+
+METHODS: list[Asked] = [
+    Pointwise(),
+    Pointwise(by="likelihood"),
+    Listwise(),
+    Setwise(k=30),
+    Setwise(k=30, compared=3),
+    Setwise(k=30, compared=7),
+    Setwise(k=30, sort="bubble"),
+    Setwise(k=30, sort="bubble", compared=2),
+    Useful(),
+    Useful(judge="scripted"),
+]
+
+
+def name_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that is named is the same scripted model."""
+    from ragworth.judging import models
+
+    real = models.opened
+    monkeypatch.setattr(
+        "ragworth.retrieval.rerankers.asking.opened",
+        lambda model: Scripted(perfect, name="judge") if model == "scripted" else real(model),
+    )

@@ -1,0 +1,193 @@
+"""Re-ranking by asking a model, in pipelines: written forms, plans that ask nothing, and the store."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ragworth
+from ragworth.calls.store import Store
+from ragworth.errors import InputError, PromptError
+from ragworth.llm.contract import Choose, Prompt, Request
+from ragworth.llm.scripted import Reply, Scripted
+from ragworth.retrieval import Pipeline, retrieve
+from ragworth.retrieval.rerankers.asked import Asked
+from ragworth.retrieval.rerankers.asking import Asker
+from ragworth.retrieval.steps.listwise import Listwise
+from ragworth.retrieval.steps.pointwise import Pointwise
+from ragworth.retrieval.steps.setwise import Setwise
+from ragworth.retrieval.steps.useful import Useful
+from tests.retrieval.judges import METHODS, graded, ideal, name_the_judge, perfect, reranked
+from tests.retrieval.samples import passages, world
+
+
+@pytest.fixture(autouse=True)
+def _named(monkeypatch: pytest.MonkeyPatch) -> None:
+    name_the_judge(monkeypatch)
+
+
+def test_written_forms() -> None:
+    for text in (
+        "bm25 % 20 >> listwise(window=4, step=2) % 5",
+        'bm25 >> pointwise(model="hf:a/b", by="likelihood")',
+        'bm25 >> setwise(k=3, sort="bubble")',
+        'bm25 >> useful(depth=5, judge="embedded:base")',
+    ):
+        assert str(Pipeline.of(text)) == text
+    for wrong in ("listwise(window=3, step=3)", "setwise(compared=2)", "pointwise(by=chance)", "listwise(window=1)"):
+        with pytest.raises(InputError):
+            Pipeline.of(f"bm25 >> {wrong}")
+
+
+def test_nobody_to_ask() -> None:
+    with pytest.raises(InputError, match="s: pointwise asks a model, and there is none to ask"):
+        retrieve({"s": "bm25 >> pointwise"}, replace(world(), asking=None))
+
+
+def test_what_systems_share_is_asked_once_and_kept(tmp_path: Path) -> None:
+    model = Scripted(perfect)
+    texts = {f"p{number}": f"mill grade {number}" for number in range(6)}
+    setting = world(texts, {"q": "mill"}, None, model=model, store=tmp_path / "calls.sqlite")
+    systems = {"a": "bm25 >> pointwise", "b": "bm25 >> pointwise % 2", "c": "bm25 % 3 >> pointwise"}
+    made = retrieve(systems, setting)
+    assert model.calls == 6
+    assert passages(made, "b")["q"] == ["p5", "p4"]
+    assert retrieve(systems, setting) == made
+    assert model.calls == 6
+
+
+def test_useful_asks_what_the_judgment_asks(tmp_path: Path) -> None:
+    model, store = Scripted(perfect), tmp_path / "calls.sqlite"
+    setting, before = graded([1, 2, 3], model, store=store)
+    ragworth.annotate("abstention", before, setting.collection, model, store=store)
+    asked = model.calls
+    Useful().apply(before, setting)
+    assert model.calls == asked
+
+
+def planned(values: list[int], step: Asked, store: Path, model: Scripted) -> tuple[list[str], list[str]]:
+    setting, before = graded(values, model)
+    asker = Asker(model, store, plan=True)
+    asker.turn("mine")
+    made = step.apply(before, replace(setting, asking=asker))
+    assert all(told.system == "mine" and told.step == str(step) for told in asker.told)
+    return made.frame["passage"].to_list(), [told.words for told in asker.told]
+
+
+@pytest.mark.parametrize("step", METHODS, ids=str)
+def test_a_plan_asks_nothing_and_takes_what_there_is(step: Asked, tmp_path: Path) -> None:
+    model, store, values = Scripted(perfect), tmp_path / "calls.sqlite", [5, 6, 7, 8, 9, 9, 8, 7, 6]
+    order, words = planned(values, step, store, model)
+    assert order == [f"p{place:03}" for place in range(9)]
+    assert model.calls == 0
+    assert not store.exists()
+    assert "0 answered already" in words[0]
+    assert reranked(step, values, model, store=store) == ideal(values)
+    asked = model.calls
+    order, words = planned(values, step, store, model)
+    assert order == [f"p{place:03}" for place in ideal(values)]
+    assert "0 calls to make" in words[0]
+    assert "at most about" in words[0]
+    assert model.calls == asked
+
+
+def test_a_plan_of_several_rounds_says_how_many_calls_there_may_be(tmp_path: Path) -> None:
+    model = Scripted(perfect)
+    _, (words,) = planned([1] * 100, Listwise(), tmp_path / "calls.sqlite", model)
+    assert words.startswith("1 request, 1 distinct, 0 answered already; 1 call to make")
+    assert words.endswith(
+        "tokens and cost are those of these calls alone: with those that depend on the answers, 9 requests at most"
+    )
+
+
+def calls_planned(systems: dict[str, str], store: Path | None, model: Scripted) -> list[int]:
+    """The calls that each step is told to make."""
+    asker = Asker(model, store, plan=True)
+    texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
+    retrieve(systems, replace(world(texts, {"q": "mill"}, None), asking=asker))
+    return [int(re.findall(r"(\d+) calls? to make", told.words)[0]) for told in asker.told]
+
+
+def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
+    store, model = tmp_path / "calls.sqlite", Scripted(perfect)
+    systems = {"a": "bm25 % 5 >> pointwise", "b": "bm25 % 8 >> pointwise", "c": "bm25 % 3 >> pointwise"}
+    assert calls_planned(systems, store, model) == [5, 3, 0]
+    assert calls_planned(systems, None, model) == [5, 8, 3]  # nothing is kept for the next step
+    texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
+    setting = world(texts, {"q": "mill"}, None, model=model, store=store)
+    retrieve({"c": systems["c"]}, setting)
+    assert calls_planned(systems, store, model) == [2, 3, 0]
+    before = model.calls
+    retrieve(systems, setting)
+    assert model.calls == before + 5
+
+
+def test_a_plan_says_where_answers_come_from(tmp_path: Path) -> None:
+    model, (setting, before) = Scripted(perfect), graded([1, 2, 3])
+    asker = Asker(model, tmp_path / "calls.sqlite", plan=True)
+    for step in (Pointwise(depth=1), Pointwise()):
+        step.apply(before, replace(setting, asking=asker))
+    first, second = (told.words for told in asker.told)
+    assert "steps before it" not in first
+    assert second.startswith("3 requests, 3 distinct, 1 answered already; 2 calls to make")
+    assert second.endswith("; 1 of the answers comes from steps before it")
+
+
+def test_half_of_it_in_the_store(tmp_path: Path) -> None:
+    """Killed after some calls: what was asked is not asked again, and comes to the same."""
+    store, values = tmp_path / "calls.sqlite", [1, 4, 2, 9, 3, 3, 7]
+    for step in (Pointwise(), Setwise(k=7), Listwise(window=3, step=1)):
+        count = 0
+
+        def dying(request: Request) -> Reply:
+            nonlocal count
+            count += 1
+            if count > 3:
+                raise KeyboardInterrupt
+            return perfect(request)
+
+        with pytest.raises(BaseException):  # noqa: B017 (an interrupt, in whatever way it comes)
+            reranked(step, values, Scripted(dying, batch=1), store=store)
+        with Store(store) as kept:
+            safe = len(list(kept.entries()))
+        model = Scripted(perfect)
+        made = reranked(step, values, model, store=store)
+        fresh = Scripted(perfect)
+        assert made == reranked(step, values, fresh)
+        assert fresh.calls - model.calls == 3
+        with Store(store) as kept:
+            assert len(list(kept.entries())) == safe + model.calls
+
+
+def test_sources_know_model_and_prompts(tmp_path: Path) -> None:
+    setting, _ = graded([1])
+    other, _ = graded([1], Scripted(perfect, name="other"))
+    for step in METHODS:
+        assert step.sources(setting) == step.sources(setting)
+        assert step.sources(setting) != step.sources(other)
+    (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{query}}")
+    own, _ = graded([1], prompts=tmp_path)
+    assert Pointwise().sources(own) != Pointwise().sources(setting)
+    assert Listwise().sources(own) == Listwise().sources(setting)
+    (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{answer}}")
+    with pytest.raises(PromptError, match="no slot for query; nothing is known to fill answer"):
+        Pointwise().sources(own)
+
+
+def test_the_judge_sees_no_accepted_answer() -> None:
+    seen: list[Prompt] = []
+
+    def noting(request: Request) -> Reply:
+        seen.append(request.prompt)
+        assert isinstance(request, Choose)
+        return perfect(request)
+
+    setting, before = graded([1, 2], Scripted(noting))
+    known = pl.DataFrame({"query": ["q"], "text": ["the secret"]})
+    Useful(judge="").apply(before, replace(setting, collection=replace(setting.collection, answers=known)))
+    assert seen
+    assert not any("secret" in message.content for prompt in seen for message in prompt.messages)
