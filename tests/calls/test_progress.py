@@ -73,6 +73,29 @@ def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> No
     assert Progress(100).line(tally, 0, 4.0).startswith("40 calls")
 
 
+def test_whose_calls_they_are_and_a_clock_for_each_job(clock: Clock) -> None:
+    stream = Terminal()
+    shown = Progress(stream=stream)
+    clock.now += 100
+    shown.asking("reranked: setwise")
+    clock.now += 2
+    shown.update(Tally(None, asked=10, distinct=10, done=4), 6)
+    assert stream.getvalue() == "\rreranked: setwise: 4 of 10 calls · 2.0/s · 3 s left · 0 from the store · 0 failed"
+
+
+def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
+    """Where answers lead to more calls, nobody knows how many there will be."""
+    shown = Progress(stream=io.StringIO())
+    shown.update(Tally(None, asked=4, distinct=4, done=2), 2)
+    assert shown.line(Tally(None, asked=4, distinct=4, done=3), 1, 3.0).startswith("3 of 4 calls · 1.0/s · 1 s left")
+    tally = Tally(None, asked=8, distinct=8, done=5)
+    shown.update(tally, 3)
+    assert shown.line(tally, 3, 5.0) == "5 calls so far · 1.0/s · 0 from the store · 0 failed"
+    assert shown.line(tally, 0, 5.0).startswith("5 calls · ")
+    shown.asking("another")
+    assert shown.line(tally, 3, 5.0).startswith("another: 5 of 8 calls")
+
+
 def test_nothing_done_yet_has_no_rate() -> None:
     assert Progress(10).line(Tally(None), 0, 0.0) == "0 calls · 0 from the store · 0 failed"
 

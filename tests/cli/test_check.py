@@ -7,12 +7,15 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.evaluation.samples import TOML, workspace
+from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
+from ragworth.evaluation import stages
+from ragworth.retrieval import retrieve
 
 
 @pytest.fixture
@@ -42,6 +45,48 @@ def test_what_there_is_and_what_it_would_take(folder: Path) -> None:
     assert "give one of the two" in CliRunner().invoke(main, ["check", str(folder), "--limit", "1", "--all"]).stderr
     assert CliRunner().invoke(main, ["check", str(folder), "--quiet"]).output == ""
     assert not (folder / "calls.sqlite").exists()
+
+
+def test_what_was_noticed_is_told_each_time(folder: Path) -> None:
+    change(folder, 'second = {run = "second.run"}', "second = 'bm25 % 2 >> gold(of=2)'")
+    note = "second: gold(of=2) is left empty, which is scored as a context without passages: "
+    for _ in range(2):
+        assert f"note: {note}" in CliRunner().invoke(main, ["check", str(folder)]).stdout
+    dry = CliRunner().invoke(main, ["evaluate", str(folder), "--dry-run"])
+    assert f"note: {note}" in dry.stderr
+    assert note not in dry.stdout
+    for _ in range(2):
+        done = CliRunner().invoke(main, ["evaluate", str(folder), "--until", "retrieve"])
+        assert "retrieve: as before" in done.stderr
+        assert f"note: {note}" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["check"], ["evaluate", "--dry-run"]])
+def test_ctrl_c_while_systems_retrieve(folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    def pressed(*given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stages, "retrieve", pressed)
+    done = CliRunner().invoke(main, [*command, str(folder)])
+    assert done.exit_code == 130
+    assert "interrupted; what was done is kept: run the same again to go on" in done.stderr
+
+
+def test_progress_is_shown_unless_it_is_not_wanted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def slow(systems: Any, setting: Any) -> Any:
+        told.append("somebody" if setting.told is not None else "nobody")
+        return retrieve(systems, setting)
+
+    monkeypatch.setattr(stages, "retrieve", slow)
+    monkeypatch.delenv("CI", raising=False)
+    cases = [["check"], ["evaluate", "--dry-run"], ["check", "--quiet"], ["evaluate", "--dry-run", "--quiet"]]
+    change(folder, "k = 2", "k = 2\nseed = 1")
+    for number, command in enumerate(cases, 1):
+        assert CliRunner().invoke(main, [*command, str(folder)]).exit_code == 0
+        change(folder, f"seed = {number}", f"seed = {number + 1}")  # so that it is done again
+    assert told == ["somebody", "somebody", "nobody", "nobody"]
 
 
 def test_what_is_wrong(folder: Path) -> None:

@@ -19,7 +19,8 @@ from click.testing import CliRunner, Result
 from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
-from ragworth.cli.evaluate import STAGES, WORDS, Lines, fitted
+from ragworth.cli.evaluate import STAGES, fitted
+from ragworth.cli.progress import WORDS, Lines
 from ragworth.evaluation import stages
 from ragworth.report.page.figures import Pictures
 

@@ -18,7 +18,7 @@ from ragworth.errors import InputError, MissingExtraError, RagworthError, StoreE
 from ragworth.evaluation import checking
 from ragworth.evaluation.alone import alone
 from ragworth.evaluation.planning import planned
-from tests.evaluation.samples import TOML, Models, change, statuses, workspace
+from tests.evaluation.samples import TOML, Models, change, lines, statuses, workspace
 
 
 def problems(folder: Path) -> str:
@@ -35,7 +35,7 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path, models: Models) -> N
     change(folder, '"UDCG@2"', '"UDCG@2", "eRAG@2", "Den@2"')
     change(folder, 'second = {run = "second.run"}', 'second = "bm25(k1=-1) % 2"\nthird = "revresed"')
     found = problems(folder)
-    lines = (folder / "ragworth.toml").read_text().splitlines()
+    text = (folder / "ragworth.toml").read_text().splitlines()
     for words, key in (
         ("abstention has no setting lenght", "abstention = "),
         ("unknown kind of judgment 'sureness'", "sureness = "),
@@ -43,7 +43,7 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path, models: Models) -> N
         ("cannot read the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
         ("utility has no setting whithout", "utility = "),
     ):
-        number = next(n for n, line in enumerate(lines, 1) if line.startswith(key))
+        number = next(n for n, line in enumerate(text, 1) if line.startswith(key))
         assert f"ragworth.toml, line {number}: {words}" in found, found
     assert "k1 is -1" in found
     assert found.startswith("6 problems")
@@ -192,3 +192,78 @@ def test_a_plan_asks_nothing_and_writes_only_the_cache(tmp_path: Path, models: M
     assert {path.name for path in folder.iterdir()} - before == {".ragworth"}
     evaluate(folder, until="answer")
     assert "22 answered already; 0 calls to make" in planned(config.read(folder)).stages[0].words
+
+
+NO_METRICS = TOML.replace('qrels = "qrels.txt"\n', "").partition("[metrics]")[0]
+
+
+@pytest.mark.parametrize(
+    ("judgments", "words"),
+    [
+        ("", "there are no relevance labels, judgments or ratings\n  to do: add relevance = true under [judgments]"),
+        ("abstention = true", "abstention is judged, and relevance is not known\n  to do: UDCG needs both: add relev"),
+    ],
+)
+def test_that_no_metric_can_be_computed_is_known_before_anything_is_asked(
+    tmp_path: Path, models: Models, judgments: str, words: str
+) -> None:
+    folder = workspace(tmp_path / "w", NO_METRICS.replace("abstention = true", judgments))
+    change(folder, 'second = {run = "second.run"}', """second = 'run("second.run") >> useful'""")
+    assert words in problems(folder)
+    with pytest.raises(InputError, match="no metric can be computed"):
+        evaluate(folder, until="score")
+    assert models.taken() == []
+    assert planned(config.read(folder), scores=False).stages
+    assert statuses(evaluate(folder, until="answer").stages)["answer"] == "done"  # which needs none
+
+
+def test_a_system_that_cannot_run_is_pointed_at(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    change(folder, 'first = {run = "first.run"}', """first = 'within(bm25, chunks="small")'""")
+    change(folder, 'second = {run = "second.run"}', """second = 'bm25 >> best_by("downstraem")'""")
+    found, text = problems(folder), (folder / "ragworth.toml").read_text().splitlines()
+    for name, words in (("first", "within: no passage"), ("second", "best_by('downstraem') needs")):
+        number = next(n for n, line in enumerate(text, 1) if line.startswith(f"{name} = "))
+        assert f"ragworth.toml, line {number}: {name}: {words}" in found, found
+    assert "ragworth annotate downstraem" not in found
+    assert "ragworth annotate makes abstention, relevance" in found
+
+
+def test_a_system_in_the_pipeline_of_another(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    change(folder, 'second = {run = "second.run"}', "second = 'fused(first, bm25)'")
+    found = problems(folder)
+    assert "unknown kind of step 'first'" in found
+    assert "to do: names in a pipeline are kinds of steps, never systems" in found
+    change(folder, "fused(first, bm25)", "fused(dens, bm25)")
+    assert "did you mean dense" in problems(folder)
+
+
+def test_advice_is_that_of_a_workspace(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w")
+    (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
+    (folder / "first.run").write_text("q1 Q0 p1 1 9 x\nq1 Q0 p1 2 8 x\n")
+    found = problems(folder)
+    assert "to do: mend the file\n" in f"{found}\n"
+    assert "(chunks that share a document's id need ids of their own)\n" in f"{found}\n"
+    assert "--skip-bad-lines" not in found
+
+
+def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML.replace("judge = true\n", ""))
+    lines(folder / "answers.jsonl", [{"query_id": "q3", "answers": ["rye"]}])
+    with pytest.raises(InputError) as caught:
+        planned(config.read(folder), limit=2)
+    assert "deterministic needs accepted answers, and none of the first 2 queries (limit) has any" in str(caught.value)
+    assert "to do: take more queries: a larger --limit, or --all; or name answers under [coll" in str(caught.value)
+    assert planned(config.read(folder)).stages
+    change(folder, 'answers = "answers.jsonl"\n', "")
+    found = problems(folder)
+    assert "no query of these answers has any\n  to do: name answers under [collection]" in found
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no place here that only looks as if it could be written")
+@pytest.mark.parametrize("name", ["results", "cache", "store"])
+def test_a_place_that_only_looks_as_if_it_could_be_written(tmp_path: Path, models: Models, name: str) -> None:
+    folder = workspace(tmp_path / "w", TOML + f'\n[paths]\n{name} = "/proc/nope/x"\n')
+    assert "/proc/nope/x: it cannot be written to" in problems(folder)

@@ -318,7 +318,7 @@ def test_judgments_out_of_files_are_not_asked_again(tmp_path: Path, models: Mode
 def test_a_judgment_from_two_places_is_refused_before_anything_is_asked(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("abstention = true", 'abstention = true\nfiles = "said.csv"'))
     (folder / "said.csv").write_text("query,passage,aspect,value\nq1,p1,relevance,1\n")
-    with pytest.raises(InputError, match=r"the judgments together: .*a second row for query 'q1', passage 'p1'"):
+    with pytest.raises(InputError, match=r"line 17: 1 judgment twice.*'p1'.*'q1': in qrels.txt and in said.csv\n"):
         evaluate(folder)
     assert models.taken() == []
 

@@ -262,8 +262,8 @@ def test_queries_with_too_little_are_empty_and_named() -> None:
     made = retrieve({"s": "bm25 >> gold(at=2, of=2)"}, world())
     assert passages(made, "s") == {"q1": ["p4", "p1"], "q2": [], "q3": [], "q4": []}
     assert made.notes[0] == (
-        "gold(at=2, of=2) is left empty: fewer than 1 retrieved passages that are not relevant: 1 query ('q2'); "
-        "no relevant passage: 2 queries ('q3', 'q4')"
+        "gold(at=2, of=2) is left empty, which is scored as a context without passages: fewer than 1 retrieved "
+        "passages that are not relevant: 1 query ('q2'); no relevant passage: 2 queries ('q3', 'q4')"
     )
 
 

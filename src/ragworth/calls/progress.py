@@ -23,11 +23,23 @@ class Progress:
         self._start = time.monotonic()
         self._said = self._start if not self._terminal else 0.0
         self._width = 0
+        self._title = ""
+        self._most: int | None = None
+        """Calls that there were to be in all, when that was last told of."""
+        self._rounds = False
+        """Whether that has grown: answers lead to more calls, and how many there will be nobody knows."""
         self._work: tuple[str, float, int] | None = None
         """Of work that is no job: what, when it was first told of, and how much was done then."""
 
+    def asking(self, whose: str) -> None:
+        """A job begins; its calls are told of under this name."""
+        self._title, self._start = f"{whose}: " if whose else "", time.monotonic()
+        self._most, self._rounds = None, False
+
     def update(self, tally: Tally, waiting: int) -> None:
-        now = time.monotonic()
+        now, most = time.monotonic(), tally.calls + waiting
+        self._rounds = self._rounds or (self._total is None and self._most is not None and most > self._most)
+        self._most = most
         if now - self._said < (0.1 if self._terminal else AWAY):
             return
         self._said = now
@@ -64,13 +76,15 @@ class Progress:
             missing = max(0, tally.distinct - tally.cached) / tally.asked
             left += round(missing * max(0, self._total - tally.asked))
         words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else counted(tally.calls, "call")]
+        if left and self._rounds:
+            words, left = [f"{counted(tally.calls, 'call')} so far"], 0
         if tally.calls and spent > 0:
             words += _pace(tally.calls / spent, left)
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
         if tally.cost:
             words.append(f"cost {tally.cost:.4g}")
-        return " · ".join(words)
+        return self._title + " · ".join(words)
 
     def _write(self, line: str) -> None:
         if self._terminal:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -16,18 +18,22 @@ import click
 def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None:
     """Read everything that a ragworth.toml names and report what is wrong, all of it at once.
 
-    Files, ids, pipelines, settings, metrics, models and paths are checked; nothing is asked, no weights are loaded,
-    and nothing is written but the cache. Exit code 2 where something is wrong.
+    Files, ids, pipelines, settings, metrics, models and paths are checked. No language model is asked or loaded, and
+    nothing is written but the cache. Systems do retrieve, since what they show is what would be asked about: passages
+    are encoded and cross-encoders run, on this machine, where a pipeline has them. What they gave is kept, and
+    ragworth evaluate goes on from it. Exit code 2 where something is wrong.
     """
     from ragworth import config
+    from ragworth.cli.progress import Working
     from ragworth.evaluation.planning import planned
     from ragworth.report.render import printable
 
     either(limit, every)
-    found = planned(config.read(workspace), limit=limit, every=every)
+    with interruptible():
+        found = planned(config.read(workspace), limit=limit, every=every, console=None if quiet else Working())
     if quiet:
         return
-    for line in described(found.material):
+    for line in [*described(found.material), *(f"note: {note}" for note in found.notes)]:
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
@@ -39,6 +45,17 @@ def either(limit: int | None, every: bool) -> None:
     """So many queries or all of them: both cannot be meant."""
     if limit is not None and every:
         raise click.UsageError("--limit takes some queries and --all takes all of them; give one of the two")
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C between the calls of models, where a job would have caught it, ends with what was done kept."""
+    from ragworth.calls.job import Interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
 
 
 def described(material: Any) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,19 +11,12 @@ from typing import Any
 
 import click
 
-from ragworth.cli.check import either
+from ragworth.cli.check import either, interruptible
 from ragworth.cli.output import tell
-from ragworth.errors import counted
+from ragworth.cli.progress import Lines as Lines
+from ragworth.cli.progress import Working
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
-WORDS = {
-    "done": "done",
-    "kept": "as before",
-    "given": "from a file",
-    "skipped": "nothing to do",
-    "incomplete": "done in part",
-}
-"""Statuses of stages, for people."""
 KNOWN = ("system", "group", "misleading", "correct", "wrong")
 """Columns of the leaderboard beside those of metrics."""
 
@@ -53,27 +45,29 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
     ragworth evaluate examples/demo --dry-run
     ragworth evaluate examples/demo --until annotate
     """
-    from ragworth.calls.job import Interrupted
-
     either(chosen["limit"], chosen["every"])
     if chosen["only"] and chosen["until"]:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
-    try:
+    with interruptible():
         if dry_run:
-            _plan(workspace, as_json, chosen)
+            _plan(workspace, as_json, quiet, chosen)
         else:
             _run(workspace, as_json, quiet, chosen)
-    except KeyboardInterrupt as error:
-        # Between the calls of models, where a job would have caught it.
-        raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
 
 
-def _plan(workspace: str, as_json: bool, chosen: Mapping[str, Any]) -> None:
+def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) -> None:
     from ragworth import config
     from ragworth.evaluation.planning import planned
 
-    found = planned(config.read(workspace), limit=chosen["limit"], every=chosen["every"])
     wanted = wanted_stages(chosen["only"], chosen["until"])
+    found = planned(
+        config.read(workspace),
+        limit=chosen["limit"],
+        every=chosen["every"],
+        scores=not {"score", "report"}.isdisjoint(wanted),
+        console=None if quiet else Working(),
+    )
+    tell(found.notes, quiet)
     stages = [stage for stage in found.stages if stage.name.partition(".")[0] in wanted]
     if as_json:
         click.echo(json.dumps({"stages": [stage._asdict() for stage in stages]}, ensure_ascii=False, indent=1))
@@ -107,50 +101,6 @@ def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) 
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
         click.echo(f"\nReport: {printable(shown(found.report))}")
-
-
-class Lines:
-    """A line on standard error for each stage; in a terminal one that changes while a model is asked."""
-
-    def begun(self, name: str) -> Any:
-        if os.environ.get("CI"):
-            return None  # logs of machines: how each stage ended is enough
-        if sys.stderr.isatty():
-            click.echo(f"{name} …", err=True)
-        return Live()
-
-    def ended(self, facts: Mapping[str, Any]) -> None:
-        words = [f"{facts['name']}: {WORDS[facts['status']]}"]
-        if facts["status"] in ("done", "incomplete"):
-            words += [counted(facts["calls"], "call")] if "calls" in facts else []
-            words += [f"{facts['stored']:,} from the store"] if facts.get("stored") else []
-            words += [f"{facts['seconds']:.1f} s"]
-        if facts.get("failed"):
-            reasons = ", ".join(f"{reason} {number:,}" for reason, number in facts["reasons"].items())
-            again = ", tried again next time" if facts["status"] == "incomplete" else ""
-            words.append(f"{facts['failed']:,} failed ({reasons}){again}")
-        click.echo(" · ".join(words), err=True)
-        if facts["status"] != "kept":
-            tell(tuple(facts.get("notes", ())), False)
-
-
-class Live:
-    """How the work of a stage goes; what came of them is told when the stage ends."""
-
-    def __init__(self) -> None:
-        from ragworth.calls.progress import Progress
-
-        self._progress = Progress()
-
-    def update(self, tally: Any, waiting: int) -> None:
-        self._progress.update(tally, waiting)
-
-    def working(self, what: str, done: int, total: int) -> None:
-        self._progress.working(what, done, total)
-
-    def done(self, tally: Any) -> None:
-        if sys.stderr.isatty():
-            self._progress.done(tally)
 
 
 def leaderboard(page: Any) -> Any:

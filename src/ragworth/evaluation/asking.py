@@ -27,6 +27,10 @@ IN_VAIN = frozenset(
 class Watching(Protocol):
     """Somebody who is told how a stage goes that takes long."""
 
+    def asking(self, whose: str) -> None:
+        """A model is asked from now on; ``whose``: the stage, and in a pipeline the system and the step."""
+        ...
+
     def update(self, tally: Tally, waiting: int) -> None:
         """``waiting``: distinct calls that have not begun."""
         ...
@@ -122,6 +126,8 @@ def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]
     A budget that ended it, or failures alone, end the evaluation.
     """
     job.watcher = watching
+    if watching is not None:
+        watching.asking(stage)
     try:
         found = work()
     finally:

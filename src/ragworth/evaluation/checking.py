@@ -8,20 +8,23 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import polars as pl
 
 from ragworth.annotate import KINDS, annotating
 from ragworth.answers import grading
 from ragworth.answers.book import Book
+from ragworth.answers.contract import Grader
 from ragworth.answers.grading import GRADERS
 from ragworth.answers.writing import NONE, ORACLE, Writer
 from ragworth.config import Task, Workspace
-from ragworth.errors import InputError, MissingExtraError, listed, quoted
+from ragworth.errors import InputError, MissingExtraError, counted, listed, quoted
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking_budget import Budgeted
+from ragworth.evaluation.defaults import default_metrics
 from ragworth.evaluation.material import Material, load
-from ragworth.evaluation.problems import Problems
+from ragworth.evaluation.problems import Problems, without_options
 from ragworth.evaluation.retrieving import Asker
 from ragworth.evaluation.state import better, settings_of
 from ragworth.judging.settings import given
@@ -36,11 +39,18 @@ REPORT = {"altair": "altair", "vl_convert": "vl-convert-python"}
 
 
 def prepared(
-    space: Workspace, models: Models, *, limit: int | None = None, every: bool = False, report: bool = True
+    space: Workspace,
+    models: Models,
+    *,
+    limit: int | None = None,
+    every: bool = False,
+    scores: bool = False,
+    report: bool = True,
 ) -> Material:
     """Everything read and found to fit together; else one error that tells all that is wrong.
 
-    Models are opened, and their weights are not loaded; endpoints are not asked. ``report``: one is to be written.
+    Models are opened, and their weights are not loaded; endpoints are not asked. ``scores``: some are to be computed,
+    whether or not metrics are named. ``report``: one is to be written.
     """
     problems = Problems(space)
     material = load(space, problems, limit, every=every)
@@ -49,8 +59,9 @@ def prepared(
     else:
         folder = space.path(space.prompts) if space.prompts else None
         setting = replace(material.setting, asking=Asker(models, folder, plan=True))
-        problems.of(lambda: check(material.systems, setting), "systems")
-        Fitting(material, models, problems).check()
+        for name, system in material.systems.items():
+            problems.of(partial(check, {name: system}, setting), "systems", name)
+        Fitting(material, models, problems, scores=scores).check()
         Budgeted(material, models, problems).check(limit)
     if report:
         problems.of(_drawable)
@@ -92,15 +103,22 @@ def _writable(path: Path, *, folder: bool) -> None:
         found = f"this is a {'file' if folder else 'folder'}"
         raise InputError(found, file=str(path), remedy="name another place under [paths]")
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
-    if (there != path and not there.is_dir()) or not os.access(there, os.W_OK):
-        raise InputError("it cannot be written to", file=str(path), remedy="name another place under [paths]")
+    try:
+        if not there.is_dir() and (there != path or not os.access(there, os.W_OK)):
+            raise PermissionError
+        with TemporaryFile(dir=there if there.is_dir() else there.parent):
+            pass  # some places say that they can be written to, and cannot
+    except OSError as error:
+        raise InputError(
+            "it cannot be written to", file=str(path), remedy="name another place under [paths]"
+        ) from error
 
 
 class Fitting:
     """Whether what the workspace asks for can be had from what it has."""
 
-    def __init__(self, material: Material, models: Models, problems: Problems) -> None:
-        self.material, self.models, self.problems = material, models, problems
+    def __init__(self, material: Material, models: Models, problems: Problems, *, scores: bool) -> None:
+        self.material, self.models, self.problems, self.scores = material, models, problems, scores
         self.space, self.texts = material.workspace, material.collection
         self.folder = self.space.path(self.space.prompts) if self.space.prompts else None
 
@@ -180,12 +198,24 @@ class Fitting:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
         if not chosen.asks:
-            grading.parted(grading.made(kind, None, self.texts, book, self.folder, settings), book.answers)
+            self._parted(grading.made(kind, None, self.texts, book, self.folder, settings))
             return
         with self.models.job(task.model, plan=True) as job:
             grader = grading.made(kind, job.card, self.texts, book, self.folder, settings)
-        grading.parted(grader, book.answers)
+        self._parted(grader)
         _ = grader.prompt
+
+    def _parted(self, grader: Grader) -> None:
+        """Refuse answers that cannot be graded, and say so where a limit may be why."""
+        try:
+            grading.parted(grader, grader.book.answers)
+        except InputError as error:
+            here = f"none of the first {counted(len(self.material.queries), 'query', 'queries')} (limit) has any"
+            found = error.found.replace("no query of these answers has any", here)
+            if not self.material.limited or found == error.found:
+                raise
+            remedy = f"take more queries: a larger --limit, or --all; or {without_options(error).remedy}"
+            raise InputError(found, expected=error.expected, remedy=remedy) from error
 
     def _book(self) -> Book:
         """The answers that there will be, without their words: those of one system stand for all."""
@@ -200,15 +230,13 @@ class Fitting:
         return Book(Answers.trusted(pl.DataFrame(rows, schema=Answers.schema, orient="row")))
 
     def _metrics(self) -> None:
-        """Refuse metrics that are unknown, or lack what they need."""
+        """Refuse metrics that are unknown, or lack what they need; and that none can be computed."""
+        have = self._have()
         if not self.space.metrics:
+            if self.scores:
+                default_metrics(have, self.space.k)
             return
         ours, theirs = split(list(self.space.metrics), self.space.folder)
-        have = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
-        have |= {aspect for kind in self.space.judgments if kind in KINDS for aspect in KINDS.get(kind).aspects}
-        rated = "rating" in have or (self.texts.ratings is not None and self.texts.ratings.frame.height > 0)
-        have |= {"ratings"} if rated else set()
-        have |= {"tokens"} if self.texts.passages.height else set()
         have |= {"runs"} if len(self.material.systems) > 1 else set()
         needs = {str(metric): sorted({str(need) for need in metric.needs} - have) for metric in ours}
         needs |= {str(measure): sorted({"relevance"} - have) for measure in theirs}
@@ -220,3 +248,11 @@ class Fitting:
                 remedy="relevance is in qrels, ratings in ratings or [judgments], others in [judgments]; tokens are "
                 "counted where there are texts of passages; or name other metrics",
             )
+
+    def _have(self) -> set[str]:
+        """What there will be for metrics to read, if all goes well."""
+        have = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
+        have |= {aspect for kind in self.space.judgments if kind in KINDS for aspect in KINDS.get(kind).aspects}
+        rated = "rating" in have or (self.texts.ratings is not None and self.texts.ratings.frame.height > 0)
+        have |= {"ratings"} if rated else set()
+        return have | ({"tokens"} if self.texts.passages.height else set())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -16,6 +16,7 @@ from ragworth.collection import Collection, merged
 from ragworth.config import EVERY, Workspace
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.evaluation.kept import frame_digest
+from ragworth.evaluation.overlapping import Source, together
 from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.reading import Reading
 from ragworth.formats import outcomes as outcome_tables
@@ -47,6 +48,8 @@ class Material:
     notes: tuple[str, ...]
     expensive: Mapping[str, Judgments] = field(default_factory=dict)
     """By kind, what a better judge says of some queries, out of files."""
+    limited: bool = False
+    """Whether there are more queries, which a limit leaves out."""
 
     @property
     def given(self) -> list[Judgments]:
@@ -109,18 +112,22 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
     if len(problems.found) > before or collection is None:
         return None
     texts = problems.of(lambda: merged([collection, *systems.logs]), "systems")
-    others = problems.of(lambda: Judgments.concat([each for each in judged if each is not None]), "judgments", "files")
+    sources = [Source(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
+    others = problems.of(partial(together, sources), "judgments", "files")
     if texts is None or others is None:
         return None
+    if texts.relevance is not None:
+        labels = Source(listed(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance)
+        problems.of(partial(together, [labels, *sources]), "judgments", "files")
     queries = problems.of(lambda: _queries(texts, systems.runs), "collection")
     results = problems.of(lambda: _joined([each for each in outcomes if each is not None]), "grades", "files")
     if not queries or results is None or not systems.made:
         return None
     most = limit or (None if every else space.limit)
-    notes = list(texts.notes)
+    notes, limited = list(texts.notes), False
     if most is not None and most < len(queries):
         notes.append(f"the first {most:,} of {counted(len(queries), 'query', 'queries')}")
-        queries = queries[:most]
+        queries, limited = queries[:most], True
     scope = Scope(queries, systems.made, problems, notes)
     material = Material(
         space,
@@ -138,8 +145,8 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
             for kind, each in better.items()
             if each is not None
         },
+        limited,
     )
-    problems.of(lambda: Judgments.concat(material.given), "judgments", "files")
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -152,8 +159,8 @@ def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
     base = whole.collection if whole is not None else Collection()
     own = {kind: getattr(part, kind) for kind, part in parts.items()}
     notes = [note for part in (base, *parts.values()) for note in part.notes]
-    read = [each for each in labels if each is not None]
-    relevance = reading.problems.of(lambda: Judgments.concat(read), "collection", "qrels")
+    read = [Source(path, each) for path, each in zip(given.qrels, labels, strict=True) if each is not None]
+    relevance = reading.problems.of(partial(together, read), "collection", "qrels")
     if relevance is None:
         return None
     return replace(
@@ -170,7 +177,7 @@ def _systems(reading: Reading, whole: Loaded | None) -> Systems:
     space, problems = reading.space, reading.problems
     systems = Systems({}, {}, [], [])
     for name, text in space.systems.items():
-        pipeline = problems.of(partial(Pipeline.of, text), "systems", name)
+        pipeline = problems.of(partial(_pipeline, text, space.systems), "systems", name)
         if pipeline is None:
             continue
         found = reading.run(name, pipeline)
@@ -193,6 +200,17 @@ def _systems(reading: Reading, whole: Loaded | None) -> Systems:
     if not space.systems and not systems.made:
         problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
     return systems
+
+
+def _pipeline(text: object, names: Iterable[str]) -> Pipeline:
+    """A pipeline from its written form; where a system is named in it, that is said."""
+    try:
+        return Pipeline.of(text)
+    except InputError as error:
+        if not any(f"unknown kind of step {name!r}" in error.found for name in names):
+            raise
+        remedy = "names in a pipeline are kinds of steps, never systems: write the steps of that system"
+        raise InputError(error.found, more=error.more, expected=error.expected, remedy=remedy) from error
 
 
 def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:

@@ -16,7 +16,7 @@ from ragworth.evaluation.checking import prepared
 from ragworth.evaluation.kept import Kept
 from ragworth.evaluation.material import Material
 from ragworth.evaluation.stages import annotator_of, grader_of, judged_items, show, writer_of
-from ragworth.evaluation.state import State
+from ragworth.evaluation.state import Console, Silent, State
 
 KEPT = "stages"
 """Folder of what stages made, in the cache."""
@@ -34,16 +34,28 @@ class Planned(NamedTuple):
 
     material: Material
     stages: list[Stage]
+    notes: tuple[str, ...]
+    """What was noticed while systems retrieved."""
 
 
-def planned(space: Workspace, *, limit: int | None = None, every: bool = False) -> Planned:
-    """What evaluating would take. Systems are retrieved, since what they show is what is asked about."""
+def planned(
+    space: Workspace,
+    *,
+    limit: int | None = None,
+    every: bool = False,
+    scores: bool = True,
+    console: Console | None = None,
+) -> Planned:
+    """What evaluating would take. Systems are retrieved, since what they show is what is asked about.
+
+    That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
+    """
     with Models(space) as models:
-        material = prepared(space, models, limit=limit, every=every)
-        state = State(material, models, Kept(space.path(space.cache) / KEPT))
+        material = prepared(space, models, limit=limit, every=every, scores=scores)
+        state = State(material, models, Kept(space.path(space.cache) / KEPT), console or Silent())
         told = show(state, plan=True)
         asked = [Stage(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
-        return Planned(material, [*asked, *_planned(state)])
+        return Planned(material, [*asked, *_planned(state)], state.contexts.notes)
 
 
 def _planned(state: State) -> Iterator[Stage]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
@@ -10,6 +11,9 @@ from ragworth.config import Reader, Workspace
 from ragworth.errors import InputError, MissingExtraError, RagworthError, counted
 
 T = TypeVar("T")
+
+SKIPPING = re.compile(r",? or [^,]*--skip-bad-lines.*")
+"""Advice to take an option that only commands have which read single files."""
 
 
 class Problems:
@@ -24,7 +28,8 @@ class Problems:
         try:
             return make()
         except InputError as error:
-            self.found.append(error if error.file else self._placed(error, path))
+            mine = without_options(error)
+            self.found.append(mine if mine.file else self._placed(mine, path))
         except MissingExtraError as error:
             self.found.append(error)
         return None
@@ -53,3 +58,14 @@ class Problems:
             return Reader(self.space.file.read_text(encoding="utf-8-sig"))
         except OSError:
             return Reader("")
+
+
+def without_options(error: InputError) -> InputError:
+    """The error with advice that helps where files are named by a workspace, and not by options of a command."""
+    remedy = SKIPPING.sub("", error.remedy)
+    if remedy.startswith("give --"):
+        remedy = f"name {' or '.join(re.findall('--([a-z]+)', remedy))} under [collection]"
+    if remedy == error.remedy:
+        return error
+    facts = {"expected": error.expected, "file": error.file, "line": error.line, "more": error.more}
+    return type(error)(error.found, remedy=remedy, **facts)  # type: ignore[arg-type]

@@ -70,7 +70,8 @@ def evaluate(
         raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
     begun = time.monotonic()
     with Models(space, wait) as models:
-        material = prepared(space, models, limit=limit, every=every, report="report" in wanted)
+        goals = {"scores": "score" in wanted, "report": "report" in wanted}
+        material = prepared(space, models, limit=limit, every=every, **goals)
         with alone(space, wait):
             state = State(material, models, Kept(space.path(space.cache) / KEPT, only), console or Silent())
             state.did("load", "done", notes=list(material.notes), seconds=_since(begun))

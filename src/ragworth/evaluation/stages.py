@@ -23,7 +23,9 @@ from ragworth.collection import COUNTER
 from ragworth.config import Task
 from ragworth.errors import InputError
 from ragworth.evaluation.asking import Watching, may_pass, spent
+from ragworth.evaluation.defaults import default_metrics
 from ragworth.evaluation.kept import Made, file_digest, frame_digest
+from ragworth.evaluation.noticing import by_system, with_names
 from ragworth.evaluation.retrieving import Asker, asking_steps, every_step
 from ragworth.evaluation.state import State, settings_of
 from ragworth.metrics.engine import Tokens
@@ -55,8 +57,18 @@ def show(state: State, *, plan: bool = False) -> list[Told]:
     material, asker = state.material, Asker(state.models, state.folder, plan=plan)
     setting = replace(material.setting, asking=asker)
     steps, asking = list(every_step(material.systems)), asking_steps(material.systems)
+
+    def found(watching: Watching | None) -> tuple[Contexts, dict[str, list[str]]]:
+        asker.watching = watching
+        told = watching.working if watching is not None else None
+        made = retrieve(material.systems, replace(setting, told=told))
+        notes = (*made.notes, *material.collection.unknown(made))
+        noted = by_system(notes, material.systems)
+        made.notes = tuple(with_names(notes, noted))
+        return made, noted
+
     if plan and asking:
-        state.contexts = retrieve(material.systems, setting)
+        state.contexts, _ = found(state.console.begun("retrieve"))
         return asker.told
     labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
     key = {
@@ -71,13 +83,10 @@ def show(state: State, *, plan: bool = False) -> list[Told]:
     }
 
     def make(watching: Watching | None) -> Made:
-        asker.watching = watching
-        told = watching.working if watching is not None else None
-        found = retrieve(material.systems, replace(setting, told=told))
-        notes = [*found.notes, *material.collection.unknown(found)]
-        facts = {"empty": sorted(found.empty), "notes": notes, **asker.facts}
+        contexts, noted = found(watching)
+        facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
         lasting = not asker.told and not (asker.facts and may_pass(asker.facts))
-        return Made({"contexts": found.frame}, facts, lasting=lasting)
+        return Made({"contexts": contexts.frame}, facts, lasting=lasting)
 
     for step in asking:
         state.prompts |= step.templates(setting)
@@ -255,7 +264,7 @@ def add_outcomes(state: State, kind: str, frame: pl.DataFrame) -> None:
 
 def compute(state: State) -> None:
     """Every metric for every system and query."""
-    metrics = state.space.metrics or default_metrics(state)
+    metrics = state.space.metrics or default_metrics(known(state), state.space.k)
     judgments = Judgments.concat(state.judgments) if state.judgments else None
     key = {
         "contexts": contexts_key(state.contexts),
@@ -280,27 +289,12 @@ def compute(state: State) -> None:
     state.scores = Scores.trusted(made.frames["scores"], tuple(made.facts["notes"]))
 
 
-def default_metrics(state: State) -> tuple[str, ...]:
-    """The metrics that what is known allows, at the depth that the model reads."""
-    k = state.space.k
+def known(state: State) -> set[str]:
+    """What there is for metrics to read: aspects of judgments that have a value, ratings, lengths of passages."""
     good = [table.frame.filter(pl.col("status") == OK)["aspect"].unique() for table in state.judgments]
-    known = {aspect for aspects in good for aspect in aspects}
-    made: list[str] = []
-    if {"relevance", "abstention"} <= known:
-        made += [f"UDCG@{k}", f"Distraction@{k}"]
-    if "relevance" in known:
-        made += [f"nDCG@{k}", f"P@{k}", f"R@{k}", f"RR@{k}"]
-    made += [f"eRAG@{k}"] if "downstream" in known else []
-    made += [f"Likelihood@{k}"] if "likelihood" in known else []
-    if state.ratings is not None and state.ratings.frame.height:
-        made += [f"Cov@{k}", f"alpha_nDCG@{k}"] + ([f"Den@{k}"] if state.collection.passages.height else [])
-    if not made:
-        raise InputError(
-            "no metric can be computed: there are no relevance labels, judgments or ratings",
-            file=str(state.space.file),
-            remedy="name qrels or ratings under [collection], or kinds of judgment under [judgments]",
-        )
-    return tuple(made)
+    found = {aspect for aspects in good for aspect in aspects}
+    found |= {"ratings"} if state.ratings is not None and state.ratings.frame.height else set()
+    return found | ({"tokens"} if state.collection.passages.height else set())
 
 
 def key_of(state: State, job: Job | None, task: Task, sources: Sequence[str]) -> dict[str, Any]:

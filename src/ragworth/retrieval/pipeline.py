@@ -68,9 +68,10 @@ class Pipeline:
     def complete(self) -> Pipeline:
         """The pipeline, if it can run: something that retrieves stands first."""
         if self.steps[0].place == "behind":
+            sign = " " if isinstance(self.steps[0], Top) else " >> "
             raise InputError(
                 f"{self.steps[0]} cannot stand first in {str(self)!r}: it works on what was retrieved before",
-                expected=f"something that retrieves before it, such as bm25 >> {self}",
+                expected=f"something that retrieves before it, such as bm25{sign}{self}",
             )
         return self
 

@@ -59,6 +59,7 @@ def hostile() -> Results:
     ]
     texts = [BAD * 3, "word " * 40_000, "\x00\x1b[31m" + BAD, "", BAD]
     odd = {BAD: {BAD: [BAD, None, 1.5]}, "settings": {"baseline": [BAD]}, "stages": BAD, "versions": [BAD]}
+    odd |= {"systems": {systems[0]: BAD, systems[1]: "\x1b[31m" + BAD}}
     judgments = Judgments(frame)
     return Results(
         ragworth.Collection.of(

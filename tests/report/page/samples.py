@@ -44,6 +44,15 @@ ORDERS: dict[str, dict[str, float]] = {
 }
 """What each system puts first: kinds of passages, the lower the earlier."""
 
+PIPELINES = {
+    "BM25": "bm25(k1=0.9, b=0.4) % 5",
+    "BM25 + rerank": 'bm25(k1=0.9, b=0.4) % 50 >> listwise(window=20, step=10, model="embedded") >> mmr(0.5) % 5',
+    "oracle": "bm25 >> oracle % 5",
+    "adversary": 'run("runs/adversary-of-the-first-hundred-passages.trec")',
+}
+NOTED = {"BM25 + rerank": ["listwise: 17 of 18 windows could not be judged and stay as they were (unparsable 17)"]}
+"""Of one system it is not known what it is; of one something was noticed."""
+
 DECLINES = {"relevant": (0.02, 0.45), "near": (0.02, 0.55), "old": (0.01, 0.3), "off": (0.75, 0.99)}
 """Between which probabilities the model declines to answer from each kind."""
 
@@ -78,9 +87,10 @@ def manifest(title: str) -> dict[str, Any]:
         "seeds": {"bootstrap": 0, "sampling": 0},
         "models": [{"name": "smollm2-135m", "backend": "embedded", "revision": "4f1c0ad2b7e9", "context": 2048}],
         "prompts": prompt_texts(),
+        "systems": PIPELINES,
         "settings": {"metrics": ["UDCG@5", "nDCG@5"], "k": 5, "budget": {"calls": 5000}},
         "stages": [
-            {"name": "retrieve", "status": "done", "seconds": 0.4},
+            {"name": "retrieve", "status": "done", "seconds": 0.4, "notes": [], "noted": NOTED},
             {"name": "abstention", "status": "done", **counts},
         ],
     }

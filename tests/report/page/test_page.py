@@ -371,6 +371,34 @@ def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, mo
         _ = page.build(odd_samples.minimal()).html
 
 
+def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:
+    html = report("realistic").read_text(encoding="utf-8")
+    (table,) = re.findall(r'<table class="systems">.*?</table>', html, re.DOTALL)
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr>.*?</tr>", table)]
+    words = {visible(row[0]): [visible(cell) for cell in row[1:]] for row in rows[1:]}
+    assert words["BM25"] == [samples.PIPELINES["BM25"], "5 passages a query"]
+    assert words["random"][0] == "not recorded"
+    note = samples.NOTED["BM25 + rerank"][0]
+    assert words["BM25 + rerank"][0] == samples.PIPELINES["BM25 + rerank"] + note
+    board = re.findall(r"<tr><th[^>]*>.*?</th>", re.findall(r'<table class="board">.*?</table>', html, re.DOTALL)[0])
+    assert [visible(row) for row in board if "see its note" in row] == ["2 BM25 + reranksee its note"]
+    markdown = (report("realistic").parent / "report.md").read_text(encoding="utf-8")
+    assert "| BM25 | bm25(k1=0.9, b=0.4) % 5 | 5 passages a query |" in markdown
+    assert f"- BM25 + rerank: {note}" in markdown.replace("\\", "")
+    hostile = report("hostile").read_text(encoding="utf-8")
+    (table,) = re.findall(r'<table class="systems">.*?</table>', hostile, re.DOTALL)
+    assert "<script>" not in table and "<img" not in table and "\x1b" not in table
+    assert visible(table).count("nothing") == 1  # of a system that shows none
+
+
+@pytest.mark.parametrize("stages", [None, 3, [3], [{"noted": 3}], [{"noted": {"BM25": 3}}], [{"noted": {"BM25": []}}]])
+def test_notes_that_are_none(stages: object) -> None:
+    given = samples.realistic()
+    made = page.build(replace(given, manifest={"stages": stages, "systems": stages}))
+    assert not any(each.notes for each in made.systems)
+    assert {each.written for each in made.systems} == {"not recorded"}
+
+
 def test_what_stages_noticed_is_in_the_page_and_in_the_markdown(tmp_path: Path) -> None:
     results = samples.realistic(6, 1)
     stages = [{"name": "annotate.abstention", "status": "done", "notes": ["control questions: <b>p</b> = 0.97"]}]

@@ -10,7 +10,7 @@ from pathlib import Path
 from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
 from ragworth.errors import FormatError, counted
 from ragworth.formats.files import created
-from ragworth.report.page import budget, costs, sections, studies
+from ragworth.report.page import budget, costs, sections, studies, systems
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.document import document
 from ragworth.report.page.explorer import explorer
@@ -58,20 +58,26 @@ class Page:
         return budget.budget(self.results, self.overview)
 
     @cached_property
+    def systems(self) -> list[systems.System]:
+        """What each system is, in the order of the leaderboard."""
+        return systems.systems(self.results, self.facts, self.overview)
+
+    @cached_property
     def html(self) -> str:
         """The page, in one piece."""
-        systems = [each.system for each in self.overview.standings]
+        names = [each.system for each in self.overview.standings]
         texts = dict(self.results.collection.queries.select("query", "text").iter_rows())
         data = explorer(self.results, self.facts, self.overview, self.diagnosis)
         parts: dict[str, Safe] = {
             "lead": text(self.lead),
             "sentences": sections.sentences(self.overview),
-            "leaderboard": sections.leaderboard(self.overview),
+            "leaderboard": sections.leaderboard(self.overview, {each.name for each in self.systems if each.notes}),
+            "systems": systems.section(self.systems),
             "cost": sections.cost(costs.total(self.results.manifest)),
             "budget": budget.section(self.budget),
             "budget_link": budget.link(self.budget),
             "gallery": sections.gallery(self.pictures),
-            "findings": findings(self.diagnosis, systems, texts),
+            "findings": findings(self.diagnosis, names, texts),
             "provenance": provenance(self.results, self.overview.metrics),
         }
         specs = {panel.name: panel.spec for figure in self.pictures.figures for panel in figure.panels}

@@ -8,7 +8,7 @@ import polars as pl
 
 from ragworth.diagnosis import FINDINGS
 from ragworth.report import render, words
-from ragworth.report.page import budget, costs, studies
+from ragworth.report.page import budget, costs, studies, systems
 from ragworth.report.page.drawing import svg
 from ragworth.report.page.figures import Pictures
 from ragworth.report.page.findings import MEANINGS
@@ -31,6 +31,7 @@ def markdown(page: Page) -> str:
     parts = [f"# {line(page.title)}", line(page.lead)]
     parts += ["\n".join(f"- {line(each.sentence)}" for each in view.standings)]
     parts += ["## Leaderboard", render.markdown(_board(page)).rstrip(), line(how_compared(view))]
+    parts += [f"### {systems.TITLE}", _systems(page)]
     total = costs.total(page.results.manifest)
     parts.append(f"Cost: {total.words()}" if total is not None else "What it cost is not recorded.")
     parts += _budget(page)
@@ -55,6 +56,13 @@ def markdown(page: Page) -> str:
         parts.append("Noticed on the way:\n\n" + "\n".join(f"- {line(note)}" for note in notes))
     parts.append("The queries one by one, the prompts and what the model said are in the page beside this file.")
     return "\n\n".join(parts) + "\n"
+
+
+def _systems(page: Page) -> str:
+    """What the systems are, as a table, and below it what was noticed of them."""
+    rows = [{"system": each.name, "pipeline or file": each.written, "shows": each.shows} for each in page.systems]
+    noted = [f"- {line(each.name)}: {line(note)}" for each in page.systems for note in each.notes]
+    return "\n\n".join([render.markdown(pl.DataFrame(rows)).rstrip(), *(["\n".join(noted)] if noted else [])])
 
 
 def _budget(page: Page) -> list[str]:

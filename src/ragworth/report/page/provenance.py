@@ -14,7 +14,7 @@ from ragworth.report.page.costs import stage_table
 from ragworth.report.page.html import Safe, details, join, scrolled, table, tag
 from ragworth.results import TABLES, Results
 
-SHOWN_APART = {"title", "name", "stages", "prompts"}
+SHOWN_APART = {"title", "name", "systems", "stages", "prompts"}
 DEEPEST = 6
 
 

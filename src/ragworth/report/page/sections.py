@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from ragworth.errors import counted
 from ragworth.report.page.costs import Cost
 from ragworth.report.page.figure import Figure
@@ -20,8 +22,11 @@ def sentences(view: Overview) -> Safe:
     return join([few, details(f"{counted(len(items) - 6, 'more system')}", rest)])
 
 
-def leaderboard(view: Overview) -> Safe:
-    """The table of systems: means with intervals, groups, n of N, shares and cost."""
+def leaderboard(view: Overview, noted: Set[str] = frozenset()) -> Safe:
+    """The table of systems: means with intervals, groups, n of N, shares and cost.
+
+    ``noted``: systems of which something was noticed that belongs to their numbers; they are marked.
+    """
     extra = _extra(view)
     head = [
         tag("th", "System", scope="col"),
@@ -31,7 +36,14 @@ def leaderboard(view: Overview) -> Safe:
     rows = []
     for place, each in enumerate(view.standings, 1):
         cells = [
-            tag("th", tag("span", f"{place}", class_="place"), " ", each.system, scope="row"),
+            tag(
+                "th",
+                tag("span", f"{place}", class_="place"),
+                " ",
+                each.system,
+                _mark(each.system in noted),
+                scope="row",
+            ),
             tag("td", tag("abbr", each.group, title=view.groups.words)),
             _mean_cell(each.means.get(view.main)),
             *(_extra_cell(each, name) for name in extra),
@@ -43,6 +55,10 @@ def leaderboard(view: Overview) -> Safe:
     )
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="board")
     return join([scrolled(made, "Leaderboard"), tag("p", how_compared(view), class_="note")])
+
+
+def _mark(noted: bool) -> Safe:
+    return tag("small", tag("a", "see its note", href="#systems")) if noted else Safe("")
 
 
 def how_compared(view: Overview) -> str:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from ragworth.annotate import KINDS
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.judging.settings import setting as named
 from ragworth.metrics.derived import HARD, WEAK
@@ -43,7 +44,12 @@ def lacking(setting: Setting, kind: str, aspect: str) -> list[str]:
     """That there are no judgments of an aspect, in words, where that is so."""
     if judged(setting, aspect):
         return []
-    return [f"{kind} needs judgments of {aspect}, and there are none (ragworth annotate {aspect} makes them)"]
+    made = [name for name in KINDS.names() if KINDS.get(name).unit == "passage"]
+    if aspect in made:
+        return [f"{kind} needs judgments of {aspect}, and there are none (ragworth annotate {aspect} makes them)"]
+    has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
+    there = f"there are some of {listed(has)}; " if has else ""
+    return [f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {listed(made, 9)}"]
 
 
 def named_queries(reasons: Mapping[str, list[str]]) -> str:
@@ -106,7 +112,8 @@ class Gold(Labelled):
             else:
                 rows.append((query, [*others[:at], best, *others[at:]]))
         made = listing(rows)
-        made.notes = (f"{self} is left empty: {named_queries(without)}",) if without else ()
+        words = "is left empty, which is scored as a context without passages"
+        made.notes = (f"{self} {words}: {named_queries(without)}",) if without else ()
         return made
 
     @property

@@ -1,0 +1,86 @@
+"""How an evaluation goes, on standard error: a line for each stage, and one that changes while it works."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ragworth.cli.output import tell
+from ragworth.errors import counted
+
+WORDS = {
+    "done": "done",
+    "kept": "as before",
+    "given": "from a file",
+    "skipped": "nothing to do",
+    "incomplete": "done in part",
+}
+"""Statuses of stages, for people."""
+
+TITLE = 40
+"""Of whose calls they are, how many signs are shown: a line that is wider than the terminal cannot be written again."""
+
+
+class Lines:
+    """A line on standard error for each stage; in a terminal one that changes while a model is asked."""
+
+    def begun(self, name: str) -> Any:
+        if os.environ.get("CI"):
+            return None  # logs of machines: how each stage ended is enough
+        if sys.stderr.isatty():
+            click.echo(f"{name} …", err=True)
+        return Live()
+
+    def ended(self, facts: Mapping[str, Any]) -> None:
+        words = [f"{facts['name']}: {WORDS[facts['status']]}"]
+        if facts["status"] in ("done", "incomplete"):
+            words += [counted(facts["calls"], "call")] if "calls" in facts else []
+            words += [f"{facts['stored']:,} from the store"] if facts.get("stored") else []
+            words += [f"{facts['seconds']:.1f} s"]
+        if facts.get("failed"):
+            reasons = ", ".join(f"{reason} {number:,}" for reason, number in facts["reasons"].items())
+            again = ", tried again next time" if facts["status"] == "incomplete" else ""
+            words.append(f"{facts['failed']:,} failed ({reasons}){again}")
+        click.echo(" · ".join(words), err=True)
+        tell(tuple(facts.get("notes", ())), False)
+
+
+class Working(Lines):
+    """How long work goes, and nothing else: for commands that say themselves what came of it."""
+
+    def begun(self, name: str) -> Any:
+        return None if os.environ.get("CI") else Live()
+
+    def ended(self, facts: Mapping[str, Any]) -> None:
+        pass
+
+
+class Live:
+    """How the work of a stage goes; what came of it is told when the stage ends."""
+
+    def __init__(self) -> None:
+        from ragworth.calls.progress import Progress
+
+        self._progress = Progress()
+
+    def asking(self, whose: str) -> None:
+        from ragworth.report.render import cell
+
+        name = cell(whose.removeprefix("retrieve, "))
+        self._progress.asking(name if len(name) <= TITLE else f"{name[: TITLE - 1]}…")
+
+    def update(self, tally: Any, waiting: int) -> None:
+        self._progress.update(tally, waiting)
+
+    def working(self, what: str, done: int, total: int) -> None:
+        from ragworth.report.render import cell
+
+        self._progress.working(cell(what), done, total)
+
+    def done(self, tally: Any) -> None:
+        if sys.stderr.isatty():
+            self._progress.done(tally)

@@ -1,0 +1,43 @@
+"""The metrics of a workspace that names none: all that what is known of passages allows."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from ragworth.errors import InputError, listed
+
+QRELS = "relevance = true under [judgments], or qrels under [collection]"
+
+
+def default_metrics(have: Set[str], k: int) -> tuple[str, ...]:
+    """The metrics at the depth that the model reads.
+
+    ``have``: aspects of judgments that there are; "ratings"; "tokens", where lengths of passages are known.
+    """
+    made: list[str] = []
+    if {"relevance", "abstention"} <= have:
+        made += [f"UDCG@{k}", f"Distraction@{k}"]
+    if "relevance" in have:
+        made += [f"nDCG@{k}", f"P@{k}", f"R@{k}", f"RR@{k}"]
+    made += [f"eRAG@{k}"] if "downstream" in have else []
+    made += [f"Likelihood@{k}"] if "likelihood" in have else []
+    if "ratings" in have:
+        made += [f"Cov@{k}", f"alpha_nDCG@{k}"] + ([f"Den@{k}"] if "tokens" in have else [])
+    if not made:
+        raise _nothing(have)
+    return tuple(made)
+
+
+def _nothing(have: Set[str]) -> InputError:
+    """That no metric can be had, with what is lacking: abstention alone does not say what a passage is worth."""
+    known = sorted(have - {"tokens"})
+    if "abstention" in known:
+        return InputError(
+            "no metric can be computed: abstention is judged, and relevance is not known",
+            remedy=f"UDCG needs both: add {QRELS}",
+        )
+    found = f"there is nothing but {listed(known)}" if known else "there are no relevance labels, judgments or ratings"
+    return InputError(
+        f"no metric can be computed: {found}",
+        remedy=f"add {QRELS}; or ratings, or other kinds of judgment",
+    )

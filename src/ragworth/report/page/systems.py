@@ -1,0 +1,77 @@
+"""What the systems are: names alone do not say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ragworth.diagnosis import Facts
+from ragworth.errors import counted
+from ragworth.report.page.html import Safe, scrolled, tag
+from ragworth.report.page.overview import Overview
+from ragworth.results import Results
+
+TITLE = "Systems"
+UNKNOWN = "not recorded"
+
+
+class System(NamedTuple):
+    """A system, its pipeline or file as it is written, what it shows in words, and what was noticed of it."""
+
+    name: str
+    written: str
+    shows: str
+    notes: tuple[str, ...]
+
+
+def systems(results: Results, known: Facts, view: Overview) -> list[System]:
+    """The systems, best first."""
+    written = results.manifest.get("systems")
+    written = written if isinstance(written, Mapping) else {}
+    noticed = notes(results)
+    names = [each.system for each in view.standings]
+    return [System(name, str(written.get(name, UNKNOWN)), _shows(name, known), noticed.get(name, ())) for name in names]
+
+
+def notes(results: Results) -> dict[str, tuple[str, ...]]:
+    """What was noticed while each system retrieved; only of those of which something was."""
+    stages = results.manifest.get("stages")
+    found: dict[str, tuple[str, ...]] = {}
+    for stage in stages if isinstance(stages, list) else []:
+        noted = stage.get("noted") if isinstance(stage, Mapping) else None
+        for name, some in noted.items() if isinstance(noted, Mapping) else ():
+            found[str(name)] = tuple(map(str, some)) if isinstance(some, list) else ()
+    return {name: some for name, some in found.items() if some}
+
+
+def _shows(name: str, known: Facts) -> str:
+    """How many passages a system shows, and for how many queries it shows none."""
+    sizes = [len(many) for (system, _), many in known.shown.items() if system == name]
+    some = sorted(size for size in sizes if size)
+    if not some:
+        return "nothing"
+    many = counted(some[-1], "passage") if some[0] == some[-1] else f"{some[0]:,} to {counted(some[-1], 'passage')}"
+    bare = len(sizes) - len(some)
+    return f"{many} a query" + (f"; nothing for {bare:,} of {counted(len(sizes), 'query', 'queries')}" if bare else "")
+
+
+def section(found: list[System]) -> Safe:
+    """The systems as a table, with what was noticed below each of them."""
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("System", "Pipeline or file", "Shows")))
+    rows = [
+        tag(
+            "tr",
+            tag("th", each.name, scope="row"),
+            tag("td", tag("code", each.written), *(tag("p", note, class_="warn") for note in each.notes)),
+            tag("td", each.shows),
+        )
+        for each in found
+    ]
+    made = tag(
+        "table",
+        tag("caption", "What each system is, and what was noticed while it retrieved", class_="hidden"),
+        tag("thead", head),
+        tag("tbody", *rows),
+        class_="systems",
+    )
+    return scrolled(made, TITLE)
