@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import ragworth
 from ragworth.cli.chunk import command
-from ragworth.errors import FormatError, InputError
+from ragworth.errors import FormatError, InputError, Stopped
 from ragworth.formats import texts
 
 ROWS = [
@@ -72,6 +73,45 @@ def test_two_chunkings_in_one_file(folder: Path, ending: str) -> None:
     assert labels.filter(passage="a:0-61@large")["value"].to_list() == [1.0]
     call(folder, "documents.jsonl", "-o", f"passages{ending}", "--name", "alone", "--quiet")
     assert {key.partition("@")[2] for key in read(folder / f"passages{ending}")} == {"alone"}
+
+
+def test_sizes_are_told_in_the_tokens_that_were_counted(folder: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    # Each sign is a token, and blanks are none.
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    signs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(r"\S"), "isolated")
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([tokenizers.pre_tokenizers.WhitespaceSplit(), signs])
+    model.save(str(folder / "tokenizer.json"))
+    (folder / "few.jsonl").write_text('{"_id": "a", "text": "one three"}\n')
+    result = call(
+        folder, "few.jsonl", "-o", "passages.jsonl", "--by", "tokens", "--size", "5", "--tokenizer", str(folder)
+    )
+    assert result.stdout.startswith("2 passages of 1 document, 3 to 5 tokens, 4 on average: ")
+
+
+def test_nothing_but_blanks_is_told(folder: Path) -> None:
+    (folder / "blank.jsonl").write_text('{"_id": "a", "text": " "}\n{"_id": "b", "text": ""}\n')
+    with pytest.raises(Stopped, match="there is not one passage: no document has a text"):
+        call(folder, "blank.jsonl", "-o", "passages.jsonl", "--quiet")
+
+
+def test_nothing_that_is_read_is_written_over(folder: Path) -> None:
+    plain = str(shutil.copy(folder / "qrels.txt", folder / "relevance"))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "link.jsonl").symlink_to(folder / "documents.jsonl")
+    relevance = ["-q", "qrels.txt", "--labels"]
+    for given, words in (
+        (["-o", "documents.jsonl"], "--output is the file of DOCUMENTS"),
+        (["-o", "documents.jsonl", "--add"], "--output is the file of DOCUMENTS"),
+        (["-o", "link.jsonl"], "--output is the file of DOCUMENTS"),
+        (["-o", "passages.jsonl", *relevance, "qrels.txt"], "--labels is the file of --qrels"),
+        (["-o", "passages.jsonl", "-q", f"trec:{plain}", "--labels", plain], "--labels is the file of --qrels"),
+        (["-o", "passages.jsonl", *relevance, "documents.jsonl"], "--labels is the file of DOCUMENTS"),
+        (["-o", "passages.jsonl", *relevance, "passages.jsonl"], "--output is the file of --labels"),
+    ):
+        with pytest.raises(InputError, match=words):
+            call(folder, "documents.jsonl", *given)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if not path.is_symlink()} == before
 
 
 def test_what_goes_wrong(folder: Path) -> None:

@@ -98,6 +98,16 @@ def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> 
     assert {stage["status"] for stage in evaluate(folder, until="retrieve").stages[1:]} == {"kept"}
 
 
+def test_a_plan_counts_once_what_systems_share(folder: Path, models: Models) -> None:
+    change(folder, "useful = 'run(\"first.run\") >> useful'", "first_two = 'run(\"first.run\") % 2 >> pointwise'")
+    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    assert "; 8 calls to make" in stages["retrieve.judged"]
+    assert "6 requests, 6 distinct, 6 answered already; 0 calls to make" in stages["retrieve.first_two"]
+    assert stages["retrieve.first_two"].endswith("; 6 of the answers come from steps before it")
+    evaluate(folder, until="retrieve")
+    assert len(models.taken()) == 8
+
+
 def test_another_model_asks_again(folder: Path, models: Models) -> None:
     evaluate(folder, until="retrieve")
     models.taken()
@@ -148,6 +158,21 @@ def test_calls_that_failed_are_tried_again(folder: Path, models: Models) -> None
         evaluate(folder, until="retrieve")
 
 
+def test_notes_name_the_systems_and_are_told_again(folder: Path, models: Models) -> None:
+    change(folder, "[judgments]", """both = 'run("first.run") % 3 >> useful >> pointwise'\n\n[judgments]""")
+    models.failing = lambda request: "Passage 2:" in request.prompt.messages[-1].content
+    models.reason = "too-long"  # which another time would not mend
+    facts = evaluate(folder, until="retrieve").stages[-1]
+    said = "pointwise: 2 of 8 passages could not be judged and stand behind the others in the order before (too-long 2)"
+    assert f"judged, both: {said}" in facts["notes"]
+    assert said in facts["noted"]["judged"]
+    assert said in facts["noted"]["both"]
+    assert facts["noted"].keys() == {"judged", "useful", "both"}
+    again = evaluate(folder, until="retrieve").stages[-1]
+    assert again["status"] == "kept"
+    assert (again["notes"], again["noted"]) == (facts["notes"], facts["noted"])
+
+
 def test_a_model_that_cannot_is_refused_before_anything_is_asked(folder: Path, models: Models) -> None:
     change(folder, ">> useful'", """>> listwise(window=2, step=1)'""")
     (folder / "mine").mkdir()
@@ -159,7 +184,10 @@ def test_a_model_that_cannot_is_refused_before_anything_is_asked(folder: Path, m
 
 
 def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, models: Models) -> None:
-    lines(folder / "passages.jsonl", [{"_id": f"d#{n}@small", "text": f"Passage {n}: a mill"} for n in range(1, 5)])
+    lines(
+        folder / "passages.jsonl",
+        [{"_id": f"d:{n}-{n + 1}@small", "text": f"Passage {n}: a mill"} for n in range(1, 5)],
+    )
     change(folder, 'first = {run = "first.run"}', """inside = 'within(bm25 % 3 >> pointwise, chunks="small")'""")
     change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
     stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
@@ -175,11 +203,15 @@ class Watched:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, int, int]] = []
+        self.whose: list[str] = []
 
     def begun(self, name: str) -> Watched:
         return self
 
     def ended(self, facts: Mapping[str, Any]) -> None: ...
+
+    def asking(self, whose: str) -> None:
+        self.whose.append(whose)
 
     def update(self, tally: Any, waiting: int) -> None: ...
 
@@ -197,3 +229,18 @@ def test_encoding_is_told_of(folder: Path, tmp_path: Path) -> None:
     evaluate(folder, until="retrieve", console=console)
     assert [(done, total) for _, done, total in console.told] == [(12, 12)]
     assert console.told[0][0].startswith("encoding passages with ")
+
+
+def test_whose_calls_they_are(folder: Path, models: Models) -> None:
+    console = Watched()
+    evaluate(folder, until="annotate", console=console)
+    assert console.whose == ["retrieve, judged: pointwise", "retrieve, useful: useful", "annotate.abstention"]
+
+
+def test_a_plan_tells_of_encoding_too(folder: Path, tmp_path: Path, models: Models) -> None:
+    write_encoder(tmp_path / "encoder")
+    change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
+    console = Watched()
+    planned(config.read(folder), console=console)  # with steps that would ask a model
+    assert [(done, total) for _, done, total in console.told] == [(12, 12)]
+    assert console.whose == []

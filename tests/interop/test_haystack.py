@@ -63,7 +63,7 @@ def test_a_function_around_a_pipeline() -> None:
         return found
 
     assert passages(retrieve({"hs": search}, world()), "hs")["q1"][0] == "p1"
-    with pytest.raises(InputError, match=r"hs: Pipeline takes no text of a query but nothing[^$]*give a function"):
+    with pytest.raises(InputError, match=r"hs: Pipeline is no component: [^$]*give a function"):
         retrieve({"hs": pipeline}, world())
 
 

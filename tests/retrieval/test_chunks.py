@@ -195,6 +195,7 @@ def test_documents_without_a_text() -> None:
     [
         ({"by": "letters"}, "by is 'letters'; it may be words, tokens, sentences"),
         ({"size": 0}, "size is 0 and overlap 0"),
+        ({"size": -1}, "both are whole numbers, the size 1 or more, overlap 0 or more"),
         ({"size": 2.5}, "size is 2.5"),
         ({"overlap": -1}, "overlap -1"),
         ({"size": 3, "overlap": 3}, "an overlap of 3 in passages of 3 never comes to an end; it may be 2 or less"),

@@ -223,6 +223,15 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     assert (kept == vectors_of(encoder(f"onnx:{folder}"), texts)).all()
 
 
+def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("faiss")
+    from ragworth.retrieval.encoders import ann
+
+    for total in (1, 3, 39, 80):
+        ann.index_of(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
+    assert "".join(capfd.readouterr()) == ""
+
+
 def test_near_groups(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     chance = np.random.default_rng(0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +181,8 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
         OnnxEncoder(folder)
     with pytest.raises(ModelError, match=r"no tokenizer\.json"):
         encoder(f"onnx:{tmp_path}")
+    with pytest.raises(ModelError, match="nowhere: there is no such folder"):
+        encoder(f"onnx:{tmp_path}/nowhere")
 
 
 def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
@@ -206,6 +211,42 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("ragworth.retrieval.encoders.sentences.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[sentence-transformers\]"):
         encoder("st:some/model")
+
+
+def test_a_name_of_no_kind_is_told_once() -> None:
+    with pytest.raises(ModelError) as caught:
+        encoder("nothing")
+    assert str(caught.value).splitlines() == [
+        "'nothing' names no kind of encoder",
+        "  expected: embedded, onnx:FOLDER, st:NAME_OR_FOLDER",
+    ]
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxruntime", "tokenizers"])
+def test_without_a_library(package: str, tmp_path: Path) -> None:
+    """From the first import on, as where it was never installed."""
+    work = f"""
+        import sys
+        sys.modules[{package!r}] = None
+        from ragworth.errors import MissingExtraError
+        from ragworth.retrieval.encoders import encoder
+        try:
+            encoder("onnx:{tmp_path}")
+        except MissingExtraError as error:
+            sys.exit(str(error))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(work)], capture_output=True, text=True, check=False)
+    assert f"needs the package {package!r}" in done.stderr
+    assert 'pip install "ragworth[embedded]"' in done.stderr
+
+
+def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
+    """A file with one tensor too many, of which the transformers library would give a report."""
+    pytest.importorskip("sentence_transformers")
+    folder = write_encoder(tmp_path / "tiny")
+    work = f"from ragworth.retrieval.encoders import encoder; encoder('st:{folder}').encode(['mill'], 'query')"
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
 
 
 def test_the_embedded_encoder() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +197,7 @@ def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
         (Rerank("three"), "has 3 labels"),
         (Monot5("t5", yes="zeppelin balloon"), "no two single tokens"),
         (Monot5("t5", yes="true", no="true"), "no two single tokens"),
+        (Monot5("t5", yes="zeppelin"), r"'zeppelin' is no word of the model, which reads it as \[UNK\]"),
     ):
         with pytest.raises(ModelError, match=words):
             step.apply(before, setting)
@@ -208,6 +211,49 @@ def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
     for wrong in ("rerank", "monot5", 'rerank("bi-encoder:x")', 'monot5("x", length=3)'):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
+
+
+def test_models_that_were_made_for_something_else(folders: Path, tmp_path: Path) -> None:
+    """Told before anything runs, by what the folder says, with where it belongs."""
+    encoder = shutil.copytree(folders / "one", tmp_path / "encoder")
+    transformers.BertModel(transformers.AutoConfig.from_pretrained(encoder)).save_pretrained(encoder)
+    setting = world(TEXTS, QUERIES, None, folder=folders)
+    for step, words in (
+        (f'rerank("{encoder}")', r"architecture BertModel[^$]*dense\(\"st:.*encoder\"\) is for encoders of texts"),
+        ("rerank('t5')", r"architecture T5ForConditionalGeneration[^$]*monot5\(\".*t5\"\) is for"),
+        ("monot5('one')", r"architecture BertForSequenceClassification[^$]*rerank\(\"cross-encoder:.*one\"\) is for"),
+    ):
+        with pytest.raises(InputError, match=f"s: .*{words}"):
+            retrieve({"s": f"bm25 >> {step}"}, setting)
+
+
+@pytest.mark.parametrize("step", [Rerank("encoder"), Monot5("t5")], ids=str)
+def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Path, step: Any) -> None:
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folders / "one", tmp_path / "encoder")
+    shutil.copytree(folders / "t5", tmp_path / "t5")
+    lost = "classifier.weight" if step.model == "encoder" else "encoder.final_layer_norm.weight"
+    path = tmp_path / step.model / "model.safetensors"
+    save_file({name: each for name, each in load_file(path).items() if name != lost}, path, {"format": "pt"})
+    with pytest.raises(ModelError, match=f"its weights lack {lost}, which would be random numbers"):
+        step.apply(listing([("q", ["a", "b"])]), world(TEXTS, QUERIES, None, folder=tmp_path))
+
+
+def test_errors_of_the_library_name_the_folder(folders: Path, tmp_path: Path) -> None:
+    mine = shutil.copytree(folders / "one", tmp_path / "mine")
+    before = listing([("q", ["a", "b"])])
+    setting = world(TEXTS, QUERIES, None, folder=tmp_path)
+    words = mine / "tokenizer.json"
+    whole = words.read_text(encoding="utf-8")
+    # A word behind the last one that the weights know.
+    words.write_text(re.sub(r'"mill": *\d+', '"mill": 900', whole), encoding="utf-8")
+    with pytest.raises(ModelError, match=r"mine: the model cannot score pairs: [^$]*saved together with its tokenizer"):
+        Rerank("mine").apply(before, setting)
+    words.write_text(whole, encoding="utf-8")
+    (mine / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"mine: the transformers library cannot load it: [^$]*safetensors"):
+        Rerank("mine").apply(before, setting)
 
 
 def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:

@@ -168,9 +168,34 @@ def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(InputError, match="neither a folder nor in the local cache"):
         retrieve({"s": 'sparse("nobody/nothing")'}, world())
-    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "architectures": ["BertForMaskedLM"]}')
     with pytest.raises(ModelError, match="cannot load it"):
         SparseTexts(str(tmp_path), None).encode(["x"], "query")
+
+
+def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path) -> None:
+    """The library would put a layer of random numbers on top."""
+    dense = write_encoder(tmp_path / "dense")
+    with pytest.raises(
+        InputError, match=r"s: .*is a SentenceTransformer[^$]*dense\(\"st:.*\"\) is for encoders of texts"
+    ):
+        retrieve({"s": f'sparse("{dense}")'}, world())
+    (dense / "modules.json").unlink()
+    with pytest.raises(ModelError, match=r"of the architecture BertModel[^$]*…ForMaskedLM"):
+        SparseTexts(str(dense), None)
+    (dense / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(ModelError, match="does not say what its architecture is"):
+        SparseTexts(str(dense), None)
+
+
+def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
+    """Its tokenizer has words that the weights lack."""
+    mine = shutil.copytree(folder, tmp_path / "mine")
+    place = next(mine.rglob("tokenizer.json"))
+    place.write_text(place.read_text(encoding="utf-8").replace('"mill": 8,', '"mill": 800,'), encoding="utf-8")
+    assert '"mill": 800' in place.read_text(encoding="utf-8")
+    with pytest.raises(ModelError, match=r"mine: the model cannot weigh words: [^$]*to do: take a model"):
+        SparseTexts(str(mine), None).encode(["mill"], "query")
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,10 @@ from ragworth.cli.results import placed, writable
     show_default=True,
     help="Keep a document's title in a column, or put it in front of each of its passages.",
 )
-@click.option("--tokenizer", help="Whose tokens: embedded, gguf:FILE, tokenizer.json.  [default: words and marks]")
+@click.option(
+    "--tokenizer",
+    help=("Whose tokens: embedded, gguf:FILE, a tokenizer.json, or a folder that has one.  [default: words and marks]"),
+)
 @click.option("--name", default="", help="Name of this chunking, where several go into one file; a part of the ids.")
 @click.option("--add", is_flag=True, help="Keep passages of other names that are in the file already.")
 @click.option("-q", "--qrels", help="Relevance of the documents, to be that of their passages.")
@@ -63,13 +66,18 @@ def command(
     ragworth chunk documents.jsonl -o passages.jsonl --size 200 --name large -q qrels.txt --labels labels.txt --add
     """
     from ragworth import formats
-    from ragworth.errors import InputError
+    from ragworth.errors import InputError, Stopped
+    from ragworth.evaluation.problems import without_options
     from ragworth.retrieval.chunks import chunk
 
     if (qrels is None) != (labels is None):
         raise InputError("--qrels and --labels go together", expected="both: where labels come from, and where they go")
-    judged = formats.read_judgments(qrels) if qrels is not None else None
-    chunks = chunk(documents, **settings)
+    _apart({"DOCUMENTS": documents, "--qrels": qrels}, {"--output": output, "--labels": labels})
+    try:
+        judged = formats.read_judgments(qrels) if qrels is not None else None
+        chunks = chunk(documents, **settings)
+    except InputError as error:
+        raise without_options(error) from error
     name = settings["name"]
     _write(chunks.frame, output, name if add else None)
     notes = chunks.notes
@@ -79,7 +87,36 @@ def command(
         _label(table, labels, name if add else None)
     tell(notes, quiet)
     if not quiet:
-        _report(chunks.frame, output)
+        _report(chunks.frame, output, settings["tokenizer"])
+    if not chunks.frame.height:
+        raise Stopped("there is not one passage: no document has a text\n  to do: see the texts of the documents")
+
+
+def _apart(read: dict[str, str | None], written: dict[str, str | None]) -> None:
+    """Refuse to write over what is read, and two things into one file."""
+    from ragworth.errors import InputError
+
+    for option, path in written.items():
+        for other, source in {**read, **written}.items():
+            if option != other and path is not None and source is not None and _same(path, source):
+                expected = "another file, since it is written over"
+                raise InputError(f"{option} is the file of {other}", file=path, expected=expected)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths lead to one file, there or not; each may have its format in front."""
+    from contextlib import suppress
+    from pathlib import Path
+
+    from ragworth.formats import FORMATS
+
+    first, second = (
+        Path(rest if sign and kind in FORMATS else path)
+        for path, (kind, sign, rest) in ((each, each.partition(":")) for each in (one, other))
+    )
+    with suppress(OSError, ValueError):
+        return first.samefile(second)
+    return first.absolute() == second.absolute()
 
 
 def _write(frame: Any, output: str, name: str | None) -> None:
@@ -147,13 +184,26 @@ def _label(table: Any, labels: str, name: str | None) -> None:
     formats.write(Judgments.trusted(frame), labels)
 
 
-def _report(frame: Any, output: str) -> None:
-    """How many passages there are, and how long."""
+def _report(frame: Any, output: str, tokenizer: str | None) -> None:
+    """How many passages there are, and how long: in tokens of the model by whose they were cut."""
     from ragworth.collection import WORD
     from ragworth.errors import counted
     from ragworth.report.render import printable
 
-    sizes = frame["text"].str.count_matches(WORD)
+    sizes = frame["text"].str.count_matches(WORD) if tokenizer is None else _tokens(frame["text"], tokenizer)
+    units = "words and marks" if tokenizer is None else "tokens"
     found = f"{counted(frame.height, 'passage')} of {counted(frame['document'].n_unique(), 'document')}"
-    about = f", {sizes.min()} to {sizes.max()} words and marks, {sizes.mean():.0f} on average" if frame.height else ""
+    about = f", {sizes.min()} to {sizes.max()} {units}, {sizes.mean():.0f} on average" if frame.height else ""
     click.echo(printable(f"{found}{about}: {output}"))
+
+
+def _tokens(texts: Any, tokenizer: str) -> Any:
+    """How many tokens texts have."""
+    import polars as pl
+
+    from ragworth.retrieval.chunks import ROWS
+    from ragworth.retrieval.units import tokenizer_of
+
+    tool = tokenizer_of(tokenizer)
+    parts = [texts.slice(start, ROWS).to_list() for start in range(0, len(texts), ROWS)]
+    return pl.Series([len(each) for part in parts for each in tool.encode_batch(part, add_special_tokens=False)])

@@ -25,8 +25,9 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
     taken = _inputs(thing)
     query = next((each for each in QUERY if each in taken), None)
     if query is None:
+        whole = f"{name} is no component: which of its parts takes the text of a query is not known"
         raise InputError(
-            f"{name} takes no text of a query but {', '.join(taken) or 'nothing'}",
+            f"{name} takes no text of a query but {', '.join(taken)}" if taken else whole,
             expected="a component whose run takes query, such as InMemoryBM25Retriever",
             remedy='give a function: lambda text: pipeline.run({"embedder": {"text": text}})["retriever"]["documents"]',
         )

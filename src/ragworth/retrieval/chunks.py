@@ -152,7 +152,7 @@ def _checked(by: str, size: int | None, overlap: int, titles: str, tokenizer: An
     whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (how, overlap))
     if not whole or how < 1 or overlap < 0:
         wrong.append(
-            f"size is {how!r} and overlap {overlap!r}; both are whole numbers, the size 1 or more, overlap 0 or"
+            f"size is {how!r} and overlap {overlap!r}; both are whole numbers, the size 1 or more, overlap 0 or more"
         )
     elif overlap >= how:
         wrong.append(f"an overlap of {overlap} in passages of {how} never comes to an end; it may be {how - 1} or less")

@@ -26,15 +26,16 @@ ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(
 )
 """Each opens an encoder from what follows its name and a colon, and from the folder that relative paths start in."""
 
+FORMS = {"onnx": "onnx:FOLDER", "st": "st:NAME_OR_FOLDER"}
+"""What stands behind the name, where something does."""
+
 
 def encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
     """An encoder by its written form; the same one for the same form and files, so that weights are loaded once."""
     kind, _, rest = spec.partition(":")
     if kind not in ENCODERS:
-        raise ModelError(
-            f"{spec!r} names no kind of encoder: {ENCODERS.unknown(kind)}",
-            expected="embedded, onnx:FOLDER or st:NAME_OR_FOLDER",
-        )
+        expected = ", ".join(FORMS.get(name, name) for name in ENCODERS.names())
+        raise ModelError(f"{spec!r} names no kind of encoder", expected=expected, remedy=ENCODERS.unknown(kind).remedy)
     opener = ENCODERS.get(kind)
     return _held(opener, rest, folder, opener(rest, folder).revision)
 

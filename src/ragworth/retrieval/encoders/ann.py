@@ -50,6 +50,7 @@ def _made(vectors: Floats) -> Any:
 
     width, count = vectors.shape[1], groups(len(vectors))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, count, faiss.METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid = 1  # few vectors are one group: nothing to warn of
     sample = np.random.default_rng(0).permutation(len(vectors))[: count * 256]
     index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
     for low in range(0, len(vectors), ROWS):

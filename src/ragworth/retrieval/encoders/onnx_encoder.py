@@ -22,7 +22,6 @@ import numpy as np
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
-from ragworth.retrieval.encoders import bert_graph
 from ragworth.retrieval.encoders import folder as folders
 from ragworth.retrieval.encoders.contract import Floats, Role, unit
 from ragworth.retrieval.kept import digest, kept
@@ -51,6 +50,8 @@ class OnnxEncoder:
         for package in ("onnxruntime", "tokenizers", "onnx"):
             if find_spec(package) is None:
                 raise MissingExtraError(package, "embedded", "an encoder on this machine")
+        if not folder.is_dir():
+            raise ModelError("there is no such folder", file=str(folder), expected="an encoder's folder")
         if not (folder / "tokenizer.json").is_file():
             raise ModelError("there is no tokenizer.json in it", file=str(folder), expected="an encoder's folder")
         self.folder = folder
@@ -65,6 +66,8 @@ class OnnxEncoder:
 
     @cached_property
     def revision(self) -> str:
+        from ragworth.retrieval.encoders import bert_graph
+
         facts = {
             "files": [fingerprint(path) for path in self._files()],
             "about": [self.about.pooling, self.about.normalised, self.about.longest, self.about.prompts],
@@ -160,6 +163,8 @@ class OnnxEncoder:
 
     def _built(self) -> Path:
         """The graph that is made of the weights."""
+        from ragworth.retrieval.encoders import bert_graph
+
         config = folders.object_of(self.folder / "config.json", {})
         weights = self.folder / WEIGHTS
         name = hashlib.sha256(f"{fingerprint(weights)} {config} {bert_graph.VERSION}".encode()).hexdigest()[:24]

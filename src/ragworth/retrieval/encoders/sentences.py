@@ -6,6 +6,7 @@ model of the Hugging Face hub has to be in its local cache.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -20,10 +21,12 @@ from ragworth.llm.fingerprint import DECIDING, fingerprint
 from ragworth.llm.hub import snapshot
 from ragworth.retrieval.encoders.contract import Floats, Role, unit
 from ragworth.retrieval.encoders.folder import About, object_of
+from ragworth.retrieval.encoders.purposes import Purpose, architectures, refused, told
 from ragworth.retrieval.kept import digest
 
 EXTRA = "sentence-transformers"
 BATCH = 32
+MATCHING = "take a model that was saved together with its tokenizer"
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> SentenceEncoder:
@@ -86,9 +89,9 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
         front = self.prefix(role) if prefix is None else prefix
         # Its own words in front are put there by `prompt`, so that a model may leave them out of its average.
-        made = self._model.encode(
-            list(texts), prompt=front or None, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
-        )
+        options = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
+        with told("the model cannot encode texts", self.folder, MATCHING):
+            made = self._model.encode(list(texts), prompt=front or None, **options)
         vectors: Floats = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
         return unit(vectors) if self.normalised else vectors
 
@@ -112,6 +115,7 @@ class SparseTexts:
 
     def __init__(self, name: str, start: Path | None) -> None:
         self.folder = folder_of(name, start)
+        _sparse(self.folder)
         self.name = Path(name).name if self.folder.samefile((start or Path()) / name) else name
 
     @cached_property
@@ -122,7 +126,8 @@ class SparseTexts:
         """The weights above 0 of each text, by number of the word."""
         way = self._model.encode_query if role == "query" else self._model.encode_document
         options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
-        made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
+        with told("the model cannot weigh words", self.folder, MATCHING):
+            made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
         (owners, words), values = made.indices().numpy(), made.values().numpy().astype(np.float32)
         good = values > 0
         counts = np.bincount(owners[good], minlength=len(texts))
@@ -136,12 +141,25 @@ class SparseTexts:
         return _opened(SparseEncoder, self.folder)
 
 
+def _sparse(folder: Path) -> None:
+    """Refuse what the library would make a sparse encoder of, by a layer of random numbers on top."""
+    if (folder / "modules.json").is_file():
+        kind = object_of(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
+        if kind != "SparseEncoder":
+            raise refused(folder, f"the model is a {kind} of sentence-transformers, no SparseEncoder", Purpose.WEIGHTS)
+        return
+    names = architectures(folder)
+    if not any(name.endswith(Purpose.WEIGHTS.ends) for name in names):
+        found = f"is of the architecture {names[0]}" if names else "does not say what its architecture is"
+        raise refused(folder, f"the model {found}", Purpose.WEIGHTS)
+
+
 def _opened(kind: Any, folder: Path) -> Any:
-    """A model of the library, out of its folder alone."""
+    """A model of the library, out of its folder alone, without what the libraries say on the way."""
+    from ragworth.llm.hf import quiet
+
+    quiet()
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     options = {"use_safetensors": True}
-    try:
+    with told("sentence-transformers cannot load it", folder, "take a model that is whole, with safetensors weights"):
         return kind(str(folder), local_files_only=True, trust_remote_code=False, model_kwargs=options)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(
-            f"sentence-transformers cannot load it: {str(error).strip().partition(chr(10))[0]}", file=str(folder)
-        ) from error

@@ -1,7 +1,8 @@
 """Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models as monoT5.
 
 Both are folders of the transformers library: one's own, or in the local cache of the Hugging Face hub. Weights are
-loaded by the first pair, on a GPU where there is one, in single precision.
+loaded by the first pair, on a GPU where there is one, in single precision. All of them have to be in the folder: the
+library would make up those that are not, by chance.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.errors import MissingExtraError, ModelError, listed
 from ragworth.llm.contract import Message, Prompt, Span
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import fit
 from ragworth.llm.hub import own_folder, snapshot
+from ragworth.retrieval.encoders.purposes import Purpose, check, told
 from ragworth.retrieval.rerankers.kept import Pair
 
 BATCH = 32
@@ -53,18 +55,25 @@ class Scorer:
 
     auto: ClassVar[str]
     """The class of the transformers library that loads it."""
+    purpose: ClassVar[Purpose]
+    """What it was made for."""
 
     @cached_property
     def revision(self) -> str:
         """A hash of its files, as they were when it was opened."""
         return fingerprint(self.folder)
 
+    def check(self) -> None:
+        """Refuse a model that was made for something else, without loading it."""
+        check(self.folder, self.purpose)
+
     def score(self, pairs: Sequence[Pair]) -> list[float]:
         """A score for each pair, the higher the better."""
         import torch
 
         found: list[float] = []
-        with torch.inference_mode():
+        remedy = f"take one of the {self.purpose.plural} that was saved together with its tokenizer"
+        with torch.inference_mode(), told("the model cannot score pairs", self.folder, remedy):
             for start in range(0, len(pairs), BATCH):
                 found += self.batch(pairs[start : start + BATCH])
         return found
@@ -86,14 +95,21 @@ class Scorer:
         from ragworth.llm.hf import chosen_device, quiet
 
         quiet()
-        made = getattr(transformers, self.auto).from_pretrained(
-            self.folder,
-            dtype=torch.float32,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-        )
-        self.fits(made.config)
+        self.check()
+        options = {"local_files_only": True, "trust_remote_code": False}
+        remedy = f"take one of the {self.purpose.plural} that is whole, with its weights as safetensors"
+        with told("the transformers library cannot load it", self.folder, remedy):
+            self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
+            made, about = getattr(transformers, self.auto).from_pretrained(
+                self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+            )
+        if lacking := sorted(about["missing_keys"]):
+            raise ModelError(
+                f"its weights lack {listed(lacking, 3)}, which would be random numbers",
+                file=str(self.folder),
+                expected=f"one of the {self.purpose.plural}, whole",
+                remedy=f"take another model; {Purpose.VECTORS.home(self.folder)}",
+            )
         return made.to(chosen_device("auto")).eval()
 
     def fits(self, config: Any) -> None:
@@ -118,6 +134,7 @@ class CrossEncoder(Scorer):
     """
 
     auto = "AutoModelForSequenceClassification"
+    purpose = Purpose.CLASSIFYING
 
     def fits(self, config: Any) -> None:
         if config.num_labels not in (1, 2):
@@ -149,18 +166,27 @@ class MonoT5(Scorer):
     no: str = "false"
 
     auto = "AutoModelForSeq2SeqLM"
+    purpose = Purpose.WRITING
 
     def fits(self, config: Any) -> None:
-        if config.decoder_start_token_id is None:
+        if getattr(config, "decoder_start_token_id", None) is None:
             raise ModelError("the model does not say how its output begins", file=str(self.folder))
 
     @cached_property
     def labels(self) -> list[int]:
         """The tokens of both words."""
-        found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in (self.yes, self.no)]
+        words = (self.yes, self.no)
+        found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
         if any(len(ids) != 1 for ids in found) or found[0] == found[1]:
             raise ModelError(
                 f"{self.yes!r} and {self.no!r} are no two single tokens of the model", file=str(self.folder)
+            )
+        unknown = [word for word, ids in zip(words, found, strict=True) if ids == [self.tokenizer.unk_token_id]]
+        if unknown:
+            raise ModelError(
+                f"{unknown[0]!r} is no word of the model, which reads it as {self.tokenizer.unk_token}",
+                file=str(self.folder),
+                expected="the words that it was taught to say, each a single token",
             )
         return [ids[0] for ids in found]
 

@@ -39,7 +39,7 @@ class Scored(Reranker):
             raise InputError(f"{self.kind} names no model", expected=f"a folder, or OWNER/NAME: {example}")
 
     def problems(self, setting: Setting) -> list[str]:
-        model_folder(self._name, setting.folder)
+        self.scorer(model_folder(self._name, setting.folder), **self.how).check()
         return super().problems(setting)
 
     def sources(self, setting: Setting) -> tuple[str, ...]:
