@@ -5,7 +5,8 @@
     RAGWORTH_DATA=FOLDER python benchmarks/retrieval.py --vaswani work
     ragworth compare work/*.run --qrels FOLDER/vaswani/qrels.gz -m nDCG@10 -m AP -b bm25
 
-The last two make runs of first stages on Vaswani and compare them.
+The last two make runs of first stages and re-rankers on Vaswani, some of which ask the embedded models, and compare
+them.
 
 Passages are some 60 words out of a vocabulary with Zipf's frequencies; queries are five of them. For dense search the
 vectors are drawn (384 numbers, length 1, in a thousand groups), because encoding costs the same whoever searches.
@@ -171,17 +172,22 @@ def same(ours: list[list[float]], theirs: list[list[float]]) -> float:
 
 
 STEMMED = 'bm25(stopwords="english", stemmer="english")'
+HYBRID = f'fused({STEMMED} % 1000, dense % 1000, method="weighted") % 1000'
+
 SYSTEMS = {
     "bm25": f"{STEMMED} % 1000",
     "dense": "dense % 1000",
     "hybrid-rrf": f"fused({STEMMED} % 1000, dense % 1000) % 1000",
-    "hybrid-minmax": f'fused({STEMMED} % 1000, dense % 1000, method="weighted") % 1000',
+    "hybrid-minmax": HYBRID,
     "hybrid-z": f'fused({STEMMED} % 1000, dense % 1000, method="weighted", scale="z") % 1000',
+    "hybrid-mmr": f'{HYBRID} >> mmr(0.7, by="embedded", depth=100)',
+    "hybrid-useful": f"{HYBRID} >> useful(depth=20)",
+    "bm25-likelihood": f'{STEMMED} % 1000 >> pointwise(by="likelihood", model="embedded:base", depth=20)',
 }
 
 
 def vaswani(data: Path, folder: Path) -> None:
-    """Runs of the first stages on 11,429 abstracts and 93 queries; encoding goes on where it was."""
+    """Runs of first stages and re-rankers on 11,429 abstracts and 93 queries; what was killed goes on where it was."""
     from ragworth.collection import Collection
     from ragworth.formats import write
     from ragworth.retrieval import Setting, retrieve
@@ -201,7 +207,8 @@ def vaswani(data: Path, folder: Path) -> None:
         print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
-    made = retrieve(SYSTEMS, Setting.of(collection, cache=folder / "cache", told=told))
+    setting = Setting.of(collection, cache=folder / "cache", store=folder / "calls.sqlite", told=told)
+    made = retrieve(SYSTEMS, setting)
     for name in SYSTEMS:
         write(made.only(name), folder / f"{name}.run")
 
