@@ -71,8 +71,8 @@ def test_an_answer_for_every_system_and_query() -> None:
         ("run", "q2", 0, "Ann", 1, "ok"),
     ]
     assert sorted(heard.users) == [
-        "[1] Ann built the mill.\n\n[2] The mill is old.\n\nQuestion: Who built the mill?",
-        "[1] Ducks swim here.\n\nQuestion: Who swims?",
+        "Question: Who built the mill?\n\n[1] Ann built the mill.\n\n[2] The mill is old.\n\nQuestion: Who built the mill?",
+        "Question: Who swims?\n\n[1] Ducks swim here.\n\nQuestion: Who swims?",
     ]
     assert all((one.temperature, one.seed, one.max_tokens) == (0.0, 0, 256) for one in heard.asked)
     assert made.frame["shown"].to_list() == [["a", "b"], ["c"]]
@@ -217,7 +217,7 @@ def test_a_system_that_shows_nothing_still_answers() -> None:
         ("y", "q1", []),
         ("y", "q2", ["c"]),
     ]
-    assert "Question: Who swims?" in heard.users
+    assert "Question: Who swims?\n\nQuestion: Who swims?" in heard.users
     assert heard.asked[0].prompt.version == heard.asked[-1].prompt.version
     assert made.notes == ("2 answers from contexts that have no passages, asked with the same prompt",)
 

@@ -108,11 +108,10 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
             y = [utility[f"{label} @{size}", query] for query in queries]
             row = table(found, 1)[size, label]
             assert row["correlation"] == pytest.approx(stats.pearsonr(x, y).statistic) and row["contexts"] == 30
-        back = stats.ttest_rel(
-            [utility[f"first @{size}", query] for query in queries],
-            [utility[f"first reversed @{size}", query] for query in queries],
-        )
-        assert table(found)[size, "first"]["p_reversal"] == pytest.approx(back.pvalue)
+        there, back = ([utility[f"{each} @{size}", query] for query in queries] for each in ("first", "first reversed"))
+        # Where every answer is the same in both orders, nothing speaks against the order's making no difference.
+        p = stats.ttest_rel(there, back).pvalue if there != back else 1.0
+        assert table(found)[size, "first"]["p_reversal"] == pytest.approx(p)
 
 
 def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> None:

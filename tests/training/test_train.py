@@ -23,6 +23,7 @@ from training.reader import figures, recipe, train
 from training.reader.model import adapt, read
 from training.reader.rows import Row, batches, rows
 
+from ragworth.judging.answerable import LABEL
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.onnx_graph import write as write_graph
@@ -60,6 +61,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     few = [line for part in ("train", "held-out") for line in [x for x in lines if f'"part": "{part}"' in x][:8]]
     examples = folder / "examples.jsonl"
     examples.write_text("\n".join(few))
+    dev = folder / "dev.jsonl"
+    dev.write_text("\n".join(json.dumps(_of_another_source(json.loads(line))) for line in _both(few)))
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.print", lambda *words, **_: said.extend(map(str, words)))
@@ -75,9 +78,23 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
             "3200",
             "--rate",
             "0.02",
+            "--fewer",
+            "0.5",
+            "--dev",
+            str(dev),
         ]
         train.main([str(examples), "--weights", str(weights), "-o", str(output), "--device", "cpu", *sizes])
     return Trained(weights, examples, Adapter(output), "\n".join(said))
+
+
+def _both(lines: list[str]) -> list[str]:
+    """The first example that is answered and the first that is declined."""
+    return [next(line for line in lines if (f'"answer": "{LABEL}"' in line) is declines) for declines in (False, True)]
+
+
+def _of_another_source(item: dict[str, Any]) -> dict[str, Any]:
+    kind = f"NovelEval, {'other' if item['answer'] == LABEL else 'answers'}"
+    return item | {"part": "dev", "kind": kind}
 
 
 @pytest.fixture(scope="module")
@@ -113,15 +130,19 @@ def ours(runtime: OnnxRuntime, prompts: list[list[int]]) -> list[Any]:
 def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
     about = trained.adapter.about
     assert (about["rank"], about["alpha"], about["seed"], about["passes"]) == ("4", "8", "0", "1")
+    assert about["fewer"] == "0.5"
     assert about["base"] == "tiny.gguf"
     assert 0.3 <= float(about["temperature"]) <= 5
     assert len(trained.adapter.deltas()) == 7 * made_gguf.LAYERS
     assert all(np.abs(delta).max() > 0 for delta in trained.adapter.deltas().values())
-    assert "8 examples, 8 held out" in trained.said
-    assert "pass 1: AUC 0." in trained.said
-    assert float(about["strength"]) in train.STRENGTHS
-    assert f"strength {about['strength']}, in 8 bits: AUC 0." in trained.said
-    assert "temperature " in trained.said
+    items = [json.loads(line) for line in trained.examples.read_text().splitlines()]
+    declining = sum(item["part"] == "train" and item["answer"] == LABEL for item in items)
+    left = int(trained.said.split(" examples, ")[0].split()[-1])
+    assert 8 - declining <= left < 8
+    assert f"{left} examples, 8 of held-out, 2 of NovelEval" in trained.said
+    assert "pass 1: held-out: AUC 0." in trained.said
+    assert "pass 1: NovelEval: AUC " in trained.said
+    assert "in 8 bits: held-out: AUC 0." in trained.said
 
 
 def test_the_graph_with_the_adapter_is_the_model_that_was_trained(

@@ -30,8 +30,11 @@ class Adapted(nn.Module):
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        low = nn.functional.linear(self.dropout(x), self.down.to(x.dtype)) * self.scale
-        return self.base(x) + nn.functional.linear(low, self.up.to(x.dtype))
+        """One product with the sum of all: faster than two thin ones besides the first.
+
+        While it learns, some numbers of the thin matrix that comes first are left out at random.
+        """
+        return nn.functional.linear(x, self.base.weight + (self.up @ self.dropout(self.down)) * self.scale)
 
 
 def read(path: Path, device: str) -> tuple[Any, Writer]:

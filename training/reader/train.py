@@ -1,10 +1,11 @@
 """Teach the embedded model to read and to decline: a low-rank adapter, trained on the examples of the recipe.
 
-    python -m training.reader.train examples.jsonl --weights SmolLM2-135M-Instruct.Q4_1.gguf -o reader.safetensors
+    python -m training.reader.train examples.jsonl --dev dev.jsonl --weights SmolLM2-135M-Instruct.Q4_1.gguf \\
+        -o one.safetensors
 
 Only what the reader says is learned, not the prompts. Some minutes on one GPU; on a CPU, ``--device cpu --steps 3`` is
-enough to see that everything works. Prints what the held-out questions say after each pass, and in the end the
-temperature that calibrates the probability of declining on them.
+enough to see that everything works. Prints what held-out questions and passages of other sources (``--dev``) say after
+each pass. What comes of it is too sure of itself: ``training.reader.mix`` weakens it, or the mean of several.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from training.reader.figures import auc, ece, surprise, temperature
+from ragworth.llm.local.writing import Writer
+from training.reader.dev import PART
+from training.reader.figures import auc, surprise, temperature
 from training.reader.model import adapt, read, rounded, save
 from training.reader.rows import MADE, Row, batches, rows
-
-STRENGTHS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-"""How strong the adapter may be in the end."""
 
 WARM_UP = 0.05
 """Share of the steps in which the rate rises; it then falls along a cosine to a tenth."""
@@ -66,30 +66,47 @@ def autocast(device: str) -> Any:
 
 
 class Held(NamedTuple):
-    """Held-out examples of single passages for questions that people asked, which of them are to decline, and the token
-    that declining begins with.
-    """
+    """Single passages that nothing is learned from, which of them are to decline, and the token that begins with."""
 
+    name: str
     rows: list[Row]
     declines: torch.Tensor
     label: int
 
+    @classmethod
+    def of(cls, name: str, some: list[Row], label: int) -> Held:
+        return cls(name, some, torch.tensor([row.declines for row in some]), label)
+
     def odds(self, model: Any, given: argparse.Namespace) -> torch.Tensor:
         return declining(model, self.rows, self.label, given.tokens, given.device)
 
-    def surprise(self, odds: torch.Tensor) -> float:
-        """How surprising what was to be said is, after calibration."""
-        return surprise(odds, self.declines, temperature(odds, self.declines))
-
     def told(self, odds: torch.Tensor) -> str:
-        """What these log-odds come to, in one line: AUC, ECE, and the mean probability for each kind."""
-        p = torch.sigmoid(odds)
-        parts = [f"AUC {auc(odds, self.declines):.4f}", f"ECE {ece(p, self.declines):.4f}"]
-        parts.append(f"surprise {self.surprise(odds):.4f}")
+        """What these log-odds come to, in one line: AUC, surprise after calibration, how many are answered."""
+        over = temperature(odds, self.declines)
+        parts = [f"{self.name}: AUC {auc(odds, self.declines):.4f}"]
+        parts.append(f"surprise {surprise(odds, self.declines, over):.4f}")
         for kind in dict.fromkeys(row.kind for row in self.rows):
             mine = torch.tensor([row.kind == kind for row in self.rows])
-            parts.append(f"{kind} {p[mine].mean():.3f}")
+            parts.append(f"{kind} {(odds[mine] < 0).double().mean():.0%}")
         return ", ".join(parts)
+
+
+def look(model: Any, held: Sequence[Held], given: argparse.Namespace, said: str) -> None:
+    """Say how well each of the sets is told apart; of each kind, how many are more likely answered than declined."""
+    model.eval()
+    for one in held:
+        print(f"{said}: {one.told(one.odds(model, given))}", flush=True)
+
+
+def sets(given: argparse.Namespace, writer: Writer, label: int) -> list[Held]:
+    """Held-out passages for questions that people asked; then those of each other source."""
+    held = rows(given.examples, writer, "held-out", given.longest)
+    found = [Held.of("held-out", [row for row in held if row.single and row.kind not in MADE], label)]
+    if given.dev:
+        other = list(rows(given.dev, writer, PART, given.longest))
+        for name in dict.fromkeys(row.kind.partition(",")[0] for row in other):
+            found.append(Held.of(name, [row for row in other if row.kind.startswith(name)], label))
+    return found
 
 
 def fit(
@@ -117,56 +134,30 @@ def fit(
         schedule.step()
         optimiser.zero_grad(set_to_none=True)
         if step % 100 == 0:
-            print(f"step {step} of {total}, loss {float(loss.detach()):.4f}, {time.monotonic() - begun:.0f} s")
+            told = f"step {step} of {total}, loss {float(loss.detach()):.4f}, {time.monotonic() - begun:.0f} s"
+            print(told, flush=True)
         if after is not None and step in after:
-            model.eval()
             after[step]()
             model.train()
 
 
 def learn(
-    model: Any, learning: list[torch.Tensor], plan: Sequence[Sequence[list[Row]]], held: Held, given: argparse.Namespace
+    model: Any,
+    learning: list[torch.Tensor],
+    plan: Sequence[Sequence[list[Row]]],
+    held: Sequence[Held],
+    given: argparse.Namespace,
 ) -> None:
-    """Go through all passes, or as many steps as there are to be; say how it goes after each.
-
-    What is kept is the pass after which the held-out examples surprise least.
-    """
+    """Go through all passes, or as many steps as there are to be; say how it goes after each."""
     order = [batch for part in plan for batch in part]
     total = given.steps or len(order)
-    kept: dict[float, list[torch.Tensor]] = {}
-
-    def look(number: int) -> None:
-        odds = held.odds(model, given)
-        print(f"pass {number}: {held.told(odds)}", flush=True)
-        kept[held.surprise(odds)] = [matrix.detach().clone() for matrix in learning]
-
     ends = [sum(map(len, plan[: number + 1])) for number in range(len(plan))]
-    looks = {min(end, total): partial(look, number) for number, end in reversed(list(enumerate(ends, 1)))}
+    looks = {
+        min(end, total): partial(look, model, held, given, f"pass {number}")
+        for number, end in reversed(list(enumerate(ends, 1)))
+    }
     fit(model, learning, order, total, given, looks)
     model.eval()
-    with torch.no_grad():
-        for matrix, best in zip(learning, kept[min(kept)], strict=True):
-            matrix.copy_(best)
-
-
-def strongest(model: Any, learning: list[torch.Tensor], held: Held, given: argparse.Namespace) -> float:
-    """Weaken the adapter by the factor with which held-out examples surprise least.
-
-    What was learned by heart on the way weakens first: between the base and the trained model lies a better one.
-    """
-    whole = [matrix.detach().clone() for matrix in learning]
-
-    def surprise_at(strength: float) -> float:
-        with torch.no_grad():
-            for matrix, full in zip(learning, whole, strict=True):
-                matrix.copy_(full * math.sqrt(strength))  # both thin matrices: their product by the strength
-        return held.surprise(held.odds(model, given))
-
-    found = {strength: surprise_at(strength) for strength in STRENGTHS}
-    print("surprise by strength: " + ", ".join(f"{strength:g} {value:.4f}" for strength, value in found.items()))
-    best = min(found, key=lambda strength: found[strength])
-    surprise_at(best)
-    return best
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -174,6 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("examples", type=Path)
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--dev", type=Path, help="passages of other sources, from training.reader.dev")
+    parser.add_argument("--fewer", type=float, default=0.0, help="share of the examples to decline that is left out")
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--alpha", type=float, default=64)
     parser.add_argument("--rate", type=float, default=8e-4)
@@ -193,24 +186,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for layer in model.model.layers:
             layer.compile(dynamic=True)
     learning: list[torch.Tensor] = [matrix for one in adapters.values() for matrix in (one.down, one.up)]
-    train = list(rows(given.examples, writer, "train", given.longest))
-    single = [
-        row for row in rows(given.examples, writer, "held-out", given.longest) if row.single and row.kind not in MADE
-    ]
-    label = next(row.ids[row.start] for row in train if row.declines)
-    held = Held(single, torch.tensor([row.declines for row in single]), label)
+    every = list(rows(given.examples, writer, "train", given.longest))
+    held = sets(given, writer, next(row.ids[row.start] for row in every if row.declines))
+    train = [row for row in every if not (row.declines and given.fewer and draw.random() < given.fewer)]
     turns = sorted({row.turn for row in train})
     plan = [batches([row for row in train if row.turn == turn], given.tokens, draw) for turn in turns]
-    print(f"{len(train)} examples, {len(single)} held out, {sum(p.numel() for p in learning):,} numbers to learn")
+    print(f"{len(train)} examples, " + ", ".join(f"{len(one.rows)} of {one.name}" for one in held), flush=True)
     learn(model, learning, plan, held, given)
-    strength = strongest(model, learning, held, given)
     tensors = rounded(adapters)
-    odds = held.odds(model, given)
-    print(f"strength {strength:g}, in 8 bits: {held.told(odds)}")
-    found = temperature(odds, held.declines)
-    print(f"temperature {found:.3f}: ECE {ece(torch.sigmoid(odds / found), held.declines):.4f}")
+    look(model, held, given, "in 8 bits")
+    found = temperature(held[0].odds(model, given), held[0].declines)
     about = {"temperature": f"{found:.4f}", "rank": given.rank, "alpha": f"{given.alpha:g}", "seed": given.seed}
-    about |= {"strength": f"{strength:g}", "base": given.weights.name, "passes": len(plan), "rate": f"{given.rate:g}"}
+    about |= {"fewer": f"{given.fewer:g}", "base": given.weights.name, "passes": len(plan), "rate": f"{given.rate:g}"}
     save(tensors, given.output, {name: str(value) for name, value in about.items()})
 
 

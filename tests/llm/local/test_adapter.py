@@ -147,4 +147,4 @@ def test_the_adapter_that_ships() -> None:
     assert len(found) == 7 * 30 * 3
     assert {array.shape[0] for name, array in found.items() if name.endswith((".down", ".scale"))} == {32}
     assert found["model.layers.29.mlp.down_proj.down"].shape == (32, 1536)
-    assert 0.5 <= float(adapter.about["strength"]) <= 1
+    assert 0.5 <= sum(map(float, adapter.about["shares"].split())) <= 1

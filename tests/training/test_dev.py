@@ -1,0 +1,94 @@
+"""Passages of other sources to choose by: which are taken, how they are shown, and what calibrates a reader."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training.reader import dev
+
+from ragworth.judging.answerable import LABEL
+
+QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
+
+
+def packed(path: Path, lines: list[str]) -> Path:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def passage(name: str, grade: int, *ranks: int) -> dict[str, Any]:
+    judged = {"judgments": [{"relevance": grade}], "rankings": [{"rank": rank} for rank in ranks]}
+    return {"paragraph_id": name, "text": f"passage {name}", "paragraph_data": judged}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    packed(tmp_path / "queries.tsv.gz", ["0\twhere does the ferry land", "1\twho built the ferry", ""])
+    packed(tmp_path / "corpus.tsv.gz", [f"{name}\tabout {name}\tand more" for name in "abcd"])
+    packed(tmp_path / "qrels.txt.gz", QRELS)
+    found = [passage("near", 0, 7, 1), passage("far", 0, 9), passage("unranked", 0), passage("good", 3, 2)]
+    found += [passage("fair", 2, 0), *(passage(f"more{number}", 0, 10 + number) for number in range(20))]
+    packed(tmp_path / "graded.jsonl.gz", [json.dumps(["q", found])])
+    packed(tmp_path / "asked.jsonl.gz", [json.dumps({"query_id": "q", "query_text": "what is a ferry"})])
+    return tmp_path
+
+
+def test_the_highest_grade_against_the_lowest(files: Path) -> None:
+    found = [(one.question, one.passage, one.answers) for one in dev.noveleval(files)]
+    ferry = "where does the ferry land"
+    assert found == [
+        (ferry, "about a\tand more", True),
+        (ferry, "about b\tand more", False),
+        ("who built the ferry", "about d\tand more", False),
+    ]
+
+
+def test_of_those_that_do_not_answer_the_highest_ranked(files: Path) -> None:
+    found = list(dev.trec(files / "graded.jsonl.gz", files / "asked.jsonl.gz"))
+    assert {one.question for one in found} == {"what is a ferry"}
+    assert [one.passage for one in found if one.answers] == ["passage good"]
+    other = [one.passage for one in found if not one.answers]
+    assert other[:3] == ["passage near", "passage far", "passage more0"]
+    assert len(other) == dev.EACH
+
+
+def test_the_file_has_the_form_of_examples_without_what_is_to_be_avoided(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    avoid = packed(files / "avoid.jsonl.gz", [json.dumps({"question": "Who built the ferry?"})])
+    output = files / "dev.jsonl"
+    trec = ["--trec", str(files / "graded.jsonl.gz"), "--queries", str(files / "asked.jsonl.gz")]
+    dev.main(["--noveleval", str(files), *trec, "--avoid", str(avoid), "-o", str(output)])
+    items = [json.loads(line) for line in output.read_text().splitlines()]
+    assert capsys.readouterr().out.startswith("14 passages, 13 after")
+    assert {item["part"] for item in items} == {"dev"}
+    assert [item["kind"] for item in items[:3]] == ["NovelEval, answers", "NovelEval, other", "TREC DL 2019, answers"]
+    for item in items:
+        assert (item["answer"] == LABEL) == item["kind"].endswith("other")
+        assert item["messages"][-1][0] == "user"
+    assert "about a" in items[0]["messages"][-1][1]
+
+
+def test_in_calibration_sources_and_kinds_count_the_same(files: Path) -> None:
+    pytest.importorskip("torch")
+    from training.reader.calibrate import shown, weights
+
+    output = files / "dev.jsonl"
+    trec = ["--trec", str(files / "graded.jsonl.gz"), "--queries", str(files / "asked.jsonl.gz")]
+    dev.main(["--noveleval", str(files), *trec, "-o", str(output)])
+    with output.open("a") as file:
+        for kind, answer in (("gold", "x"), ("near miss", LABEL), ("context without", LABEL), ("invented", "y")):
+            row = {"part": "held-out", "pass": 0, "kind": kind, "answer": answer, "messages": [["user", "u"]]}
+            file.write(json.dumps(row) + "\n")
+    some = list(shown(output))
+    assert [one.source for one in some[-2:]] == ["held-out", "held-out"]  # neither contexts nor made questions
+    found = weights(some)
+    for source in ("NovelEval", "TREC DL 2019", "held-out"):
+        for declines in (False, True):
+            mine = [(one.source, one.declines) == (source, declines) for one in some]
+            assert sum(float(each) for each, is_mine in zip(found, mine, strict=True) if is_mine) == pytest.approx(1)

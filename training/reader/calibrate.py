@@ -1,0 +1,85 @@
+"""How well the embedded model with an adapter tells passages apart, and the temperature that calibrates it.
+
+    python -m training.reader.calibrate reader.safetensors dev.jsonl examples.jsonl
+
+What counts in the end is the model in 8 bits on a CPU, not the one that was trained. Goes through the passages of other
+sources (``training.reader.dev``) and the held-out single passages of the recipe's file, whichever the files have. The
+temperature is fitted to all of them, the sources counting the same, and in each those to decline as much as the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+import ragworth
+from ragworth.judging.answerable import LABEL
+from ragworth.llm import embedded
+from ragworth.llm.contract import Chosen, Failure, Message, Prompt
+from training.reader.dev import PART
+from training.reader.figures import auc, ece, temperature
+from training.reader.rows import CONTEXTS, MADE
+
+
+class Shown(NamedTuple):
+    """A prompt with a single passage, where it is from, and whether it is to be declined."""
+
+    prompt: Prompt
+    source: str
+    declines: bool
+
+
+def shown(path: Path) -> Iterator[Shown]:
+    with path.open(encoding="utf-8") as file:
+        for item in map(json.loads, file):
+            kind = item["kind"]
+            if item["part"] == PART or (item["part"] == "held-out" and kind not in (*CONTEXTS, *MADE)):
+                prompt = Prompt(tuple(Message(role, text) for role, text in item["messages"]))
+                source = kind.partition(",")[0] if item["part"] == PART else "held-out"
+                yield Shown(prompt, source, item["answer"] == LABEL)
+
+
+def weights(some: Sequence[Shown]) -> torch.Tensor:
+    """What each passage counts: sources the same, and in each of them both kinds the same."""
+    groups = [(one.source, one.declines) for one in some]
+    return torch.tensor([1 / groups.count(group) for group in groups], dtype=torch.float64)
+
+
+def _odds(found: Chosen | Failure) -> float:
+    """Log-odds of what was chosen; a passage that cannot be read is an error."""
+    if isinstance(found, Failure):
+        raise ValueError(f"a passage could not be judged: {found}")
+    p = min(max(found.probabilities[0], 1e-12), 1 - 1e-12)
+    return math.log(p) - math.log1p(-p)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Calibrate an adapter with the embedded model.")
+    parser.add_argument("adapter", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args(arguments)
+    embedded.READER = given.adapter
+    some = [one for path in given.files for one in shown(path)]
+    asked = [ragworth.Choose(one.prompt, (LABEL,), "first-token") for one in some]
+    odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)
+    declines = torch.tensor([one.declines for one in some])
+    found = temperature(odds, declines, weights(some))
+    for source in dict.fromkeys(one.source for one in some):
+        mine = torch.tensor([one.source == source for one in some])
+        fitted = torch.sigmoid(odds[mine] / found)
+        answered = (odds[mine & ~declines] < 0).double().mean()
+        print(
+            f"{source}: AUC {auc(odds[mine], declines[mine]):.4f}, ECE {ece(fitted, declines[mine]):.4f}, "
+            f"{answered:.0%} of those with the answer answered, {int(mine.sum())} passages"
+        )
+    print(f"temperature {found:.4f}")
+
+
+if __name__ == "__main__":
+    main()
