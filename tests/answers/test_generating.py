@@ -71,7 +71,8 @@ def test_an_answer_for_every_system_and_query() -> None:
         ("run", "q2", 0, "Ann", 1, "ok"),
     ]
     assert sorted(heard.users) == [
-        "Question: Who built the mill?\n\n[1] Ann built the mill.\n\n[2] The mill is old.\n\nQuestion: Who built the mill?",
+        "Question: Who built the mill?\n\n[1] Ann built the mill.\n\n[2] The mill is old.\n\n"
+        "Question: Who built the mill?",
         "Question: Who swims?\n\n[1] Ducks swim here.\n\nQuestion: Who swims?",
     ]
     assert all((one.temperature, one.seed, one.max_tokens) == (0.0, 0, 256) for one in heard.asked)
