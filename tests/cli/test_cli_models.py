@@ -439,7 +439,7 @@ def test_prompts_are_listed_shown_and_rendered(desk: Desk) -> None:
     for name in ("abstention", "answer", "rating", "relevance"):
         assert name in listed
     shown = desk("prompt", "abstention").stdout
-    assert "slots: passage (passage), query (text)" in shown
+    assert "slots: query (text), passage (passage)" in shown
     assert "{{passage*}}" in shown
     passage = desk.save("passage.txt", "It is \x1b[31m{{query}}.")
     rendered = desk("prompt", "abstention", "--set", "query=Who?", "--set", f"passage=@{passage}").stdout
