@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import listing
+from ragworth.retrieval.encoders.vectors import vectors_of
 from ragworth.retrieval.steps import diverse
 from ragworth.retrieval.steps.diverse import Mmr, chosen
 from tests.retrieval.samples import passages, world
@@ -142,6 +145,21 @@ def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPa
     assert model.seen == ["b", "c", "c", "b"]
     assert len(told) == 1
     assert step.apply(listing([]), setting).frame.height == 0
+
+
+def test_vectors_of_the_whole_collection_are_taken_where_they_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = Letters()
+    monkeypatch.setattr(diverse, "encoder", lambda spec, folder: model)
+    texts = {"p": "aaa", "q": "aab", "r": "ccc", "blank": " ", "far": "bbb"}
+    setting = world(texts, {"x": "b"}, None, cache=tmp_path)
+    lists, step = listing([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")
+    alone = step.apply(lists, replace(setting, cache=None))
+    vectors_of(model, pl.Series(["aaa", "aab", "ccc", "bbb"]), tmp_path)  # as dense leaves them
+    model.seen.clear()
+    assert step.apply(lists, setting) == alone
+    assert model.seen == ["b"]
 
 
 def test_written_and_refused() -> None:

@@ -7,7 +7,7 @@ is the cosine with the most similar passage taken before, 0 for the first. Nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, NamedTuple
@@ -22,8 +22,9 @@ from ragworth.judging.texts import Texts
 from ragworth.retrieval.contract import Setting, argument
 from ragworth.retrieval.encoders import encoder
 from ragworth.retrieval.encoders.contract import Encoder, unit
-from ragworth.retrieval.encoders.vectors import vectors_of
+from ragworth.retrieval.encoders.vectors import name_of, vectors_of
 from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker
+from ragworth.retrieval.steps.dense import signed
 from ragworth.retrieval.words import Words
 
 Floats = npt.NDArray[np.float64]
@@ -112,9 +113,8 @@ def by_words(head: Head, texts: Texts) -> Near:
 
 def encoded(model: Encoder, heads: Sequence[Head], texts: Texts, setting: Setting) -> Callable[[Head, Texts], Near]:
     """Likeness by an encoder, of lists that are not empty. Texts are encoded once; vectors of passages are kept."""
-    # In the order of texts: that of queries and of their lists does not matter.
-    every = sorted({texts.passage(each) for head in heads for each in head.passages})
-    rows = vectors_of(model, pl.Series(every), setting.cache, told=setting.told)
+    every = _kept_with({texts.passage(each) for head in heads for each in head.passages}, model, setting)
+    rows = vectors_of(model, every, setting.cache, told=setting.told)
     asked = unit(model.encode([texts.query(head.query) for head in heads], "query"))
     place = {each: at for at, each in enumerate(every)}
     vector = dict(zip((head.query for head in heads), asked, strict=True))
@@ -124,3 +124,14 @@ def encoded(model: Encoder, heads: Sequence[Head], texts: Texts, setting: Settin
         return Near(mine @ vector[head.query].astype(np.float64), mine @ mine.T)
 
     return near
+
+
+def _kept_with(texts: Set[str], model: Encoder, setting: Setting) -> pl.Series:
+    """The texts whose vectors are taken: those of the collection where they are there already, as dense leaves them.
+
+    Otherwise these texts alone, in their own order: that of queries and of their lists does not matter.
+    """
+    known = setting.collection.passages["text"]
+    known = known.gather(signed(known))
+    there = setting.cache is not None and (setting.cache / name_of(model, known, True, None)).exists()
+    return known if there and texts <= set(known) else pl.Series(sorted(texts))
