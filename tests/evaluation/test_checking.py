@@ -255,7 +255,7 @@ def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Mod
     with pytest.raises(InputError) as caught:
         planned(config.read(folder), limit=2)
     assert "deterministic needs accepted answers, and none of the first 2 queries (limit) has any" in str(caught.value)
-    assert "to do: take more queries: a larger --limit, or --all; or name answers under [coll" in str(caught.value)
+    assert str(caught.value).endswith("to do: take more queries: a larger --limit, or --all")
     assert planned(config.read(folder)).stages
     change(folder, 'answers = "answers.jsonl"\n', "")
     found = problems(folder)

@@ -227,7 +227,7 @@ def test_encoding_is_told_of(folder: Path, tmp_path: Path) -> None:
     change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
     console = Watched()
     evaluate(folder, until="retrieve", console=console)
-    assert [(done, total) for _, done, total in console.told] == [(12, 12)]
+    assert [(done, total) for _, done, total in console.told] == [(0, 12), (12, 12)]
     assert console.told[0][0].startswith("encoding passages with ")
 
 
@@ -242,5 +242,5 @@ def test_a_plan_tells_of_encoding_too(folder: Path, tmp_path: Path, models: Mode
     change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
     console = Watched()
     planned(config.read(folder), console=console)  # with steps that would ask a model
-    assert [(done, total) for _, done, total in console.told] == [(12, 12)]
+    assert [(done, total) for _, done, total in console.told] == [(0, 12), (12, 12)]
     assert console.whose == []

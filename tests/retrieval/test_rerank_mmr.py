@@ -135,7 +135,7 @@ def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPa
     step = Mmr(0.5, by="letters")
     first = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
     assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]
-    assert told == [("encoding passages with letters", 3, 3)]
+    assert told == [("encoding passages with letters", 0, 3), ("encoding passages with letters", 3, 3)]
     model.seen.clear()
     again = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
     assert again == first
@@ -143,7 +143,7 @@ def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPa
     # The order of lists, and of the passages in them, does not matter.
     step.apply(listing([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), setting)
     assert model.seen == ["b", "c", "c", "b"]
-    assert len(told) == 1
+    assert len(told) == 2
     assert step.apply(listing([]), setting).frame.height == 0
 
 

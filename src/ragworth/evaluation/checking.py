@@ -214,7 +214,9 @@ class Fitting:
             found = error.found.replace("no query of these answers has any", here)
             if not self.material.limited or found == error.found:
                 raise
-            remedy = f"take more queries: a larger --limit, or --all; or {without_options(error).remedy}"
+            remedy = "take more queries: a larger --limit, or --all"
+            if not self.space.collection.answers:
+                remedy += f"; or {without_options(error).remedy}"
             raise InputError(found, expected=error.expected, remedy=remedy) from error
 
     def _book(self) -> Book:

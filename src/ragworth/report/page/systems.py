@@ -40,7 +40,9 @@ def notes(results: Results) -> dict[str, tuple[str, ...]]:
     for stage in stages if isinstance(stages, list) else []:
         noted = stage.get("noted") if isinstance(stage, Mapping) else None
         for name, some in noted.items() if isinstance(noted, Mapping) else ():
-            found[str(name)] = tuple(map(str, some)) if isinstance(some, list) else ()
+            # The row, or the line, says already whose note it is.
+            bare = (str(note).removeprefix(f"{name}: ") for note in (some if isinstance(some, list) else ()))
+            found[str(name)] = tuple(bare)
     return {name: some for name, some in found.items() if some}
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ragworth.retrieval.kept import DAY
 
-BLOCK = 1024
+BLOCK = 128
 """Texts of a block: what is lost at most when a process is killed."""
 
 BLOCKS = ".blocks"
@@ -60,17 +60,17 @@ def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         _sweep(folder)
-        there = {path.name[:8]: path for path in folder.glob("*.npz")}
+        there = {path.stem.rpartition("-")[0]: path for path in folder.glob("*.npz")}
     parts: list[Path | Arrays] = []
-    for number, block in enumerate(ranges(total)):
-        path = there.get(f"{number:08}")
+    for block in ranges(total):
+        path = there.get(_name(block))
         if path is not None and _whole(path):
             parts.append(path)
             continue
         made = make(block)
         parts.append(made)
         with suppress(OSError):
-            parts[-1] = _written(folder, number, made)
+            parts[-1] = _written(folder, block, made)
     return Blocks(parts)
 
 
@@ -84,15 +84,19 @@ def _sweep(folder: Path) -> None:
 
 def _whole(path: Path) -> bool:
     with suppress(OSError):
-        return path.stem[9:] == f"{zlib.crc32(path.read_bytes()):08x}"
+        return path.stem.rpartition("-")[2] == f"{zlib.crc32(path.read_bytes()):08x}"
     return False
 
 
-def _written(folder: Path, number: int, arrays: Arrays) -> Path:
+def _name(block: range) -> str:
+    return f"{block.start:08}-{block.stop:08}"
+
+
+def _written(folder: Path, block: range, arrays: Arrays) -> Path:
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
     content = stream.getvalue()
-    path = folder / f"{number:08}-{zlib.crc32(content):08x}.npz"
+    path = folder / f"{_name(block)}-{zlib.crc32(content):08x}.npz"
     part = path.with_suffix(".part")
     part.write_bytes(content)
     part.replace(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +48,12 @@ def postings_of(encoder: SparseTexts, texts: pl.Series, cache: Path | None, told
     """The index of passages: out of the cache if it is there; else encoded in blocks, from where it was left."""
 
     def make(block: range) -> Arrays:
+        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        if say is not None and not block.start:
+            say(0, len(texts))  # the first block takes as long as any
         made = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
-        if told is not None:
-            told(f"encoding passages with {encoder.name}", block.stop, len(texts))
+        if say is not None:
+            say(block.stop, len(texts))
         return made._asdict()
 
     if cache is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +44,12 @@ def vectors_of(
     """
 
     def make(block: range) -> Arrays:
+        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        if say is not None and not block.start:
+            say(0, len(texts))  # the first block takes as long as any
         found = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage", prefix)
-        if told is not None:
-            told(f"encoding passages with {encoder.name}", block.stop, len(texts))
+        if say is not None:
+            say(block.stop, len(texts))
         return {"vectors": unit(found) if cosine else found}
 
     if cache is None:
