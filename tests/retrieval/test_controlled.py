@@ -295,7 +295,7 @@ def test_passages_that_nobody_judged_are_no_candidates() -> None:
     [
         ("bm25 >> gold(at=3, of=2)", "gold: position 3 of 2 passages"),
         ("bm25 >> gold(among=near)", "among is 'near'; it may be retrieved, random, weak, hard"),
-        ("bm25 >> gold(among=hard)", "gold among hard distractors needs judgments of abstention, and there are none"),
+        ("bm25 >> gold(among=hard)", "gold among hard distractors needs judgments of abstention beforehand, and there"),
         ("bm25 >> best_by", "best_by names no judgment"),
         ("bm25 >> best_by(abstention)", "abstention says how bad a passage is"),
         ("bm25 >> best_by(utility)", "needs judgments of abstention"),

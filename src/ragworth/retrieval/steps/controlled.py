@@ -46,7 +46,8 @@ def lacking(setting: Setting, kind: str, aspect: str) -> list[str]:
         return []
     made = [name for name in KINDS.names() if KINDS.get(name).unit == "passage"]
     if aspect in made:
-        return [f"{kind} needs judgments of {aspect}, and there are none (ragworth annotate {aspect} makes them)"]
+        remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
+        return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
     has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
     there = f"there are some of {listed(has)}; " if has else ""
     return [f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {listed(made, 9)}"]
