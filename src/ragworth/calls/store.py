@@ -28,6 +28,9 @@ from ragworth.llm.contract import Card, Failure, Request, Response
 APPLICATION = 0x72677774
 """Marks a SQLite file as ours."""
 
+PATIENCE = 30
+"""Seconds to wait for others that use the file."""
+
 LOOKUP = 4096
 """Keys looked up at a time."""
 
@@ -69,7 +72,7 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # check_same_thread: a job may be iterated from another thread than the one that opened the store.
-            self._db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"it cannot be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
@@ -77,7 +80,7 @@ class Store:
         self._models: dict[bytes, int] = {}
         try:
             with self._guarded():
-                self._prepare()
+                self._prepare_in_turn()
         except StoreError:
             self._db.close()
             raise
@@ -95,6 +98,23 @@ class Store:
                 remedy="ragworth calls verify says more; go on with another store if it is damaged",
             ) from error
 
+    def _prepare_in_turn(self) -> None:
+        """Prepare the file; where others do the same at this moment, after them.
+
+        A change to write-ahead logging, and the last of others that closes the file, make SQLite refuse at once and not
+        after its timeout.
+        """
+        last = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._prepare()
+            except sqlite3.OperationalError as error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                    raise
+                time.sleep(0.02)
+
     def _prepare(self) -> None:
         """Make the tables or bring them up to date; refuse files that are something else or from the future."""
         self._db.execute("BEGIN")  # one look: another process may be making them
@@ -111,7 +131,7 @@ class Store:
                 remedy="update ragworth, or name another store",
             )
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("PRAGMA busy_timeout = 30000")
+        self._db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
         if version < len(STEPS):
             self._db.execute("PRAGMA journal_mode = WAL")
             self._migrate()
