@@ -321,3 +321,23 @@ def test_a_system_that_retrieves_nothing_is_scored(tmp_path: Path) -> None:
     result = call("score", "-q", QRELS, "-m", "P@5", RUNS[0], str(run))
     assert result.exit_code == 0
     assert [line.split()[1:3] for line in result.stdout.splitlines()[2:]][1] == ["none", "0.0000"]
+
+
+@pytest.mark.parametrize(
+    ("words", "advised"),
+    [
+        (("chunk", "bad.jsonl", "-o", "out.jsonl"), False),
+        (("utility", "bad.jsonl"), False),
+        (("annotate", "relevance", "bad.jsonl"), True),
+        (("score", "--qrels", "bad.jsonl", "bad.jsonl"), True),
+    ],
+)
+def test_only_options_that_a_command_has_are_advised(
+    words: tuple[str, ...], advised: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.jsonl").write_text("x\n")
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "mend the file" in result.stderr
+    assert ("--skip-bad-lines" in result.stderr) is advised

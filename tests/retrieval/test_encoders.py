@@ -18,6 +18,7 @@ from ragworth.llm.local.safetensors_file import WHOLE, read
 from ragworth.retrieval.encoders import encoder
 from ragworth.retrieval.encoders.contract import unit
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
+from ragworth.retrieval.encoders.purposes import told
 from ragworth.retrieval.encoders.vectors import vectors_of
 from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
 
@@ -256,3 +257,9 @@ def test_the_embedded_encoder() -> None:
     found = made.encode(["Who built the mill?", "The mill was built by Ann Lee.", "Bread is baked at night."], "query")
     near, far = found[1:] @ found[0]
     assert near > 0.6 > 0.3 > far
+
+
+def test_memory_that_does_not_suffice_is_not_put_down_to_the_model(tmp_path: Path) -> None:
+    for said, advice in (("CUDA out of memory. Tried to allocate", "free memory"), ("size mismatch", "another")):
+        with pytest.raises(ModelError, match=advice), told("it cannot score", tmp_path, "take another model"):
+            raise RuntimeError(said)

@@ -56,7 +56,7 @@ class Lazy(click.Group):
         except RagworthError as error:
             from ragworth.report.render import printable
 
-            click.echo(f"ragworth: {printable(str(error))}", err=True)
+            click.echo(f"ragworth: {printable(self._told(ctx, error))}", err=True)
             if getattr(error, "hurried", False):
                 # Somebody is in a hurry: threads that still compute are not waited for.
                 sys.stdout.flush()
@@ -66,6 +66,25 @@ class Lazy(click.Group):
             # The reader of our output (head, less) has seen enough.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(0)
+
+    def _told(self, ctx: click.Context, error: RagworthError) -> str:
+        """An error in words, without advice to take an option that the command does not have."""
+        command = self.commands.get(ctx.invoked_subcommand or "")
+        if command is None or _skips(command, ctx):
+            return str(error)
+        from ragworth.evaluation.problems import SKIPPING
+
+        return SKIPPING.sub("", str(error))
+
+
+def _skips(command: click.Command, ctx: click.Context) -> bool:
+    """Whether a command, or one of its group, can leave out lines that cannot be read."""
+    if any(each.name == "skip_bad_lines" for each in command.params):
+        return True
+    if not isinstance(command, click.Group):
+        return False
+    inside = (command.get_command(ctx, name) for name in command.list_commands(ctx))
+    return any(each is not None and _skips(each, ctx) for each in inside)
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -67,17 +67,13 @@ def command(
     """
     from ragworth import formats
     from ragworth.errors import InputError, Stopped
-    from ragworth.evaluation.problems import without_options
     from ragworth.retrieval.chunks import chunk
 
     if (qrels is None) != (labels is None):
         raise InputError("--qrels and --labels go together", expected="both: where labels come from, and where they go")
     _apart({"DOCUMENTS": documents, "--qrels": qrels}, {"--output": output, "--labels": labels})
-    try:
-        judged = formats.read_judgments(qrels) if qrels is not None else None
-        chunks = chunk(documents, **settings)
-    except InputError as error:
-        raise without_options(error) from error
+    judged = formats.read_judgments(qrels) if qrels is not None else None
+    chunks = chunk(documents, **settings)
     name = settings["name"]
     _write(chunks.frame, output, name if add else None)
     notes = chunks.notes

@@ -12,8 +12,8 @@ from ragworth.errors import InputError, MissingExtraError, RagworthError, counte
 
 T = TypeVar("T")
 
-SKIPPING = re.compile(r",? or [^,]*--skip-bad-lines.*")
-"""Advice to take an option that only commands have which read single files."""
+SKIPPING = re.compile(r",? or [^,\n]*--skip-bad-lines.*")
+"""Advice to take an option that not all commands have."""
 
 
 class Problems:

@@ -69,4 +69,6 @@ def told(what: str, folder: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, RuntimeError, ImportError) as error:
+        if "out of memory" in str(error):  # as libraries say it of a GPU, without a type that they share
+            remedy = "free memory for it, or take a smaller model or a shorter length"
         raise ModelError(f"{what}: {first_line(error)}", file=str(folder), remedy=remedy) from error
