@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from training.reader import dev
 
 from ragworth.judging.answerable import LABEL
+from ragworth.llm import embedded
+from ragworth.llm.contract import Chosen, Usage
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
 
@@ -82,13 +85,42 @@ def test_in_calibration_sources_and_kinds_count_the_same(files: Path) -> None:
     trec = ["--trec", str(files / "graded.jsonl.gz"), "--queries", str(files / "asked.jsonl.gz")]
     dev.main(["--noveleval", str(files), *trec, "-o", str(output)])
     with output.open("a") as file:
-        for kind, answer in (("gold", "x"), ("near miss", LABEL), ("context without", LABEL), ("invented", "y")):
+        for kind, answer in (("gold", "x"), ("near miss", LABEL), ("context without", LABEL), ("written", "y")):
             row = {"part": "held-out", "pass": 0, "kind": kind, "answer": answer, "messages": [["user", "u"]]}
             file.write(json.dumps(row) + "\n")
     some = list(shown(output))
-    assert [one.source for one in some[-2:]] == ["held-out", "held-out"]  # neither contexts nor made questions
+    assert [one.source for one in some[-3:]] == ["held-out", "held-out", "written"]  # and no contexts
     found = weights(some)
     for source in ("NovelEval", "TREC DL 2019", "held-out"):
         for declines in (False, True):
             mine = [(one.source, one.declines) == (source, declines) for one in some]
             assert sum(float(each) for each, is_mine in zip(found, mine, strict=True) if is_mine) == pytest.approx(1)
+
+
+class Sure:
+    """Stands in for the embedded model: log-odds of 4 and −4, right three times in four."""
+
+    def choose(self, asked: list[Any]) -> list[Chosen]:
+        values = [1 / (1 + math.exp(-4 if number % 2 else 4)) for number in range(len(asked))]
+        return [Chosen((p,), (p,), (p,), "first-token", Usage(1, 1, 0.0)) for p in values]
+
+
+def test_the_temperature_makes_probabilities_mean_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    from training.reader import calibrate
+
+    declines = [number % 2 == (number % 8 > 1) for number in range(80)]
+    rows = [
+        {"part": "dev", "kind": "one, any", "answer": LABEL if yes else "x", "messages": [["user", "u"]]}
+        for yes in declines
+    ]
+    (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    monkeypatch.setattr(embedded, "open_model", lambda _: Sure())
+    monkeypatch.setattr(embedded, "READER", tmp_path / "none")
+    calibrate.main([str(tmp_path / "reader.safetensors"), str(tmp_path / "dev.jsonl")])
+    assert tmp_path / "reader.safetensors" == embedded.READER  # what the model would have been opened with
+    said = capsys.readouterr().out
+    assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
+    assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four

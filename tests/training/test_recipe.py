@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from training.reader import recipe
 from training.reader.bm25 import Bm25
-from training.reader.recipe import Example, Recipe, invented, made, parts, unanswered
+from training.reader.examples import Example
+from training.reader.recipe import Recipe, invented, made, parts, unanswered
 from training.reader.sources import Question, Unanswered, musique, nomiracl, nq, plain, seen
 from training.reader.texts import holds, kind_of
 

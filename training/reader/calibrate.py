@@ -22,9 +22,8 @@ import ragworth
 from ragworth.judging.answerable import LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Message, Prompt
-from training.reader.dev import PART
+from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
-from training.reader.rows import CONTEXTS, MADE
 
 
 class Shown(NamedTuple):
@@ -38,11 +37,9 @@ class Shown(NamedTuple):
 def shown(path: Path) -> Iterator[Shown]:
     with path.open(encoding="utf-8") as file:
         for item in map(json.loads, file):
-            kind = item["kind"]
-            if item["part"] == PART or (item["part"] == "held-out" and kind not in (*CONTEXTS, *MADE)):
+            if name := source(item["kind"], item["part"]):
                 prompt = Prompt(tuple(Message(role, text) for role, text in item["messages"]))
-                source = kind.partition(",")[0] if item["part"] == PART else "held-out"
-                yield Shown(prompt, source, item["answer"] == LABEL)
+                yield Shown(prompt, name, item["answer"] == LABEL)
 
 
 def weights(some: Sequence[Shown]) -> torch.Tensor:
@@ -52,7 +49,7 @@ def weights(some: Sequence[Shown]) -> torch.Tensor:
 
 
 def _odds(found: Chosen | Failure) -> float:
-    """Log-odds of what was chosen; a passage that cannot be read is an error."""
+    """Log-odds of what was chosen, before any temperature; a passage that cannot be read is an error."""
     if isinstance(found, Failure):
         raise ValueError(f"a passage could not be judged: {found}")
     p = min(max(found.probabilities[0], 1e-12), 1 - 1e-12)
@@ -70,12 +67,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)
     declines = torch.tensor([one.declines for one in some])
     found = temperature(odds, declines, weights(some))
-    for source in dict.fromkeys(one.source for one in some):
-        mine = torch.tensor([one.source == source for one in some])
+    for name in dict.fromkeys(one.source for one in some):
+        mine = torch.tensor([one.source == name for one in some])
         fitted = torch.sigmoid(odds[mine] / found)
         answered = (odds[mine & ~declines] < 0).double().mean()
         print(
-            f"{source}: AUC {auc(odds[mine], declines[mine]):.4f}, ECE {ece(fitted, declines[mine]):.4f}, "
+            f"{name}: AUC {auc(odds[mine], declines[mine]):.4f}, ECE {ece(fitted, declines[mine]):.4f}, "
             f"{answered:.0%} of those with the answer answered, {int(mine.sum())} passages"
         )
     print(f"temperature {found:.4f}")

@@ -63,11 +63,6 @@ def _trimmed(words: list[str]) -> list[str]:
     return words[:-1] if words and words[-1].lower() in ("in", "on", "since", "by", "from", "of", "until") else words
 
 
-def spans(passage: str) -> list[str]:
-    """All names, dates and numbers of a passage that could be asked for."""
-    return [sentence[start:end] for sentence in sentences(passage) for _, start, end in _found(sentence)]
-
-
 def _span(sentence: str, draw: random.Random) -> tuple[str, int, int] | None:
     """A date, year, number or name to ask for, and where it stands."""
     found = _found(sentence)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import ragworth
 from ragworth.judging.answerable import LABEL
+from training.reader.examples import DEV
 from training.reader.sources import lines, plain, seen
 
-PART = "dev"
 NOVELEVAL, TREC = "NovelEval", "TREC DL 2019"
 EACH = 10
 """Passages of each grade for one of TREC's questions, at most."""
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for one in kept:
             said = "(an answer)" if one.answers else LABEL
             kind = f"{one.source}, {'answers' if one.answers else 'other'}"
-            row = {"part": PART, "pass": 0, "kind": kind, "answer": said}
+            row = {"part": DEV, "pass": 0, "kind": kind, "answer": said}
             values = {"query": one.question, "passage": one.passage}
             row["messages"] = ragworth.prompt("abstention").render(values).messages
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -4,17 +4,19 @@
     RAGWORTH_DATA=FOLDER python -m training.reader.evaluate reading --model embedded
     RAGWORTH_DATA=FOLDER python -m training.reader.evaluate alignment --model embedded
 
-The sets are RGB, ClapNQ, HotpotQA and 2WikiMultihopQA: nothing of them is in the training examples, and nothing was
-chosen by them. Everything goes through the store named by ``--store``, so that a second run asks nothing.
+The sets are RGB, ClapNQ, HotpotQA, 2WikiMultihopQA, and one in twelve of the groups in ``written/``: nothing of them is
+in the training examples. How far they had a say in what ships is in README.md. Everything goes through the store named
+by ``--store``, so that a second run asks nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +28,10 @@ import ragworth
 from ragworth.answers.matching import match, read
 from ragworth.stats.correlation import kendall
 from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
+from training.reader import written
+
+READ = Path(__file__).parent / "rgb.tsv"
+"""Does the passage alone answer the question? Two readings, without the labels, of those that are drawn by default."""
 
 
 def clapnq(data: Path) -> list[Case]:
@@ -56,11 +62,29 @@ def paragraphs(name: str) -> Callable[[Path], list[Case]]:
     return of
 
 
+def groups(hard: bool) -> Callable[[Path], list[Case]]:
+    """Questions of the groups to judge by that are hard, or that are not, in an order that tells nothing."""
+
+    def of(_: Path) -> list[Case]:
+        cases = []
+        for path in written.files():
+            for group in written.split(written.read(path)).judged_by if path.name.startswith("hard-") is hard else []:
+                for asked in group.questions:
+                    good = [group.passages[n] for n in asked.answering]
+                    cases.append(Case(asked.text, list(asked.answers), good, group.missing(asked)))
+        random.Random(0).shuffle(cases)
+        return cases
+
+    return of
+
+
 SETS: dict[str, Callable[[Path], list[Case]]] = {
     "RGB": rgb,
     "ClapNQ": clapnq,
     "HotpotQA": paragraphs("hotpot"),
     "2Wiki": paragraphs("wikihop"),
+    "written": groups(hard=False),
+    "written, hard": groups(hard=True),
 }
 
 
@@ -79,7 +103,7 @@ def world(cases: list[Case], each: int, seed: int = 0) -> World:
     passages: dict[str, str] = {}
     rows: list[tuple[str, str, float, str]] = []
     for number, case in enumerate(cases):
-        others = [text for text in draw.sample(pool, min(4, len(pool))) if text not in case.good]
+        others = [text for text in draw.sample(pool, min(4, len(pool))) if text not in (*case.good, *case.bad)]
         for kind, texts in (("good", case.good), ("bad", case.bad), ("random", others)):
             for place, text in enumerate(draw.sample(texts, min(each, len(texts)))):
                 name = f"{number}-{kind}-{place}"
@@ -122,16 +146,8 @@ def judging(given: argparse.Namespace, data: Path) -> None:
             )
             # A model that never declines has its values withdrawn; what it said is compared all the same.
             frame = frame.with_columns(pl.coalesce("value_", "p").alias("declines")).drop_nulls(["declines"])
-            for against in ("bad", "bad, no answer in it", "random"):
-                mine = frame.filter(pl.col("kind").is_in(["good", against.partition(",")[0]]))
-                if against == "bad, no answer in it":
-                    held = holding(place)
-                    if not held:
-                        continue
-                    mine = mine.filter(~((pl.col("kind") == "bad") & pl.col("passage").is_in(held)))
-                if mine["kind"].n_unique() < 2:
-                    continue
-                declines, good = mine["declines"].to_numpy(), mine["kind"].to_numpy() == "good"
+            for against, mine in compared(name, place, frame, data):
+                declines, good = mine["declines"].to_numpy(), mine["good"].to_numpy()
                 query = mine["query"].to_numpy()
                 area = auc_interval(-declines, good, query)
                 won = win_rate(*pairs_within(-declines, good, query))
@@ -145,6 +161,36 @@ def judging(given: argparse.Namespace, data: Path) -> None:
                 with given.plot.open("a") as file:
                     for value, kind in frame.select("declines", "kind").iter_rows():
                         file.write(json.dumps([name, value, kind]) + "\n")
+
+
+def compared(name: str, place: World, frame: pl.DataFrame, data: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """What good passages are held against, where there is something of both; ``good`` is which of them are."""
+    good, bad = pl.col("kind") == "good", pl.col("kind") == "bad"
+    sides = {"bad": frame.filter(good | bad), "random": frame.filter(good | (pl.col("kind") == "random"))}
+    if held := holding(place):
+        sides["bad, no answer in it"] = frame.filter(good | (bad & ~pl.col("passage").is_in(held)))
+    found = {against: mine.with_columns(good.alias("good")) for against, mine in sides.items()}
+    if name == "RGB":
+        read = frame.join(readings(place, data), on="passage")
+        lacks = pl.col("read") == "lacks"
+        found["bad, lack it by reading"] = read.filter(good | (bad & lacks)).with_columns(good.alias("good"))
+        sure = read.filter(pl.col("read").is_in(["answers", "lacks"]))
+        found["by reading alone"] = sure.with_columns((pl.col("read") == "answers").alias("good"))
+    yield from ((against, mine) for against, mine in found.items() if mine["good"].n_unique() == 2)
+
+
+def readings(place: World, data: Path) -> pl.DataFrame:
+    """What both readings of a passage of RGB say of it; ``partly`` where they differ."""
+    cases, said = rgb(data), {}
+    with READ.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            case = cases[int(row["question"])]
+            text = (case.good if row["list"] == "positive" else case.bad)[int(row["place"])]
+            said[row["question"], text] = row["first"] if row["first"] == row["second"] else "partly"
+    texts = dict(place.texts.passages.iter_rows())
+    rows = place.judged.filter(pl.col("kind") != "random").select("query", "passage").iter_rows()
+    read = [(passage, said.get((query, texts[passage]), "unread")) for query, passage in rows]
+    return pl.DataFrame(read, ["passage", "read"], orient="row")
 
 
 def holding(place: World) -> list[str]:

@@ -10,8 +10,8 @@ place of its own (that answer: the reader goes by the passage, not by memory), o
 (the answer, if the question has that name too; else NO-RESPONSE); the gold passage without the sentences
 that have the answer or with something vague in the place of it, its nearest neighbours by BM25 and passages about the
 same thing without the answer, pieces of those, and random passages (NO-RESPONSE); contexts of 2 to 5 passages in any
-order, with and without the gold passage. Besides, questions made of sentences of the passages, and questions about an
-invented world.
+order, with and without the gold passage. Besides, questions made of sentences of the passages, questions about an
+invented world, and, with ``--written``, groups of passages that were written for it (``written.py``).
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from typing import Any, NamedTuple
 
 import ragworth
 from ragworth.judging.answerable import LABEL
+from training.reader import written
 from training.reader.bm25 import Bm25
 from training.reader.cloze import alluded
 from training.reader.cloze import question as made_of
+from training.reader.examples import HELD_OUT, TRAIN, Example
 from training.reader.invented import World
-from training.reader.sources import Question, Unanswered, asked, musique, nomiracl, nq, seen, titled
+from training.reader.sources import Question, Unanswered, musique, nomiracl, nq, seen, titled
 from training.reader.texts import holds, keywords, kind_of, renamed, replaced, snippet, styled, without
 
 LONGEST = 10
@@ -39,15 +41,6 @@ LONGEST = 10
 
 MADE, INVENTED = 0.5, 0.7
 """Share of the passages that a question is made of; questions about the invented world, by those that people asked."""
-
-
-class Example(NamedTuple):
-    """A prompt by its name and slots, the answer, and what kind of example it is."""
-
-    prompt: str
-    values: dict[str, Any]
-    answer: str
-    kind: str
 
 
 class Recipe:
@@ -209,7 +202,7 @@ class Part(NamedTuple):
 def parts(
     questions: Sequence[Question],
     empty: Sequence[Unanswered],
-    more: Sequence[Question] = (),
+    groups: Sequence[written.Group] = (),
     *,
     held_out: float,
     passes: int,
@@ -217,23 +210,24 @@ def parts(
 ) -> Iterator[Part]:
     """Examples for each pass, drawn anew from all but the held-out questions; then those of the held-out ones.
 
-    Questions are held out by the titles of their passages, so that no passage is on both sides. Each pass has its share
-    of the questions that were written (``more``); none of them is held out.
+    Questions are held out by the titles of their passages, so that no passage is on both sides; of the ``groups`` one
+    in twelve is, and another one is left out.
     """
+    learned, kept, _ = written.split(groups)
     names = sorted({question.title for question in questions})
     held = set(random.Random(seed).sample(names, round(len(names) * held_out)))
-    for name, wanted in (("train", False), ("held-out", True)):
+    for name, wanted in ((TRAIN, False), (HELD_OUT, True)):
         mine = [question for question in questions if (question.title in held) is wanted]
         for number in range(1 if wanted else passes):
             mixed = seed + 1000 * number + wanted
-            theirs = [each for each in more if each.title not in held][number::passes] if not wanted else []
-            yield Part(name, number, Recipe([*mine, *theirs], mixed).examples())
+            yield Part(name, number, Recipe(mine, mixed).examples())
             passages = [(question.title, question.gold) for question in mine]
             if not wanted:
                 yield Part(name, number, unanswered(empty, mixed))
                 passages += [titled(text) for question in empty for text in question.passages]
             yield Part(name, number, made(passages, MADE, mixed))
             yield Part(name, number, invented(round(len(mine) * INVENTED), mixed))
+            yield Part(name, number, written.held(kept) if wanted else written.examples(learned, mixed))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -241,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--nq", type=Path, required=True)
     parser.add_argument("--musique", type=Path)
     parser.add_argument("--nomiracl", type=Path, help="questions without any relevant passage")
-    parser.add_argument("--asked", type=Path, help="questions that were written for passages")
+    parser.add_argument("--written", type=Path, nargs="*", default=[], help="groups of passages, as in written/")
     parser.add_argument("--avoid", type=Path, nargs="*", default=[], help="files that the reader will be judged by")
     parser.add_argument("--held-out", type=float, default=0.1, help="share kept for choosing and calibration")
     parser.add_argument("--passes", type=int, default=4, help="times that each question is drawn anew")
@@ -251,11 +245,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     questions = [*nq(given.nq), *(musique(given.musique) if given.musique else [])]
     avoided = seen(given.avoid)
     kept = [question for question in questions if not avoided.has(question)]
-    more = [question for question in asked(given.asked) if not avoided.has(question)] if given.asked else []
+    groups = [group for path in given.written for group in written.read(path)]
     empty = [avoided.left(each) for each in nomiracl(given.nomiracl)] if given.nomiracl else []
     counts: Counter[tuple[str, str]] = Counter()
     with given.output.open("w", encoding="utf-8") as file:
-        for part in parts(kept, empty, more, held_out=given.held_out, passes=given.passes, seed=given.seed):
+        for part in parts(kept, empty, groups, held_out=given.held_out, passes=given.passes, seed=given.seed):
             for example in part.examples:
                 counts[part.name, example.kind] += 1
                 row = {"part": part.name, "pass": part.turn, "kind": example.kind, "answer": example.answer}

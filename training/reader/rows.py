@@ -13,13 +13,6 @@ from ragworth.judging.answerable import LABEL
 from ragworth.llm.contract import Message, Prompt
 from ragworth.llm.local.writing import Writer
 
-CONTEXTS = ("context with gold", "context without", "reply")
-"""Kinds of examples with several passages."""
-
-
-MADE = ("made question", "made question, no answer", "invented", "invented near miss")
-"""Kinds of examples with questions that nobody asked."""
-
 
 class Row(NamedTuple):
     """Tokens of a prompt and, from ``start``, of what is to be said, with the end of the turn."""
@@ -30,11 +23,6 @@ class Row(NamedTuple):
     declines: bool
     turn: int
     """The pass that it is for."""
-
-    @property
-    def single(self) -> bool:
-        """Whether one passage alone is shown, as when passages are judged."""
-        return self.kind not in CONTEXTS
 
 
 def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:

@@ -91,17 +91,6 @@ def nomiracl(path: Path) -> list[Unanswered]:
     return made
 
 
-def paragraphs(path: Path) -> list[tuple[str, str]]:
-    """All paragraphs of MuSiQue, by title and text, each once."""
-    found = {each["paragraph_text"]: each["title"] for item in lines(path) for each in item["paragraphs"]}
-    return [(title, text) for text, title in found.items() if len(text.split()) >= 12]
-
-
-def asked(path: Path) -> list[Question]:
-    """Questions that `training.reader.questions` wrote."""
-    return [Question(item["question"], (item["answer"],), item["passage"], item["title"]) for item in lines(path)]
-
-
 def titled(text: str) -> tuple[str, str]:
     """A passage that begins with its title and a colon, as title and text."""
     title, colon, rest = text.partition(": ")

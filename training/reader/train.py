@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import torch
 
 from ragworth.llm.local.writing import Writer
-from training.reader.dev import PART
+from training.reader.examples import DEV, HELD_OUT, TRAIN, source
 from training.reader.figures import auc, surprise, temperature
 from training.reader.model import adapt, read, rounded, save
-from training.reader.rows import MADE, Row, batches, rows
+from training.reader.rows import Row, batches, rows
 
 WARM_UP = 0.05
 """Share of the steps in which the rate rises; it then falls along a cosine to a tenth."""
@@ -99,14 +99,13 @@ def look(model: Any, held: Sequence[Held], given: argparse.Namespace, said: str)
 
 
 def sets(given: argparse.Namespace, writer: Writer, label: int) -> list[Held]:
-    """Held-out passages for questions that people asked; then those of each other source."""
-    held = rows(given.examples, writer, "held-out", given.longest)
-    found = [Held.of("held-out", [row for row in held if row.single and row.kind not in MADE], label)]
-    if given.dev:
-        other = list(rows(given.dev, writer, PART, given.longest))
-        for name in dict.fromkeys(row.kind.partition(",")[0] for row in other):
-            found.append(Held.of(name, [row for row in other if row.kind.startswith(name)], label))
-    return found
+    """Held-out passages for questions that people asked, written ones, and those of each other source."""
+    found: dict[str, list[Row]] = {}
+    for part, path in ((HELD_OUT, given.examples), *([(DEV, given.dev)] if given.dev else [])):
+        for row in rows(path, writer, part, given.longest):
+            if name := source(row.kind, part):
+                found.setdefault(name, []).append(row)
+    return [Held.of(name, some, label) for name, some in found.items()]
 
 
 def fit(
@@ -115,7 +114,7 @@ def fit(
     order: Sequence[list[Row]],
     total: int,
     given: argparse.Namespace,
-    after: Mapping[int, Callable[[], None]] | None = None,
+    after: Mapping[int, Callable[[], None]],
 ) -> None:
     """Go through the batches, as many as there are to be steps; after some of them something is to be done."""
     optimiser = torch.optim.AdamW(learning, lr=given.rate, weight_decay=0.01, betas=(0.9, 0.98))
@@ -136,7 +135,7 @@ def fit(
         if step % 100 == 0:
             told = f"step {step} of {total}, loss {float(loss.detach()):.4f}, {time.monotonic() - begun:.0f} s"
             print(told, flush=True)
-        if after is not None and step in after:
+        if step in after:
             after[step]()
             model.train()
 
@@ -186,8 +185,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for layer in model.model.layers:
             layer.compile(dynamic=True)
     learning: list[torch.Tensor] = [matrix for one in adapters.values() for matrix in (one.down, one.up)]
-    every = list(rows(given.examples, writer, "train", given.longest))
+    every = list(rows(given.examples, writer, TRAIN, given.longest))
     held = sets(given, writer, next(row.ids[row.start] for row in every if row.declines))
+    mine = next((one for one in held if one.name == HELD_OUT), None)
+    if mine is None:
+        parser.error(f"{given.examples} has no held-out example with a single passage")
     train = [row for row in every if not (row.declines and given.fewer and draw.random() < given.fewer)]
     turns = sorted({row.turn for row in train})
     plan = [batches([row for row in train if row.turn == turn], given.tokens, draw) for turn in turns]
@@ -195,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     learn(model, learning, plan, held, given)
     tensors = rounded(adapters)
     look(model, held, given, "in 8 bits")
-    found = temperature(held[0].odds(model, given), held[0].declines)
+    found = temperature(mine.odds(model, given), mine.declines)
     about = {"temperature": f"{found:.4f}", "rank": given.rank, "alpha": f"{given.alpha:g}", "seed": given.seed}
     about |= {"fewer": f"{given.fewer:g}", "base": given.weights.name, "passes": len(plan), "rate": f"{given.rate:g}"}
     save(tensors, given.output, {name: str(value) for name, value in about.items()})
