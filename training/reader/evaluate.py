@@ -31,7 +31,7 @@ from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
 from training.reader import written
 
 READ = Path(__file__).parent / "rgb.tsv"
-"""Does the passage alone answer the question? Two readings, without the labels, of those that are drawn by default."""
+"""Does a passage alone answer the question? Two readings of those that are drawn by default, without their labels."""
 
 
 def clapnq(data: Path) -> list[Case]:
