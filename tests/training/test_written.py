@@ -31,6 +31,9 @@ FERRY = """\
 """
 
 
+MARKED = ("answering", "disputed", "seeming")
+
+
 @pytest.fixture
 def ferry(tmp_path: Path) -> Group:
     path = tmp_path / "ferry.txt"
@@ -184,6 +187,12 @@ def test_groups_as_files_that_can_be_judged(tmp_path: Path, capsys: pytest.Captu
 def test_the_files_that_are_here_can_be_read_and_repeat_nothing() -> None:
     groups = [group for path in written.files() for group in written.read(path)]
     assert len({group.topic for group in groups}) == len(groups) == 1356
+    asked = [(group, each) for group in groups for each in group.questions]
+    counts = [len(asked), sum(not each.answers for _, each in asked)]
+    counts += [sum(len(getattr(each, name)) for _, each in asked) for name in MARKED]
+    counts += [sum(len(group.missing(each)) for group, each in asked)]
+    told = (written.FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    assert [count for count in counts if f"{count:,}" not in told] == []
     texts = Counter(text for group in groups for text in group.passages.values())
     assert max(texts.values()) == 1
     for group in groups:
