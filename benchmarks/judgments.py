@@ -61,7 +61,7 @@ def rgb(data: Path) -> list[Case]:
     cases = []
     for item in lines(data / "rgb" / "en_fact.json.gz"):
         given = item["answer"] if isinstance(item["answer"], list) else [item["answer"]]
-        answers = [each if isinstance(each, str) else each[0] for each in given]
+        answers = [text for each in given for text in ([each] if isinstance(each, str) else each)]
         cases.append(Case(item["query"], answers, item["positive"], item["negative"]))
     return cases
 

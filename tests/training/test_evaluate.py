@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One question in the form of RGB, with what two readings say of its passages."""
     item = {
         "query": "Who won in 2019?",
-        "answer": "A. Lee",
+        "answer": [["Lee, Ann", "A. Lee"]],
         "positive": ["A. Lee won in 2019.", "The winner of that year was never named."],
         "negative": ["A. Lee took the cup in 2019.", "Bob Ray won in 2018."],
     }
@@ -34,6 +34,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     read.write_text(HEADER + "\n".join(rows) + "\n", encoding="utf-8")
     monkeypatch.setattr(evaluate, "READ", read)
     return tmp_path
+
+
+def test_every_spelling_of_an_answer_is_accepted(folder: Path) -> None:
+    (case,) = rgb(folder)
+    assert case.answers == ["Lee, Ann", "A. Lee"]
 
 
 def test_passages_are_compared_by_their_labels_and_by_what_was_read(folder: Path) -> None:
