@@ -179,6 +179,12 @@ def test_groups_as_files_that_can_be_judged(tmp_path: Path, capsys: pytest.Captu
     with pytest.raises(SystemExit):
         written.main([str(folder), "--files", str(path)])
     assert "exists; name a new folder" in capsys.readouterr().err
+    path.with_name("wrong.txt").write_text("1: no topic\n", encoding="utf-8")
+    for name, why in (("wrong.txt", "wrong.txt:1: a group begins"), ("none.txt", "No such file")):
+        with pytest.raises(SystemExit):
+            written.main([str(tmp_path / "other"), "--files", str(path.with_name(name))])
+        assert why in capsys.readouterr().err
+        assert not (tmp_path / "other").exists()
     written.main([str(tmp_path / "apart"), "--files", str(path), "--apart"])
     assert (tmp_path / "apart" / "queries.jsonl").read_text(encoding="utf-8").count("ferry-002-q") == 5
     assert "ferry-001" not in (tmp_path / "apart" / "passages.jsonl").read_text(encoding="utf-8")

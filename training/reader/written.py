@@ -245,7 +245,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.folder.exists():
         parser.error(f"{given.folder} exists; name a new folder")
-    print(f"{write(given.files, given.folder, apart=given.apart)} pairs of question and passage")
+    try:
+        print(f"{write(given.files, given.folder, apart=given.apart)} pairs of question and passage")
+    except (OSError, ValueError) as problem:
+        parser.error(str(problem))
 
 
 if __name__ == "__main__":
