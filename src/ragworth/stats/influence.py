@@ -70,6 +70,6 @@ class _Ranked(NamedTuple):
         return np.asarray((float((self.share**3).sum()) - self.share**2)[self.place] / 4)
 
     def above(self, other: Floats) -> Floats:
-        """For each row, the sum of ``other`` over rows with a higher value, as a share of all; equal ones count half."""
+        """For each row, ``other`` summed over rows with a higher value, over all rows; equal ones count half."""
         sums = np.bincount(self.place, other) / len(other)
         return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[self.place])

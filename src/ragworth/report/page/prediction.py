@@ -81,9 +81,9 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
     highest, or the lowest for a metric of which lower is better.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
-    independent; of more than :data:`LARGE` queries it is the limit of that. Returns metric, outcome, rho, low, high, apart, n (contexts) and queries. ``apart`` says whether the
-    interval of the difference from the best, in the same resamples, lies above 0: null for the best itself, and where
-    a metric has values for other queries.
+    independent; for more than :data:`LARGE` queries it is the limit of that. Returns metric, outcome, rho, low, high,
+    apart, n (contexts) and queries. ``apart`` says whether the interval of the difference from the best, in the same
+    resamples, lies above 0: null for the best itself, and where a metric has values for other queries.
     """
     rows: list[dict[str, object]] = []
     good = scores.frame.filter(pl.col("value").is_not_null())
