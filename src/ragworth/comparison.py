@@ -13,9 +13,10 @@ import polars as pl
 from ragworth.errors import InputError, MetricError, RagworthError, listed
 from ragworth.metrics.declare import parse
 from ragworth.metrics.facts import number
+from ragworth.stats.bounded import Bounds, difference_bounds
 from ragworth.stats.correlation import CORRELATIONS
 from ragworth.stats.intervals import mean_intervals
-from ragworth.stats.paired import TESTS, Test, holm, smallest_detectable
+from ragworth.stats.paired import TESTS, Test, holm, paired_p, smallest_detectable
 from ragworth.tables import OK, Scores
 
 Floats = npt.NDArray[np.float64]
@@ -54,16 +55,27 @@ def higher_is_better(metric: str) -> bool:
         return True
 
 
+def value_bounds(metric: str) -> Bounds | None:
+    """Lowest and highest value of a metric by its written form; None for metrics of other tools."""
+    try:
+        return parse(metric).bounds(np.inf)
+    except RagworthError:
+        return None
+
+
 def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
-    """Mean of each metric for each system, with a bootstrap interval over queries.
+    """Mean of each metric for each system, with an interval over queries.
 
     Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the
-    others have none, with counts). A mean of no values is null.
+    others have none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if
+    nearly all values are equal and the metric has no finite range.
     """
     _check(level, resamples, seed)
     rows: list[dict[str, object]] = []
     for matrix in matrices(scores):
-        interval = mean_intervals(matrix.values, level=level, resamples=resamples, seed=seed)
+        interval = mean_intervals(
+            matrix.values, level=level, resamples=resamples, seed=seed, bounds=value_bounds(matrix.metric)
+        )
         for i, system in enumerate(matrix.systems):
             values = matrix.values[:, i]
             n = int((~np.isnan(values)).sum())
@@ -163,7 +175,8 @@ def compare(
     ----------
     baseline: what the others are compared with; the first system when not given.
     all_pairs: compare every system with every later one instead.
-    test: of the mean difference: randomisation, t, wilcoxon, sign or bootstrap.
+    test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` holds its level
+        also if two systems have equal means but very different distributions, and needs metrics with a finite range.
     family: what Holm's correction goes over: the systems compared by one metric, or all comparisons made.
     changes: how many queries to list that changed most.
 
@@ -191,7 +204,14 @@ def compare(
         if not here:
             continue
         pair_differences = np.stack([_difference(column[a], column[b]) for a, b in here], axis=1)
-        interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed)
+        bounds = difference_bounds(value_bounds(matrix.metric))
+        if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
+            raise InputError(
+                f"the test bounded needs the range of {matrix.metric}, which has none or is unknown",
+                expected="metrics with a lowest and a highest value",
+                remedy="use --test bootstrap, or leave the metric out",
+            )
+        interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed, bounds=bounds)
         up = 1 if higher_is_better(matrix.metric) else -1
         for i, (a, b) in enumerate(here):
             both = ~np.isnan(pair_differences[:, i])
@@ -207,7 +227,9 @@ def compare(
                     "difference": float(differences.mean()) if both.any() else None,
                     "low": _number(interval.low[i]),
                     "high": _number(interval.high[i]),
-                    "p": TESTS[test](differences, resamples=resamples, seed=seed) if both.any() else None,
+                    "p": paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds)
+                    if both.any()
+                    else None,
                     "wins": int((up * differences > 0).sum()),
                     "ties": int((differences == 0).sum()),
                     "losses": int((up * differences < 0).sum()),

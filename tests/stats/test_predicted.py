@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ragworth.stats.bounded import TOO_FEW
 from ragworth.stats.predicted import NOTHING, SINGLE, predicted_difference, predicted_mean
 
 N = np.nan
@@ -71,7 +72,13 @@ def test_differences_are_paired() -> None:
     a, b = hard + rng.normal(size=400), hard + 0.5 + rng.normal(size=400)
     some = np.arange(400) < 60
     found = predicted_difference((a + 1, b + 1), (np.where(some, a, N), np.where(some, b, N)))
-    assert found == predicted_mean(b - a, np.where(some, b - a, N))
+    # The cheap differences, (b + 1) − (a + 1), are b − a but for rounding.
+    same = predicted_mean(b - a, np.where(some, b - a, N))
+    assert (found.reason, found.n, found.total, found.missing, found.needed) == same[1:2] + same[5:8] + same[-1:]
+    for name in ("value", "p", "weight", "cheap", "plain"):
+        assert getattr(found, name) == pytest.approx(getattr(same, name), rel=1e-9)
+    for ends, others in ((found.interval, same.interval), (found.plain_interval, same.plain_interval)):
+        assert ends is not None and ends == pytest.approx(others, rel=1e-9)
     assert found.value == pytest.approx((b - a).mean(), abs=0.05)
     assert found.p is not None and found.p < 0.01
 
@@ -88,9 +95,13 @@ def test_edges_say_why() -> None:
     flat = predicted_mean([1.0] * 8, [1.0, 2.0, 3.0, 4.0, N, N, N, N])
     assert (flat.value, flat.weight) == (2.5, 0.0)
     alike = predicted_mean(np.arange(8.0), [0.5] * 4 + [N] * 4)
-    # Nothing varies: an interval of length 0, and only the signs can speak, 2/2⁴.
-    assert (alike.value, alike.p) == (0.5, 0.125)
-    assert alike.interval == pytest.approx((0.5, 0.5))
+    # Nothing varies: only the signs can speak, 2/2⁴, and an interval needs the range.
+    assert (alike.value, alike.p, alike.interval, alike.reason) == (0.5, 0.125, None, TOO_FEW)
+    within = predicted_mean(np.arange(8.0), [0.5] * 4 + [N] * 4, bounds=(0.0, 1.0))
+    assert within.interval is not None and within.interval == within.plain_interval
+    assert 0 < within.interval.low < 0.4 < 0.6 < within.interval.high < 1
+    apart = predicted_difference((np.zeros(8), np.arange(8.0)), (np.zeros(8), np.zeros(8)), bounds=(0.0, 1.0))
+    assert apart.interval is not None and apart.interval.low < 0 < apart.interval.high
     assert predicted_mean(np.arange(8.0), [0.0] * 4 + [N] * 4).p == 1.0
     perfect = predicted_mean(np.arange(8.0), [0.0, 1.0, 2.0, 3.0, N, N, N, N])
     assert perfect.value == pytest.approx(3.5)

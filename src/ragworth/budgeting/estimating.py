@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.budgeting.judged import Judged, wanted
-from ragworth.comparison import Matrix, matrices, summarise
+from ragworth.comparison import Matrix, matrices, summarise, value_bounds
 from ragworth.doors import Data
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.metrics.engine import Metrics, Tokens
@@ -144,7 +144,7 @@ def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.Dat
         asked = some.select("query", "passage", "aspect").n_unique() if some.height else 0
         for i, system in enumerate(f.systems):
             cheap, dear = f.values[:, i], y.values[:, i]
-            found = predicted_mean(cheap, dear, level=level)
+            found = predicted_mean(cheap, dear, level=level, bounds=value_bounds(f.metric))
             used = pl.Series(y.queries).filter(pl.Series(~np.isnan(dear)))
             judged = some.filter((pl.col("system") == system) & pl.col("query").is_in(used.to_list())).height
             mean = means[f.metric, system]
@@ -177,7 +177,9 @@ def _differences(both: pl.DataFrame, baseline: str | None, level: float) -> pl.D
             if i == base:
                 continue
             cheap, dear = (side.values[:, [base, i]].T for side in (f, y))
-            found = predicted_difference((cheap[0], cheap[1]), (dear[0], dear[1]), level=level)
+            found = predicted_difference(
+                (cheap[0], cheap[1]), (dear[0], dear[1]), level=level, bounds=value_bounds(f.metric)
+            )
             rows.append(
                 {
                     "metric": f.metric,

@@ -19,10 +19,10 @@ WORSE = 3
 @click.option("--all-pairs", is_flag=True, help="Compare every two systems.")
 @click.option(
     "--test",
-    type=click.Choice(["randomisation", "t", "wilcoxon", "sign", "bootstrap"]),
+    type=click.Choice(["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]),
     default="randomisation",
     show_default=True,
-    help="Paired test of the mean difference.",
+    help="Paired test of the mean difference. bounded holds its level for very different distributions too.",
 )
 @click.option(
     "--family",
@@ -91,7 +91,9 @@ def command(
         **facts,
     )
     summary = comparison.summarise(scores, **facts)
-    resampled = f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap") else ""
+    resampled = (
+        f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
+    )
     sections = [
         Section("summary", "Means", summary, words.summary_table(summary, level)),
         Section(

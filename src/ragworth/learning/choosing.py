@@ -81,8 +81,10 @@ def choose_within(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
     if (~np.isnan(gaps)).sum() < 2:
         return None
     again = {"resamples": settings.resamples, "seed": settings.seed}
-    ends = mean_intervals(np.stack([held, gaps], axis=1), level=settings.level, **again)
-    own, gain = (Span(float(low), float(high)) for low, high in zip(ends.low, ends.high, strict=True))
+    own, gain = (
+        mean_intervals(each[:, None], level=settings.level, **again, bounds=bounds).spans()[0]
+        for each, bounds in ((held, (-1.0, 1.0)), (gaps, (-2.0, 2.0)))
+    )
     means = known_means(each)
     best = _best(means, grid, settings.up)
     return Choice(

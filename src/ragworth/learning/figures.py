@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ragworth.learning.cases import Floats, Ints, Rows
+from ragworth.stats.bounded import Bounds
 from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import bootstraps
 from ragworth.stats.pooled import Gap
@@ -45,7 +46,7 @@ class Shared:
 
     def means(self) -> list[Averaged]:
         """The mean of each column."""
-        spans = self._spans(self.values)
+        spans = self._spans(self.values, (-1.0, 1.0))
         return [self._mean(place, span) for place, span in enumerate(spans)]
 
     def _mean(self, place: int, span: Span | None) -> Averaged:
@@ -75,17 +76,13 @@ class Shared:
         gaps, *means = means_of_same(sides, self.same).T
         gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
         count, n = int((~np.isnan(gaps)).sum()), int(self.by_query.rows[both, first].sum())
-        span = self._spans(gaps[:, None])[0]
+        span = self._spans(gaps[:, None], (-2.0, 2.0))[0]
         chance = float(bootstraps(gaps[:, None], **self.again)[0]) if count > 1 else None
         one, other = (float(np.nanmean(side)) for side in means)
         return Gap(float(np.nanmean(gaps)), "" if count > 1 else ONE_QUERY, span, chance, one, other, n, count)
 
-    def _spans(self, each: Floats) -> list[Span | None]:
-        ends = mean_intervals(each, level=self.level, **self.again)
-        return [
-            None if np.isnan(low) else Span(float(low), float(high))
-            for low, high in zip(ends.low, ends.high, strict=True)
-        ]
+    def _spans(self, each: Floats, bounds: Bounds) -> list[Span | None]:
+        return mean_intervals(each, level=self.level, **self.again, bounds=bounds).spans()
 
 
 def mean_figure(found: Averaged) -> dict[str, Any]:

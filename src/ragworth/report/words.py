@@ -8,8 +8,10 @@ from ragworth.comparison import Comparison
 from ragworth.report.render import p_value
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+def _interval(low: float | None, high: float | None, n: int) -> str:
+    if low is None or high is None:
+        return "–" if n < 2 else "too few differ"
+    return f"[{low:.4f}, {high:.4f}]"
 
 
 def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
@@ -20,7 +22,7 @@ def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
             "metric": row["metric"],
             "system": row["system"],
             "mean": row["mean"],
-            percent: _interval(row["low"], row["high"]),
+            percent: _interval(row["low"], row["high"], row["n"]),
             "n of N": f"{row['n']} of {row['total']}",
             "missing": row["missing"],
         }
@@ -39,7 +41,7 @@ def difference_table(comparison: Comparison) -> pl.DataFrame:
             "metric": row["metric"],
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
-            percent: _interval(row["low"], row["high"]),
+            percent: _interval(row["low"], row["high"], row["n"]),
             "p": p_value(row["p"]),
             "Holm p": p_value(row["p_holm"]),
             "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
@@ -77,9 +79,9 @@ def estimate_table(estimates: pl.DataFrame, level: float) -> pl.DataFrame:
             "metric": row["metric"],
             "system": row["system"],
             "estimate": row["estimate"],
-            percent: _interval(row["low"], row["high"]),
+            percent: _interval(row["low"], row["high"], row["n"]),
             "sample alone": row["sample"],
-            f"its {percent}": _interval(row["sample_low"], row["sample_high"]),
+            f"its {percent}": _interval(row["sample_low"], row["sample_high"], row["n"]),
             "cheap alone, biased": row["cheap"],
             "λ": row["weight"],
             "r": row["correlation"],
@@ -105,11 +107,11 @@ def estimated_difference_table(differences: pl.DataFrame, level: float) -> pl.Da
             "metric": row["metric"],
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
-            percent: _interval(row["low"], row["high"]),
+            percent: _interval(row["low"], row["high"], row["n"]),
             "p": p_value(row["p"]),
             "Holm p": p_value(row["p_holm"]),
             "sample alone": row["sample"],
-            f"its {percent}": _interval(row["sample_low"], row["sample_high"]),
+            f"its {percent}": _interval(row["sample_low"], row["sample_high"], row["n"]),
             "cheap alone, biased": row["cheap"],
             "λ": row["weight"],
             "n of N": f"{row['n']} of {row['total']}",

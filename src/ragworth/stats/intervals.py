@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.bounded import Bounds, unresampled
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
+from ragworth.stats.resampled import Span
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,10 +21,17 @@ COLUMNS = 256
 
 
 class Interval(NamedTuple):
-    """Lower and upper end; NaN where one observation or none cannot give any."""
+    """Lower and upper end; NaN where there is none: of fewer than two observations, or if too few of them differ."""
 
     low: Floats
     high: Floats
+
+    def spans(self) -> list[Span | None]:
+        """One for each column; None where there is none."""
+        return [
+            None if np.isnan(low) else Span(float(low), float(high))
+            for low, high in zip(self.low, self.high, strict=True)
+        ]
 
 
 def bootstrap_means(values: Floats, resamples: int, seed: int) -> Floats:
@@ -49,32 +58,47 @@ def bootstrap_means(values: Floats, resamples: int, seed: int) -> Floats:
     return means
 
 
-def mean_intervals(values: Floats, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Interval:
+def mean_intervals(
+    values: Floats,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    bounds: Bounds | None = None,
+) -> Interval:
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
     The percentile interval is too short for few observations; its levels are widened so that for normal
-    data it equals Student's (Hesterberg 2015). A column of one observation, or none, has no interval; a
-    constant one has an interval of length 0. Columns of more than :data:`LARGE` observations are not resampled: their
-    interval is the one that resampling converges to.
+    data it equals Student's (Hesterberg 2015). A column of one observation, or none, has no interval. Columns of more
+    than :data:`LARGE` observations are not resampled: their interval is the one that resampling converges to.
+
+    ``bounds`` are the lowest and highest value that an observation can have. Shares, and columns in which few values
+    differ, have other intervals (:mod:`ragworth.stats.bounded`); without bounds, a column in which fewer than five
+    values differ from all others has none. No interval has length 0.
     """
     from scipy.special import ndtr, stdtrit
 
     low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     count = (~np.isnan(values)).sum(axis=0)
     enough = np.flatnonzero(count > 1)
-    large = len(values) > LARGE
+    large, block = len(values) > LARGE, -1
     for place, column in enumerate(enough):
         n = int(count[column])
         tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
         seen = values[:, column]
         seen = seen[~np.isnan(seen)]
+        special = unresampled(seen, bounds, level, resamples, seed)
+        if special is not None:
+            low[column], high[column] = special
+            continue
         if n > LARGE:
             ends = bootstrap_quantiles(seen, tail, resamples, seed)
         elif large:  # a column with few of many rows is resampled without the others
             ends = _quantiles(bootstrap_means(seen[:, None], resamples, seed)[:, 0], tail)
         else:
-            if place % COLUMNS == 0:
-                means = bootstrap_means(values[:, enough[place : place + COLUMNS]], resamples, seed)
+            if block != place // COLUMNS:
+                block = place // COLUMNS
+                means = bootstrap_means(values[:, enough[block * COLUMNS :][:COLUMNS]], resamples, seed)
             ends = _quantiles(means[:, place % COLUMNS], tail)
         # Linear interpolation between equal numbers can leave them by a rounding error.
         low[column], high[column] = np.clip(ends, seen.min(), seen.max())

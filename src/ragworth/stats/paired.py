@@ -13,12 +13,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.bounded import TOO_FEW, Bounds, difference_bounds, range_p
 from ragworth.stats.intervals import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE, dominated, resampled_moments, sign_flip_p
 from ragworth.stats.resampled import Span
 
 Floats = npt.NDArray[np.float64]
-Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap"]
+Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]
 
 CHUNK = 1 << 22
 COLUMNS = 128
@@ -186,13 +187,40 @@ def _beyond(differences: Floats, mean: Floats, square: Floats, resamples: int) -
     return (int((drawn >= observed * (1 - 1e-10)).sum()) + 1) / (resamples + 1)
 
 
+def bounded(differences: Floats, *, resamples: int = 10_000, seed: int = 0, bounds: Bounds = (-1.0, 1.0)) -> float:
+    """Test of a mean of 0 that allows for a difference not seen yet, at an end of the range ``bounds``.
+
+    The other tests reject too often if few queries have large differences on one side and many have small ones on the
+    other: the sample may hold none of the large ones. This one rejects too seldom rather than too often, and finds
+    less. For more than :data:`LARGE` differences of more than a few values it is the bootstrap test.
+    """
+    known = differences[~np.isnan(differences)]
+    if len(known) < 2 or not known.any():
+        return 1.0
+    if len(known) > LARGE and not dominated(known - known.mean()):
+        return bootstrap(known, resamples=resamples, seed=seed)
+    return range_p(known, bounds, resamples, seed)
+
+
 TESTS: dict[str, Callable[..., float]] = {
     "randomisation": randomisation,
     "t": t,
     "wilcoxon": wilcoxon,
     "sign": sign,
     "bootstrap": bootstrap,
+    "bounded": bounded,
 }
+
+
+def paired_p(
+    differences: Floats, test: Test, *, resamples: int, seed: int, bounds: Bounds | None, of: str = "the values"
+) -> float:
+    """p of a test by its name. ``bounds`` are those of the differences, which only ``bounded`` reads."""
+    if test != "bounded":
+        return TESTS[test](differences, resamples=resamples, seed=seed)
+    if bounds is None or not np.isfinite(bounds).all():
+        raise ValueError(f"the test 'bounded' needs to know the range of {of}")
+    return bounded(differences, resamples=resamples, seed=seed, bounds=bounds)
 
 
 class Paired(NamedTuple):
@@ -202,7 +230,8 @@ class Paired(NamedTuple):
     ----------
     value: mean of second less first; None where no query has both.
     reason: why there is no value, or no interval; empty where there are both.
-    interval: expanded percentile bootstrap over queries; None for fewer than two.
+    interval: of a mean over queries (:func:`ragworth.stats.intervals.mean_intervals`); None for fewer than two, and if
+        too few differences differ and the range of the values is unknown.
     p: two-sided, of no difference; never 0; 1 where there is no difference, or nothing to compare.
     wins, ties, losses: of the second side.
     n: queries with both values.
@@ -228,10 +257,12 @@ def paired(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    bounds: Bounds | None = None,
 ) -> Paired:
     """The mean difference of two sides whose values may be missing (NaN), with its interval and test.
 
-    Differences below 10⁻¹² are ties.
+    Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest value that either side can have; without
+    them there is no interval if fewer than five differences differ from all others.
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
@@ -244,12 +275,12 @@ def paired(
     if n == 0:
         return Paired(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
     wins, ties, losses = (int((np.sign(known) == kind).sum()) for kind in (1, 0, -1))
-    p = TESTS[test](known, resamples=resamples, seed=seed)
-    interval = None
-    if n > 1:
-        ends = mean_intervals(known[:, None], level=level, resamples=resamples, seed=seed)
-        interval = Span(float(ends.low[0]), float(ends.high[0]))
-    return Paired(float(known.mean()), "" if n > 1 else SINGLE, interval, p, wins, ties, losses, n, missing)
+    p = paired_p(known, test, resamples=resamples, seed=seed, bounds=difference_bounds(bounds))
+    (interval,) = mean_intervals(
+        known[:, None], level=level, resamples=resamples, seed=seed, bounds=difference_bounds(bounds)
+    ).spans()
+    reason = "" if interval is not None else TOO_FEW if n > 1 else SINGLE
+    return Paired(float(known.mean()), reason, interval, p, wins, ties, losses, n, missing)
 
 
 def holm(p_values: Floats) -> Floats:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.bounded import TOO_FEW, Bounds, difference_bounds, few_differ
+from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import SMALLEST, constant, randomisation
 from ragworth.stats.power import least
 from ragworth.stats.resampled import Span
@@ -33,8 +35,8 @@ class Powered(NamedTuple):
     ----------
     value: the estimate; None where there is no expensive value.
     reason: why there is no value, or no interval; empty where there are both.
-    interval: Student's; None for fewer than two expensive values.
-    p: two-sided, of a mean of 0; never 0; None where there is no interval.
+    interval: Student's; None for fewer than two expensive values, and if too few differ and their range is unknown.
+    p: two-sided, of a mean of 0; never 0; None for fewer than two expensive values.
     weight: λ, how much is made of the cheap values: 0 nothing, 1 all of them at their word.
     n: queries with an expensive value.
     total: queries with a cheap one.
@@ -64,7 +66,12 @@ class Powered(NamedTuple):
 
 
 def predicted_mean(
-    cheap: npt.ArrayLike, expensive: npt.ArrayLike, *, weight: float | None = None, level: float = 0.95
+    cheap: npt.ArrayLike,
+    expensive: npt.ArrayLike,
+    *,
+    weight: float | None = None,
+    level: float = 0.95,
+    bounds: Bounds | None = None,
 ) -> Powered:
     """Mean of the expensive values over all queries: ȳ + λ·(mean cheap over all − mean cheap over the sample).
 
@@ -74,6 +81,10 @@ def predicted_mean(
 
     The interval is over queries like these, not only these: with an expensive value for every query it is that of a
     plain mean.
+
+    If more than half of the expensive values are equal and few are not, their spread says little. The estimate is then
+    the plain mean, and the interval follows from ``bounds``, the lowest and highest value that an expensive value can
+    have; without them there is none. A ``weight`` that is given is used all the same.
     """
     f, y = np.asarray(cheap, dtype=np.float64), np.asarray(expensive, dtype=np.float64)
     if f.shape != y.shape or f.ndim != 1:
@@ -90,6 +101,8 @@ def predicted_mean(
     if n == 1:
         return Powered(mean, SINGLE, None, None, 0.0, 1, total, missing, mean_cheap, mean, None, None)
     plain = _Estimate(mean, float(y[bought].std(ddof=1)) / math.sqrt(n), n - 1, 0.0)
+    if weight is None and few_differ(y[bought]):
+        return _of_few(y[bought], plain, total, missing, mean_cheap, level, bounds)
     best = _estimate(f, y, bought, weight) or plain
     interval = best.interval(level)
     return Powered(
@@ -108,20 +121,39 @@ def predicted_mean(
     )
 
 
+def _of_few(
+    values: Floats,
+    plain: _Estimate,
+    total: int,
+    missing: int,
+    mean_cheap: float | None,
+    level: float,
+    bounds: Bounds | None,
+) -> Powered:
+    """The plain mean of expensive values of which few differ, with an interval that does not rest on their spread."""
+    (span,) = mean_intervals(values[:, None], level=level, bounds=bounds).spans()
+    n, mean, p = len(values), plain.value, plain.p(values)
+    reason, needed = (TOO_FEW, None) if span is None else ("", n)
+    return Powered(mean, reason, span, p, 0.0, n, total, missing, mean_cheap, mean, span, needed)
+
+
 def predicted_difference(
     cheap: tuple[npt.ArrayLike, npt.ArrayLike],
     expensive: tuple[npt.ArrayLike, npt.ArrayLike],
     *,
     weight: float | None = None,
     level: float = 0.95,
+    bounds: Bounds | None = None,
 ) -> Powered:
     """Mean difference of two systems, second less first, query by query.
 
     Like :func:`predicted_mean` of the differences, so that what makes a query easy or hard for both cancels out.
+    ``bounds`` are the lowest and highest value that either system can have.
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in cheap)
     bought_before, bought_after = (np.asarray(side, dtype=np.float64) for side in expensive)
-    return predicted_mean(after - before, bought_after - bought_before, weight=weight, level=level)
+    gaps = bought_after - bought_before
+    return predicted_mean(after - before, gaps, weight=weight, level=level, bounds=difference_bounds(bounds))
 
 
 class _Estimate(NamedTuple):

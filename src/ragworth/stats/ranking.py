@@ -139,8 +139,7 @@ def win_rate(
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
     rate = 0.5 + net / (2 * size)
-    interval = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed)
-    span = Span(float(interval.low[0]), float(interval.high[0])) if len(rate) > 1 else None
+    (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
     reason = "" if span is not None else "there is only one query, so no interval"
     return WinRate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign(net), span, reason)
 

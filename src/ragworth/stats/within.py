@@ -100,7 +100,7 @@ def within(
 ) -> list[Averaged]:
     """The mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
     found = by_query(values, outcome, queries, measure=measure)
-    ends = mean_intervals(found.values, level=level, resamples=resamples, seed=seed)
+    spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
     total = len(np.asarray(outcome))
     result = []
     for place, (column, why, rows) in enumerate(zip(found.values.T, found.why.T, found.rows.T, strict=True)):
@@ -110,7 +110,7 @@ def within(
             Averaged(
                 float(column[known].mean()) if count else None,
                 "" if count > 1 else ONE_QUERY if count else NO_QUERY,
-                Span(float(ends.low[place]), float(ends.high[place])) if count > 1 else None,
+                spans[place],
                 count,
                 {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why == code).sum()))},
                 int(rows[known].sum()),
@@ -141,7 +141,7 @@ def within_gaps(
     a, b = found.values[:, firsts], found.values[:, seconds]
     gaps = a - b
     gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
-    ends = mean_intervals(gaps, level=level, resamples=resamples, seed=seed)
+    spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
     p = bootstraps(gaps, resamples=resamples, seed=seed)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
     result = []
@@ -152,10 +152,9 @@ def within_gaps(
             result.append(Gap(None, NO_QUERY, None, None, None, None, 0, 0))
             continue
         means = [float(column[both, place].mean()) for column in (a, b)]
-        span = Span(float(ends.low[place]), float(ends.high[place])) if count > 1 else None
         chance = float(p[place]) if count > 1 else None
         reason = "" if count > 1 else ONE_QUERY
-        result.append(Gap(float(gap[both].mean()), reason, span, chance, means[0], means[1], n, count))
+        result.append(Gap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count))
     return result
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from ragworth.errors import InputError
 from ragworth.report.study.charts import bars, outcomes
+from ragworth.stats.bounded import Bounds
 from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import Paired, holm, paired
 from ragworth.stats.power import detectable
@@ -28,6 +29,9 @@ Floats = npt.NDArray[np.float64]
 
 KINDS = {"correct": 1.0, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
 """What can become of an answer, best first, with its grade."""
+
+SHARE: Bounds = (0.0, 1.0)
+"""Bounds of accuracy, and of other shares."""
 
 NO_OUTCOME = "no outcome in every context"
 ROUNDING = 1e-12
@@ -66,6 +70,11 @@ class Arms(NamedTuple):
     def worth(self) -> Floats:
         """What is averaged: of grades whether the answer is correct, of other outcomes their value."""
         return self.of("correct") if self.graded else self.values
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Between what the values averaged lie, if that is known."""
+        return SHARE if self.graded else None
 
     @property
     def what(self) -> str:
@@ -125,21 +134,26 @@ def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) 
 
 
 class Mean(NamedTuple):
-    """An average over queries with its interval; no interval of a single query, no value of none."""
+    """An average over queries with its interval; no value of no query.
+
+    There is no interval of a single query, nor if too few values differ and their range is unknown.
+    """
 
     value: float | None
     span: Span | None
     n: int
 
 
-def means(values: Floats, study: Study) -> list[Mean]:
-    """The mean of each column; NaN is left out."""
-    ends = mean_intervals(values, level=study.level, resamples=study.resamples, seed=study.seed)
+def means(values: Floats, study: Study, bounds: Bounds | None = None) -> list[Mean]:
+    """The mean of each column, whose values lie within ``bounds``; NaN is left out."""
     made = []
-    for column, low, high in zip(values.T, ends.low, ends.high, strict=True):
+    for column, span in zip(
+        values.T,
+        mean_intervals(values, level=study.level, resamples=study.resamples, seed=study.seed, bounds=bounds).spans(),
+        strict=True,
+    ):
         known = column[~np.isnan(column)]
-        value = float(known.mean()) if len(known) else None
-        made.append(Mean(value, Span(float(low), float(high)) if len(known) > 1 else None, len(known)))
+        made.append(Mean(float(known.mean()) if len(known) else None, span, len(known)))
     return made
 
 
@@ -149,7 +163,7 @@ def arms_table(case: Case, label: str, arms: Arms, study: Study, shown: Mapping[
     ``shown`` says what stands for each arm in the column ``label``.
     """
     rows: list[dict[str, object]] = []
-    for at, (name, mean) in enumerate(zip(arms.names, means(arms.worth, study), strict=True)):
+    for at, (name, mean) in enumerate(zip(arms.names, means(arms.worth, study, arms.bounds), strict=True)):
         row: dict[str, object] = {"case": case.name, label: shown[name]}
         if arms.graded:
             row |= {kind: float(arms.of(kind)[:, at].mean()) for kind in KINDS}
@@ -204,10 +218,16 @@ class Contrast(NamedTuple):
     detectable: float | None
 
 
-def contrast(measure: str, first: tuple[str, Floats], second: tuple[str, Floats], study: Study) -> Contrast:
-    """The first side less the second, by Wilcoxon's signed-rank test over queries."""
+def contrast(
+    measure: str,
+    first: tuple[str, Floats],
+    second: tuple[str, Floats],
+    study: Study,
+    bounds: Bounds | None = None,
+) -> Contrast:
+    """The first side less the second, by Wilcoxon's signed-rank test over queries; ``bounds`` are those of a side."""
     (name, a), (other, b) = first, second
-    found = paired(b, a, "wilcoxon", level=study.level, resamples=study.resamples, seed=study.seed)
+    found = paired(b, a, "wilcoxon", level=study.level, resamples=study.resamples, seed=study.seed, bounds=bounds)
     return Contrast(measure, name, other, found, detectable(a - b, alpha=1 - study.level).value)
 
 

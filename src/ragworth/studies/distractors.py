@@ -181,7 +181,8 @@ class _Distracted:
         if arms.graded:
             measures |= {kind: arms.of(kind) for kind in KINDS if kind != "correct" and arms.of(kind).any()}
         self.contrasts: list[Contrast] = [
-            contrast(measure, (WEAK, values[:, 0]), (HARD, values[:, 1]), study) for measure, values in measures.items()
+            contrast(measure, (WEAK, values[:, 0]), (HARD, values[:, 1]), study, arms.bounds)
+            for measure, values in measures.items()
         ]
 
     def table(self) -> pl.DataFrame:

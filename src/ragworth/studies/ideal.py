@@ -189,8 +189,9 @@ class _Judged:
         measures = {"grade": arms.values} if arms.graded else {arms.aspect: arms.values}
         if arms.graded:
             measures |= {kind: arms.of(kind) for kind in ("correct", "wrong")}
+        bounds = (-1.0, 1.0) if arms.graded else None
         self.contrasts: list[Contrast] = [
-            contrast(measure, (arms.names[a], values[:, a]), (arms.names[b], values[:, b]), study)
+            contrast(measure, (arms.names[a], values[:, a]), (arms.names[b], values[:, b]), study, bounds)
             for measure, values in measures.items()
             for b, a in combinations(range(len(arms.names)), 2)
         ]

@@ -14,7 +14,7 @@ from ragworth.errors import InputError, counted, listed
 from ragworth.report.study.findings import QUERIES
 from ragworth.stats.paired import Paired, holm, paired
 from ragworth.stats.power import detectable
-from ragworth.studies.arms import Floats, arms_of, chance, left_of, means
+from ragworth.studies.arms import SHARE, Floats, arms_of, chance, left_of, means
 from ragworth.studies.confidences import confidences_of
 from ragworth.studies.contract import Case, Study
 
@@ -83,7 +83,7 @@ class Choosers:
 
     def _paired(self, first: Floats, second: Floats) -> Paired:
         study = self.study
-        return paired(second, first, level=study.level, resamples=study.resamples, seed=study.seed)
+        return paired(second, first, level=study.level, resamples=study.resamples, seed=study.seed, bounds=SHARE)
 
     @property
     def lead(self) -> str:
@@ -104,7 +104,7 @@ class Choosers:
             ]
             p = _holm(found)
             for each, one, corrected in zip(cells, found, p, strict=True):
-                (mean,) = means(each.values[:, None], self.study)
+                (mean,) = means(each.values[:, None], self.study, SHARE)
                 ends = mean.span if mean.span is not None else (None, None)
                 gap = _gap(one, corrected)
                 least = None

@@ -12,12 +12,13 @@ import polars as pl
 
 from ragworth.answers.writing import NONE, ORACLE
 from ragworth.collection import COUNTER
+from ragworth.comparison import value_bounds
 from ragworth.errors import counted, listed
 from ragworth.metrics.engine import Tokens
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import curve, dots, points
 from ragworth.scoring import score
-from ragworth.studies.arms import Floats, Mean, matrix, means
+from ragworth.studies.arms import SHARE, Floats, Mean, matrix, means
 from ragworth.studies.contract import Case
 from ragworth.studies.covered import Covered, covered, graded
 from ragworth.studies.long_form import THRESHOLDS, LongForm, at_threshold
@@ -110,7 +111,9 @@ class Scope:
     def means(self) -> dict[str, dict[str, Mean]]:
         systems = list(self.roles)
         return {
-            name: dict(zip(systems, means(matrix(values, systems, self.common), self.study), strict=True))
+            name: dict(
+                zip(systems, means(matrix(values, systems, self.common), self.study, value_bounds(name)), strict=True)
+            )
             for name, values in self.measures.items()
         }
 
@@ -164,7 +167,7 @@ class Scope:
                 contexts, answered = both.of(contexts), both.of(answered)
             else:  # nothing of both: contexts alone
                 answered = answered[:, :0]
-            made.append(Threshold(eta, means(contexts, self.study), means(answered, self.study), alike))
+            made.append(Threshold(eta, means(contexts, self.study, SHARE), means(answered, self.study, SHARE), alike))
         return made
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotate.sureness import MEASURES
-from ragworth.comparison import higher_is_better
+from ragworth.comparison import higher_is_better, value_bounds
 from ragworth.errors import counted, listed
 from ragworth.stats.correlation import Measure
 from ragworth.stats.within import Averaged, within
@@ -50,13 +50,15 @@ class Moved:
         worth = self.arms.worth
         names = [f"position {place}" for place in self.places]
         self.contrasts: list[Contrast] = [
-            contrast(self.arms.what, (names[0], worth[:, 0]), (names[at], worth[:, at]), study)
+            contrast(self.arms.what, (names[0], worth[:, 0]), (names[at], worth[:, at]), study, self.arms.bounds)
             for at in range(1, len(names))
         ]
         if len(names) > 2:
             ends, middle = worth[:, [0, -1]].mean(axis=1), worth[:, 1:-1].mean(axis=1)
             self.contrasts.append(
-                contrast(self.arms.what, ("the two ends", ends), ("the positions between", middle), study)
+                contrast(
+                    self.arms.what, ("the two ends", ends), ("the positions between", middle), study, self.arms.bounds
+                )
             )
 
     def _seen(self) -> dict[str, Floats]:
@@ -92,7 +94,7 @@ class Moved:
     def metrics(self) -> pl.DataFrame:
         rows: list[dict[str, Any]] = []
         for metric, values in self.seen.items():
-            for place, mean in zip(self.places, means(values, self.study), strict=True):
+            for place, mean in zip(self.places, means(values, self.study, value_bounds(metric)), strict=True):
                 ends = mean.span if mean.span is not None else (None, None)
                 row = {"case": self.case.name, "metric": metric, "position": place, "mean": mean.value}
                 rows.append(row | {"low": ends[0], "high": ends[1], "queries": mean.n})

@@ -15,7 +15,7 @@ from ragworth.judging.texts import Texts
 from ragworth.stats.concordance import Concordance, concordance
 from ragworth.stats.paired import Paired, Test, holm, paired
 from ragworth.stats.power import detectable
-from ragworth.studies.arms import Floats, arms_of, arms_table, chance, left_of, matrix, means
+from ragworth.studies.arms import SHARE, Floats, arms_of, arms_table, chance, left_of, matrix, means
 from ragworth.studies.confidences import confidences_of
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.words import between, signed
@@ -83,7 +83,7 @@ class Beside:
     def answers(self) -> pl.DataFrame:
         """What became of the answers from both contexts."""
         table = arms_table(self.case, "context", self.arms, self.study, {name: name for name in SYSTEMS})
-        f1 = means(self.f1, self.study)
+        f1 = means(self.f1, self.study, SHARE)
         ends = [each.span if each.span is not None else (None, None) for each in f1]
         columns = {"f1": [each.value for each in f1], "f1 low": [e[0] for e in ends], "f1 high": [e[1] for e in ends]}
         return table.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
@@ -91,7 +91,15 @@ class Beside:
     def _gap(self, measure: str) -> Paired:
         study, values = self.study, self.correct if measure == "correct" else self.f1
         test: Test = "sign" if measure == "correct" else "randomisation"
-        return paired(values[:, 1], values[:, 0], test, level=study.level, resamples=study.resamples, seed=study.seed)
+        return paired(
+            values[:, 1],
+            values[:, 0],
+            test,
+            level=study.level,
+            resamples=study.resamples,
+            seed=study.seed,
+            bounds=SHARE,
+        )
 
     def gaps(self) -> pl.DataFrame:
         """Random less retrieved."""

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import listed
-from ragworth.studies.arms import KINDS, Mean, means
+from ragworth.studies.arms import KINDS, SHARE, Mean, means
 from ragworth.studies.sizes import Sized
 
 
@@ -56,7 +56,7 @@ def outcomes(sized: Sized) -> pl.DataFrame:
     """What became of the contexts of each size; every query counts the same. One row where size makes no difference."""
     made = []
     for size, rows in list(sized.rows.items())[: None if sized.moves else 1]:
-        mean: Mean = means(sized.worth(size)[1][:, None], sized.study)[0]
+        mean: Mean = means(sized.worth(size)[1][:, None], sized.study, SHARE if sized.graded else None)[0]
         row: dict[str, object] = {"case": sized.case.name, "k": size if sized.moves else None}
         if sized.graded:
             count = np.bincount(rows.units)

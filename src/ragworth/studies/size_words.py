@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.errors import counted, listed
 from ragworth.stats.paired import paired
-from ragworth.studies.arms import chance
+from ragworth.studies.arms import SHARE, chance
 from ragworth.studies.size_tables import spread
 from ragworth.studies.sizes import Sized, places
 from ragworth.studies.words import between, measure_words, signed
@@ -105,7 +105,15 @@ def _answers(sized: Sized) -> list[str]:
     (first, a), (last, b) = (sized.worth(size) for size in (sizes[0], sizes[-1]))
     both = sorted(set(first) & set(last))
     a, b = a[places(both, first)], b[places(both, last)]
-    one = paired(a, b, "wilcoxon", level=sized.study.level, resamples=sized.study.resamples, seed=sized.study.seed)
+    one = paired(
+        a,
+        b,
+        "wilcoxon",
+        level=sized.study.level,
+        resamples=sized.study.resamples,
+        seed=sized.study.seed,
+        bounds=SHARE if sized.graded else None,
+    )
     if one.value is None:
         return []
     what = "accuracy" if sized.graded else f"mean {sized.aspect}"

@@ -248,7 +248,7 @@ class Sized:
         columns = [self._by_query(size) for size in (sizes[0], sizes[-1])]
         study = self.study
         found = [
-            paired(a, b, "bootstrap", level=study.level, resamples=study.resamples, seed=study.seed)
+            paired(a, b, "bootstrap", bounds=(-1.0, 1.0), level=study.level, resamples=study.resamples, seed=study.seed)
             for a, b in zip(*(column.T for column in columns), strict=True)
         ]
         p = holm(np.array([one.p if one.n > 1 else np.nan for one in found]))

@@ -100,7 +100,9 @@ class Sided:
             for other in self.against if {first, second} <= set(self.values) else ():
                 more, less = (_halves(self.pairs(name, other)) for name in (first, second))
                 study = self.study
-                one = paired(less, more, "sign", level=study.level, resamples=study.resamples, seed=study.seed)
+                one = paired(
+                    less, more, "sign", level=study.level, resamples=study.resamples, seed=study.seed, bounds=(0.0, 1.0)
+                )
                 found.append((first, second, other, one))
         return found
 

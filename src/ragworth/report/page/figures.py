@@ -117,7 +117,7 @@ def ranks(given: Sources) -> Figure | str:
     values = np.full((len(queries), len(columns)), np.nan)
     for system, query, rank, utility in known:
         values[queries[query], place[system, rank]] = utility
-    span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed)
+    span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed, bounds=(-1.0, 1.0))
     frame = pl.DataFrame(
         {
             "system": [system for system, _ in columns],

@@ -13,6 +13,7 @@ from ragworth.diagnosis import Facts, kind_of
 from ragworth.errors import InputError, listed
 from ragworth.report.page.groups import Groups, grouped
 from ragworth.results import Results
+from ragworth.stats.bounded import TOO_FEW
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
@@ -148,10 +149,10 @@ def signed(value: float, digits: int = 2) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
-def _span(low: float | None, high: float | None) -> tuple[str, int]:
+def _span(low: float | None, high: float | None, n: int) -> tuple[str, int]:
     """An interval in words, and the digits that tell its ends apart."""
     if low is None or high is None:
-        return "no interval from one query", 2
+        return "no interval from one query" if n < 2 else TOO_FEW, 2
     digits = 2 if high - low >= 0.05 else 3
     return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
@@ -171,13 +172,13 @@ def _sentence(
     sign = 1 if row is not None else -1
     row = row if row is not None else versus.get((system, baseline))
     if row is None:
-        span, digits = _span(mine.low, mine.high)
+        span, digits = _span(mine.low, mine.high, mine.n)
         return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
     if row["difference"] is None:
         return f"cannot be compared with {baseline}: no query has a value of {main} for both"
     difference = sign * row["difference"]
     ends = (None, None) if row["low"] is None else sorted((sign * row["low"], sign * row["high"]))
-    span, digits = _span(*ends)
+    span, digits = _span(ends[0], ends[1], row["n"])
     if row["p_holm"] >= ALPHA:
         every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
         words = f"cannot be told from {baseline} by {main}{every}: difference {signed(difference, digits)}, {span}"

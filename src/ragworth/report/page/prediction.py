@@ -11,8 +11,7 @@ import polars as pl
 from ragworth.comparison import correlate, higher_is_better
 from ragworth.stats.correlation import spearman
 from ragworth.stats.influence import spearman_influence
-from ragworth.stats.intervals import mean_intervals
-from ragworth.stats.large_samples import LARGE
+from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
 from ragworth.stats.resampled import Span, expanded
 from ragworth.tables import Outcomes, Scores
 
@@ -72,8 +71,7 @@ class Drawn(NamedTuple):
         """The interval of a statistic from its draws."""
         if len(self.queries) <= LARGE:
             return expanded(draws, len(self.queries), LEVEL)
-        ends = mean_intervals(draws[:, None], level=LEVEL)
-        return Span(float(ends.low[0]), float(ends.high[0]))
+        return Span(*bootstrap_quantiles(draws, (1 - LEVEL) / 2, RESAMPLES, seed=0))
 
 
 def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:

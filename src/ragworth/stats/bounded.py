@@ -1,0 +1,127 @@
+"""Intervals of means that resampling can't give: shares, and samples in which few values differ.
+
+A bootstrap of 20 equal values gives an interval of length 0, and that of 20 values of which two are not 0 covers far
+too seldom: a resample can't hold what the sample has not seen. If the range of the values is known, it says what might
+still come.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.large_samples import CHUNK, KEPT, LARGE
+
+Floats = npt.NDArray[np.float64]
+Bounds = tuple[float, float]
+"""Lowest and highest value that an observation can have; infinite where there is none."""
+
+FEW = 10
+"""Values off the most common one below which a mean is not resampled."""
+FEWEST = 5
+"""The same for values whose range is unknown: with fewer there is no interval."""
+SKEWED = 0.05
+"""Squared skewness of a mean above which it is not resampled: about 20 values among zeros."""
+EQUAL = 1e-12
+"""Values that differ by no more than rounding are equal."""
+
+TOO_FEW = "too few values differ to give an interval"
+
+
+def wilson(successes: int, n: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a share. Its ends lie within 0 and 1, and it has a length also if all or none succeed."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(0.5 + level / 2))
+    share, weight = successes / n, z * z / n
+    centre = (share + weight / 2) / (1 + weight)
+    half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
+    return 0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half
+
+
+def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int, seed: int) -> tuple[float, float]:
+    """Interval of a mean from the sample and half an unseen observation at an end of its range.
+
+    The observations get random weights (Rubin's Bayesian bootstrap). For the lower end of the interval one more
+    observation at the lowest possible value counts half, for the upper end one at the highest. With values of 0 and 1 a
+    whole one would give the interval of Clopper and Pearson, and half of one a shorter interval.
+    """
+    sums, total, unseen = _weighted(sample, resamples, seed)
+    tail = (1 - level) / 2
+    low = np.quantile((sums + unseen * bounds[0]) / (total + unseen), tail)
+    high = np.quantile((sums + unseen * bounds[1]) / (total + unseen), 1 - tail)
+    return float(low), float(high)
+
+
+def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
+    """Two-sided p of a mean of 0: 1 − the level at which :func:`range_interval` comes to hold 0; never 0."""
+    low, high = _widened(bounds, sample)
+    sums, _, unseen = _weighted(sample, resamples, seed)
+    beyond = min(int((sums + unseen * low <= 0).sum()), int((sums + unseen * high >= 0).sum()))
+    return min(1.0, 2 * (beyond + 1) / (resamples + 1))
+
+
+def _weighted(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
+    """Sums of the values with random weights, sums of the weights, and the weights of half an unseen observation."""
+    values, counts = np.unique(sample, return_counts=True)
+    rng = np.random.default_rng(seed)
+    unseen = rng.standard_gamma(0.5, size=resamples)
+    sums, total = np.empty(resamples), np.empty(resamples)
+    step = max(1, CHUNK // len(counts))
+    for at in range(0, resamples, step):
+        weights = rng.standard_gamma(counts, size=(min(step, resamples - at), len(counts)))
+        sums[at : at + step], total[at : at + step] = weights @ values, weights.sum(axis=1)
+    return sums, total, unseen
+
+
+def unresampled(
+    sample: Floats, bounds: Bounds | None, level: float, resamples: int, seed: int
+) -> tuple[float, float] | None:
+    """The interval of a mean that should not be resampled; NaN where nothing can be said, None where it may be.
+
+    A sample of nothing but the ends of its range is a share, and has Wilson's interval. Without known bounds, 0 and 1
+    are taken for the ends if both occur.
+    """
+    n = len(sample)
+    low, high = _widened(bounds, sample) if bounds is not None else (-np.inf, np.inf)
+    known = bool(np.isfinite(low) and np.isfinite(high) and low < high)
+    ends = (low, high) if known else (0.0, 1.0)
+    successes, failures = (int((sample == end).sum()) for end in ends[::-1])
+    if successes + failures == n and (known or (successes and failures)):
+        share = wilson(successes, n, level)
+        return ends[0] + (ends[1] - ends[0]) * share[0], ends[0] + (ends[1] - ends[0]) * share[1]
+    if not known:
+        return (np.nan, np.nan) if few_differ(sample, FEWEST) else None
+    if not few_differ(sample) and not _skewed(sample):
+        return None
+    if n > LARGE and len(np.unique(sample)) > KEPT:
+        return None
+    return range_interval(sample, (low, high), level, resamples, seed)
+
+
+def few_differ(sample: Floats, few: int = FEW) -> bool:
+    """Whether more than half of the values are equal, and fewer than ``few`` are not."""
+    n = len(sample)
+    middle = float(np.partition(sample, n // 2)[n // 2])  # a value that makes up more than half stands in the middle
+    same = int((np.abs(sample - middle) <= EQUAL * max(1.0, abs(middle))).sum())
+    return 2 * same > n and n - same < few
+
+
+def difference_bounds(bounds: Bounds | None) -> Bounds | None:
+    """Bounds of the difference of two values that have these bounds."""
+    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+
+def _widened(bounds: Bounds, sample: Floats) -> Bounds:
+    """The bounds, and beyond them if an observation is."""
+    low, high = min(bounds[0], float(sample.min())), max(bounds[1], float(sample.max()))
+    return low, high
+
+
+def _skewed(sample: Floats) -> bool:
+    """Whether the mean is far from normal because few values stand far out on one side."""
+    deviations = sample - sample.mean()
+    square = float(deviations @ deviations)
+    third = float(deviations**2 @ deviations)
+    # Skewness of a mean of n: (m3 / m2^1.5) / √n, squared.
+    return third**2 > SKEWED * square**3
