@@ -14,13 +14,17 @@ import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, stdtrit
 
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.intervals import mean_intervals
-from ragworth.stats.paired import TESTS
+from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.large_samples import LARGE as RESAMPLED
+from ragworth.stats.large_samples import bootstrap_quantiles, sign_flip_p
+from ragworth.stats.paired import TESTS, randomisation
 from ragworth.stats.pooled import pooled, pooled_gaps
 from ragworth.stats.predicted import predicted_difference, predicted_mean
 from ragworth.stats.ranking import auc_interval, win_rate
@@ -30,6 +34,7 @@ Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
 
 SIZES = (30, 100, 1000)
+FEWER = (20, 50, 100)
 TOGETHER = 4
 """Metrics made for one outcome, so that one call does for several trials."""
 RHO = 0.6
@@ -59,6 +64,66 @@ MEANS: dict[str, tuple[Callable[[Rng, tuple[int, int]], Floats], float]] = {
 }
 
 
+UNIT = (0.0, 1.0)
+BOTH = (-1.0, 1.0)
+
+
+class Rare(NamedTuple):
+    """Values of which few differ: how they are made, their mean, and between what they lie."""
+
+    make: Callable[[Rng, tuple[int, int]], Floats]
+    truth: float
+    bounds: tuple[float, float]
+
+
+def off_zero(share: float, size: Callable[[Rng, tuple[int, int]], Floats]) -> Callable[[Rng, tuple[int, int]], Floats]:
+    """Values that are 0 but for a share of them."""
+    return lambda rng, shape: np.where(rng.random(shape) < share, size(rng, shape), 0.0)
+
+
+def moderate(rng: Rng, shape: tuple[int, int]) -> Floats:
+    return rng.beta(2, 2, size=shape)
+
+
+def small(rng: Rng, shape: tuple[int, int]) -> Floats:
+    return rng.beta(1, 9, size=shape)
+
+
+def signed(rng: Rng, shape: tuple[int, int]) -> Floats:
+    return np.asarray(rng.choice([-1.0, 1.0], size=shape) * rng.beta(2, 2, size=shape))
+
+
+RARE: dict[str, Rare] = {
+    "0 or 1, mean 0.995": Rare(lambda rng, shape: (rng.random(shape) < 0.995).astype(np.float64), 0.995, UNIT),
+    "0 or 1, mean 0.98": Rare(lambda rng, shape: (rng.random(shape) < 0.98).astype(np.float64), 0.98, UNIT),
+    "0 or 1, mean 0.95": Rare(lambda rng, shape: (rng.random(shape) < 0.95).astype(np.float64), 0.95, UNIT),
+    "0 or 1, mean 0.1": Rare(lambda rng, shape: (rng.random(shape) < 0.1).astype(np.float64), 0.1, UNIT),
+    "0.5 % not 0, about 0.5": Rare(off_zero(0.005, moderate), 0.0025, UNIT),
+    "2 % not 0, about 0.5": Rare(off_zero(0.02, moderate), 0.01, UNIT),
+    "5 % not 0, about 0.5": Rare(off_zero(0.05, moderate), 0.025, UNIT),
+    "10 % not 0, about 0.5": Rare(off_zero(0.1, moderate), 0.05, UNIT),
+    "20 % not 0, about 0.5": Rare(off_zero(0.2, moderate), 0.1, UNIT),
+    "5 % not 0, about 0.1": Rare(off_zero(0.05, small), 0.005, UNIT),
+    "20 % not 0, about 0.1": Rare(off_zero(0.2, small), 0.02, UNIT),
+    "differences, 5 % not 0": Rare(off_zero(0.05, signed), 0.0, BOTH),
+    "differences, 20 % not 0": Rare(off_zero(0.2, signed), 0.0, BOTH),
+    "near 0, seldom near 1": Rare(lambda rng, shape: rng.beta(0.05, 0.95, size=shape), 0.05, UNIT),
+}
+
+
+def cover_rare(kind: str, n: int, trials: int, resamples: int, seed: int) -> tuple[list[bool], list[bool], int]:
+    """Whether each interval holds the mean, the same for the bootstrap alone, and how many intervals have no length."""
+    make, truth, bounds = RARE[kind]
+    values = make(np.random.default_rng(seed + n), (n, trials))
+    found = mean_intervals(values, resamples=resamples, seed=seed, bounds=bounds)
+    tail = float(ndtr(-stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1))))
+    low, high = np.quantile(bootstrap_means(values, resamples, seed), [tail, 1 - tail], axis=0)
+    near = 1e-12  # rounding
+    plain = (low <= truth + near) & (truth - near <= high)
+    held = (found.low <= truth + near) & (truth - near <= found.high)
+    return list(held), list(plain), int((found.high <= found.low).sum())
+
+
 def cover_mean(kind: str, n: int, trials: int, resamples: int, seed: int) -> list[bool]:
     """Whether each interval of a mean holds it."""
     make, truth = MEANS[kind]
@@ -72,6 +137,21 @@ NULLS: dict[str, Callable[[Rng, int], Floats]] = {
     "ties, a third of them 0": lambda rng, n: rng.choice([-1.0, -0.5, 0.5, 1.0, 0.0, 0.0], size=n),
     "two skewed systems": lambda rng, n: rng.beta(0.5, 1.0, size=n) - rng.beta(0.5, 1.0, size=n),
 }
+
+
+UNEQUAL: dict[str, Callable[[Rng, int], Floats]] = {
+    "0 or 1 (10 %) against values near 0.1": lambda rng, n: (rng.random(n) < 0.1) - rng.beta(2, 18, size=n),
+    "0 or 1 (20 %) against values near 0.2": lambda rng, n: (rng.random(n) < 0.2) - rng.beta(4, 16, size=n),
+    "mostly near 0 or 1 against always 0.2": lambda rng, n: rng.beta(0.2, 0.8, size=n) - 0.2,
+    "skewed against values near 0.33": lambda rng, n: rng.beta(0.5, 1, size=n) - rng.beta(20, 40, size=n),
+}
+"""Differences of two systems of equal mean and very different distribution."""
+
+
+def reject_unequal(test: str, kind: str, n: int, trials: int, resamples: int, seed: int) -> list[bool]:
+    """Whether each test finds a difference between systems of equal mean and unequal distribution."""
+    rng = np.random.default_rng(seed + n)
+    return [TESTS[test](UNEQUAL[kind](rng, n), resamples=resamples, seed=i) < 0.05 for i in range(trials)]
 
 
 def reject_paired(test: str, kind: str, n: int, trials: int, resamples: int, seed: int) -> list[bool]:
@@ -164,6 +244,44 @@ def show_means(trials: int, resamples: int, seed: int) -> None:
     table("Coverage of intervals of means (%)", ["values", *(f"n = {n:,}" for n in SIZES)], rows)
 
 
+def show_rare(trials: int, resamples: int, seed: int) -> None:
+    def cell(kind: str, n: int) -> str:
+        held, plain, empty = cover_rare(kind, n, trials, resamples, seed)
+        assert not empty
+        return f"{share(held)} ({share(plain)})"
+
+    rows = ([kind, *(cell(kind, n) for n in FEWER)] for kind in RARE)
+    title = "Few values differ: coverage (%), in brackets that of the bootstrap alone"
+    table(title, ["values", *(f"n = {n}" for n in FEWER)], rows)
+
+
+def show_unequal(trials: int, resamples: int, seed: int) -> None:
+    rows = (
+        [test, kind, *(share(reject_unequal(test, kind, n, trials, resamples, seed)) for n in FEWER)]
+        for kind in UNEQUAL
+        for test in ("randomisation", "t", "wilcoxon", "bootstrap", "bounded")
+    )
+    title = "Equal means, unequal distributions: true nulls rejected (%)"
+    table(title, ["test", "systems", *(f"n = {n}" for n in FEWER)], rows)
+
+
+def show_large(trials: int, resamples: int, seed: int) -> None:
+    """How far the ends of intervals move in standard errors: by the limit, and by another seed."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for kind, (make, _) in MEANS.items():
+        sample = make(rng, (RESAMPLED, 1))[:, 0]
+        error = sample.std() / np.sqrt(RESAMPLED)
+        drawn = [np.quantile(bootstrap_means(sample[:, None], 10_000, s), [0.025, 0.975]) for s in (seed, seed + 1)]
+        limit = np.array(bootstrap_quantiles(sample, 0.025, 10_000, seed))
+        ends = [float(np.abs(a - drawn[0]).max() / error) for a in (limit, drawn[1])]
+        flips = [randomisation(sample - sample.mean() + error, resamples=10_000, seed=s) for s in (seed, seed + 1)]
+        p = sign_flip_p(sample - sample.mean() + error, 10_000, seed)
+        rows.append([kind, *(f"{x:.3f}" for x in ends), f"{abs(p - flips[0]):.4f}", f"{abs(flips[1] - flips[0]):.4f}"])
+    head = ["values", "ends: limit", "ends: another seed", "randomisation p: limit", "p: another seed"]
+    table(f"The limit against 10,000 resamples of {RESAMPLED:,} values", head, rows)
+
+
 def show_tests(trials: int, resamples: int, seed: int) -> None:
     rows = (
         [test, kind, *(share(reject_paired(test, kind, n, trials, resamples, seed)) for n in SIZES)]
@@ -231,6 +349,8 @@ def show_speed(trials: int, resamples: int, seed: int) -> None:
             lambda: within(many, outcome, query, measure="kendall", resamples=10_000),
         ),
         ("AUC, 5,000", lambda: auc_interval(y, label, resamples=10_000)),
+        ("means, 1,000,000 queries × 6", lambda: mean_intervals(rng.random((1_000_000, 6)), resamples=10_000)),
+        ("randomisation test, 1,000,000", lambda: randomisation(rng.normal(size=1_000_000))),
         ("win rate, 5,000", lambda: win_rate(wide[:, :2], resamples=10_000)),
     ]
 
@@ -244,7 +364,10 @@ def show_speed(trials: int, resamples: int, seed: int) -> None:
 
 SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "means": show_means,
+    "rare": show_rare,
     "tests": show_tests,
+    "unequal": show_unequal,
+    "large": show_large,
     "pooled": lambda *given: show_correlated("pooled", *given),
     "within": lambda *given: show_correlated("within", *given),
     "predicted": show_predicted,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ragworth.stats.bounded import TOO_FEW
 from ragworth.stats.paired import (
     NOTHING,
     SINGLE,
@@ -125,7 +126,7 @@ def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: li
     assert p == pytest.approx(mirrored, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "sign", "bootstrap"])
 @pytest.mark.parametrize("n", [30, 100])
 def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -> None:
     rng = np.random.default_rng(7)
@@ -134,6 +135,36 @@ def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -
     p = [TESTS[name](np.round(rng.normal(size=n), 1), resamples=400, seed=i) for i in range(trials)]
     rejected = float(np.mean(np.array(p) < 0.05))
     assert 0.02 <= rejected <= 0.075  # 5 % ± three standard errors; the sign test is discrete and conservative
+
+
+def test_bounded_holds_its_level_where_the_others_do_not() -> None:
+    """One system is right on 10 % of the queries, the other scores about 0.1 on all of them."""
+    rng = np.random.default_rng(3)
+    drawn = [(rng.random(20) < 0.1) - rng.beta(2, 18, size=20) for _ in range(400)]
+    rejected = {
+        name: np.mean([TESTS[name](d, resamples=400, seed=i) < 0.05 for i, d in enumerate(drawn)])
+        for name in ("randomisation", "t", "bootstrap", "bounded")
+    }
+    assert min(rejected["randomisation"], rejected["t"], rejected["bootstrap"]) > 0.08
+    assert rejected["bounded"] <= 0.05
+    shifted = [np.clip(rng.beta(0.5, 1, size=50) - rng.beta(0.5, 1, size=50) + 0.25, -1, 1) for _ in range(100)]
+    assert np.mean([TESTS["bounded"](d, resamples=400, seed=i) < 0.05 for i, d in enumerate(shifted)]) > 0.8
+
+
+def test_bounded_needs_a_range() -> None:
+    with pytest.raises(ValueError, match="range"):
+        paired([1.0, 2.0], [2.0, 1.0], "bounded")
+    with pytest.raises(ValueError, match="range"):
+        paired([1.0, 2.0], [2.0, 1.0], "bounded", bounds=(0.0, np.inf))
+
+
+def test_equal_differences_have_an_interval_with_a_length() -> None:
+    a = np.full(20, 0.25)
+    for b in (a, a + 0.5):
+        bare, known = paired(a, b), paired(a, b, bounds=(0.0, 1.0))
+        assert (bare.interval, bare.reason) == (None, TOO_FEW)
+        assert known.interval is not None and known.reason == ""
+        assert known.interval.low < b[0] - a[0] < known.interval.high
 
 
 @pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "bootstrap"])
@@ -204,7 +235,7 @@ def test_many_bootstrap_tests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_sides_with_missing_values(test: Test) -> None:
     a = np.array([0.1, 0.5, np.nan, 0.2, 0.9, 0.4])
     b = np.array([0.3, 0.5, 0.7, 0.1, np.nan, 0.8])
-    found = paired(a, b, test, resamples=500)
+    found = paired(a, b, test, resamples=500, bounds=(0.0, 1.0))
     # Differences 0.2, 0, −0.1, 0.4.
     assert found.value == pytest.approx(0.125)
     assert (found.wins, found.ties, found.losses, found.n, found.missing, found.reason) == (2, 1, 1, 4, 2, "")

@@ -67,7 +67,7 @@ def test_mean_and_interval_are_those_of_a_mean(monkeypatch: pytest.MonkeyPatch) 
     for measure in MEASURES:
         each = by_query(x, y, query, measure=measure)  # type: ignore[arg-type]
         found = within(x, y, query, measure=measure, resamples=300, seed=2)  # type: ignore[arg-type]
-        ends = mean_intervals(each.values, resamples=300, seed=2)
+        ends = mean_intervals(each.values, resamples=300, seed=2, bounds=(-1.0, 1.0))
         for place, one in enumerate(found):
             assert one.value == pytest.approx(np.nanmean(each.values[:, place]))
             assert one.interval == (ends.low[place], ends.high[place])

@@ -22,6 +22,8 @@ FEWEST = 5
 """The same for values whose range is unknown: with fewer there is no interval."""
 SKEWED = 0.05
 """Squared skewness of a mean above which it is not resampled: about 20 values among zeros."""
+RARE = 3
+"""Successes, or failures, up to which Wilson's interval is widened."""
 EQUAL = 1e-12
 """Values that differ by no more than rounding are equal."""
 
@@ -29,14 +31,25 @@ TOO_FEW = "too few values differ to give an interval"
 
 
 def wilson(successes: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share. Its ends lie within 0 and 1, and it has a length also if all or none succeed."""
-    from scipy.special import ndtri
+    """Wilson's interval of a share. Its ends lie within 0 and 1, and it has a length also if all or none succeed.
+
+    With one to three successes its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
+    95 %. There the end is that of a Poisson number, and the same for failures (Brown, Cai and DasGupta 2001). For 10
+    or more observations and a level of 95 %, no share is then covered in less than 91.9 %, and shares on average in
+    95 to 96 %.
+    """
+    from scipy.special import gammaincinv, ndtri
 
     z = float(ndtri(0.5 + level / 2))
     share, weight = successes / n, z * z / n
     centre = (share + weight / 2) / (1 + weight)
     half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
-    return 0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half
+
+    def end(of: int, wilsons: float) -> float:
+        """The lower end for a few successes, or as far from 1 for a few failures."""
+        return min(wilsons, float(gammaincinv(of, 1 - level)) / n) if 0 < of <= RARE else max(wilsons, 0.0) * (of > 0)
+
+    return end(successes, centre - half), 1 - end(n - successes, 1 - centre - half)
 
 
 def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int, seed: int) -> tuple[float, float]:
@@ -56,9 +69,19 @@ def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int,
 def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
     """Two-sided p of a mean of 0: 1 − the level at which :func:`range_interval` comes to hold 0; never 0."""
     low, high = _widened(bounds, sample)
+    if _mirrored(sample):  # p must not depend on which side is called the first
+        sample, low, high = -sample, -high, -low
     sums, _, unseen = _weighted(sample, resamples, seed)
     beyond = min(int((sums + unseen * low <= 0).sum()), int((sums + unseen * high >= 0).sum()))
     return min(1.0, 2 * (beyond + 1) / (resamples + 1))
+
+
+def _mirrored(sample: Floats) -> bool:
+    """Whether the mean is below 0; of a mean of 0, whether the values below 0 come first in order of size."""
+    total = float(sample.sum())
+    if abs(total) > EQUAL * float(np.abs(sample).sum()):
+        return total < 0
+    return np.sort(sample).tolist() < np.sort(-sample).tolist()
 
 
 def _weighted(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
