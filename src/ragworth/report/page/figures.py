@@ -39,7 +39,7 @@ def means(given: Sources) -> Figure | str:
             rows.append(frame)
     if not panels:
         return "no metric has a value for any system"
-    caption = "Mean of each metric over the queries, with its 95 % bootstrap interval. Axes need not begin at 0."
+    caption = "Mean of each metric over the queries, with its 95 % interval. Axes need not begin at 0."
     return Figure("means", "Metrics by system", caption, panels, pl.concat(rows))
 
 

@@ -64,9 +64,9 @@ def _mark(noted: bool) -> Safe:
 def how_compared(view: Overview) -> str:
     """How the groups and intervals were made, in words."""
     if len(view.standings) < 2:
-        return f"In brackets the 95 % bootstrap interval of the mean over queries (seed {view.seed})."
+        return f"In brackets the 95 % interval of the mean over queries (seed {view.seed})."
     return (
-        f"In brackets the 95 % bootstrap interval of the mean over queries. {view.groups.words} "
+        f"In brackets the 95 % interval of the mean over queries. {view.groups.words} "
         f"by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged, and answers that were graded."
