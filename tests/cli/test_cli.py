@@ -341,3 +341,20 @@ def test_only_options_that_a_command_has_are_advised(
     assert result.exit_code == 2
     assert "mend the file" in result.stderr
     assert ("--skip-bad-lines" in result.stderr) is advised
+
+
+def test_a_run_is_not_scored_against_itself() -> None:
+    """Its ranks would count as relevance, and its average precision would be 1."""
+    result = call("score", "-q", RUNS[0], "-m", "AP", RUNS[0])
+    assert result.exit_code == 2
+    assert f"{RUNS[0]}, line 1: 6 fields where 4 belong: this looks like a TREC run" in result.stderr
+    assert "swapped" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_swapped_files_are_told_so(command: str) -> None:
+    result = call(command, "-q", RUNS[0], "-m", "AP", QRELS)
+    assert result.exit_code == 2
+    assert f"{RUNS[0]}, line 1: 6 fields where 4 belong: this looks like a TREC run" in result.stderr
+    assert f"{QRELS}, line 1: 4 fields where 6 belong: this looks like a TREC qrels file" in result.stderr
+    assert "to do: the run and the qrels look swapped" in result.stderr

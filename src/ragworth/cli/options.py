@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import SHOWN, InputError, RagworthError
+from ragworth.errors import SHOWN, SWAPPED, InputError, RagworthError, look_swapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -180,6 +180,7 @@ class Together:
             raise InputError(
                 f"{len(self.problems)} inputs cannot be read",
                 more=(*shown, *((f"… and {rest} more",) if rest > 0 else ())),
+                remedy=SWAPPED if look_swapped(self.problems) else "",
             )
 
 
