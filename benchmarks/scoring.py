@@ -1,9 +1,11 @@
 """Scoring a large run: time and memory against other tools, and their growth with the size of the run.
 
     python benchmarks/scoring.py            # all tools that are installed, medians of 3
+    python benchmarks/scoring.py --only pytrec_eval --only "ragworth score, the command"
     python benchmarks/scoring.py --growth   # ours from 10⁵ to 10⁷ rows, with a plot
 
-Each measurement is a fresh process, from its start to its end: imports, reading both files, scoring, means.
+Each measurement is a fresh process, from its start to its end: imports, reading both files, scoring, means. The command
+(``ragworth score``) computes bootstrap intervals and prints besides, which the others do not.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,9 +103,20 @@ def with_trec_eval(run: str, qrels: str) -> dict[str, float]:
     return {ours: values[theirs] for ours, theirs in names.items()}
 
 
+COMMAND = "ragworth score, the command"
+"""A process of its own, and not a function that another one calls."""
+
+
+def with_command(run: str, qrels: str) -> list[str]:
+    """The command line that gives means and intervals as JSON."""
+    metrics = [part for metric in METRICS for part in ("-m", metric)]
+    return [sys.executable, "-m", "ragworth", "score", "-q", qrels, *metrics, run, "-f", "json"]
+
+
 TOOLS: dict[str, tuple[Callable[[str, str], dict[str, float]], Callable[[], bool]]] = {
     "ragworth, from text": (ragworth_text, lambda: True),
     "ragworth, from Parquet": (ragworth_parquet, lambda: True),
+    COMMAND: (ragworth_text, lambda: True),
     "pytrec_eval": (with_pytrec_eval, lambda: find_spec("pytrec_eval") is not None),
     "ir_measures": (with_ir_measures, lambda: bool(find_spec("ir_measures") and find_spec("pytrec_eval"))),
     "ranx": (with_ranx, lambda: find_spec("ranx") is not None),
@@ -110,9 +124,20 @@ TOOLS: dict[str, tuple[Callable[[str, str], dict[str, float]], Callable[[], bool
 }
 
 
-def measure(tool: str, run: Path, qrels: Path) -> tuple[float, float, dict[str, float]]:
-    """Seconds, peak megabytes and means of one fresh process."""
+class Measured(NamedTuple):
+    """One fresh process: seconds by the clock and of the processor, peak megabytes, and means of the metrics."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    means: dict[str, float]
+
+
+def measure(tool: str, run: Path, qrels: Path) -> Measured:
+    """Run a tool from the start of its process to the end."""
     command = [sys.executable, __file__, "--child", tool, str(run), str(qrels)]
+    if tool == COMMAND:
+        command = with_command(str(run), str(qrels))
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -122,35 +147,38 @@ def measure(tool: str, run: Path, qrels: Path) -> tuple[float, float, dict[str, 
     seconds = time.perf_counter() - start
     if child.returncode:
         raise SystemExit(f"{tool} failed with {child.returncode}")
-    return seconds, usage.ru_maxrss / 1e3, json.loads(out.splitlines()[-1])
+    found = json.loads(out) if tool == COMMAND else json.loads(out.splitlines()[-1])
+    means = {row["metric"]: row["mean"] for row in found} if tool == COMMAND else found
+    return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3, means)
 
 
-def side_by_side(repeats: int) -> None:
-    """All tools in turn, so that a slow minute of the machine hits all of them."""
+def side_by_side(repeats: int, only: list[str]) -> None:
+    """All tools in turn, so that a slow minute of the machine hits all of them; ``only`` those named, if any are."""
     run, qrels = make(QUERIES)
     if not run.with_suffix(".parquet").exists():
         import ragworth
 
         ragworth.write(ragworth.read_contexts(run), run.with_suffix(".parquet"))
-    there = [tool for tool, (_, installed) in TOOLS.items() if installed()]
-    times: dict[str, list[float]] = {tool: [] for tool in there}
-    memory: dict[str, float] = dict.fromkeys(there, 0.0)
-    means: dict[str, dict[str, float]] = {}
+    asked = [tool for tool in TOOLS if not only or tool in only or tool == next(iter(TOOLS))]
+    there = [tool for tool in asked if TOOLS[tool][1]()]
+    results: dict[str, list[Measured]] = {tool: [] for tool in there}
     for _ in range(repeats):
         for tool in there:
-            seconds, peak, means[tool] = measure(tool, run, qrels)
-            times[tool].append(seconds)
-            memory[tool] = max(memory[tool], peak)
-    ours = statistics.median(times[there[0]])
+            results[tool].append(measure(tool, run, qrels))
+    ours = results[there[0]]
     size = run.stat().st_size / 1e6
     what = f"{QUERIES:,} queries × {DEPTH:,} passages, {size:.0f} MB of text"
     print(f"{what}, medians of {repeats}; {platform.machine()}\n")
-    print("| tool | seconds | × ragworth from text | peak MB | largest deviation of a mean |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print("| tool | seconds | × ragworth from text | CPU seconds | peak MB | largest deviation of a mean |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for tool in there:
-        seconds = statistics.median(times[tool])
-        off = max(abs(value - means[there[0]][name]) for name, value in means[tool].items())
-        print(f"| {tool} | {seconds:.2f} | {seconds / ours:.1f} | {memory[tool]:.0f} | {off:.0e} |")
+        seconds = statistics.median(each.seconds for each in results[tool])
+        # In each round the tools run one after the other; a slow minute of the machine hits both sides of a ratio.
+        ratio = statistics.median(each.seconds / mine.seconds for each, mine in zip(results[tool], ours, strict=True))
+        cpu = statistics.median(each.cpu for each in results[tool])
+        peak = max(each.peak for each in results[tool])
+        off = max(abs(value - ours[0].means[name]) for name, value in results[tool][0].means.items())
+        print(f"| {tool} | {seconds:.2f} | {ratio:.1f} | {cpu:.2f} | {peak:.0f} | {off:.0e} |")
 
 
 def growth(repeats: int) -> None:
@@ -159,7 +187,8 @@ def growth(repeats: int) -> None:
     for queries in (100, 300, 1000, 3000, 10_000):
         run, qrels = make(queries)
         results = [measure("ragworth, from text", run, qrels) for _ in range(repeats)]
-        rows.append((queries * DEPTH, statistics.median(r[0] for r in results), max(r[1] for r in results)))
+        seconds = statistics.median(each.seconds for each in results)
+        rows.append((queries * DEPTH, seconds, max(each.peak for each in results)))
         print(f"{rows[-1][0]:>12,} rows  {rows[-1][1]:6.2f} s  {rows[-1][2]:6.0f} MB", flush=True)
     plot(rows, HERE / "growth.png")
 
@@ -188,6 +217,7 @@ def plot(rows: list[tuple[int, float, float]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", action="append", default=[], choices=list(TOOLS), help="this tool, beside ours")
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--child", nargs=3, metavar=("TOOL", "RUN", "QRELS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -197,7 +227,7 @@ def main() -> None:
     elif given.growth:
         growth(given.repeats)
     else:
-        side_by_side(given.repeats)
+        side_by_side(given.repeats, given.only)
 
 
 if __name__ == "__main__":
