@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import polars as pl
 
+from ragworth import parquet
 from ragworth.collection import Collection
 from ragworth.errors import FormatError
 from ragworth.formats.columns import skipped_note
@@ -23,15 +24,8 @@ T = TypeVar("T", bound=Table)
 def read_parquet(path: Path_) -> pl.DataFrame:
     """A Parquet file as it is, compressed once more or not."""
     with opened(path) as stream:
-        try:
-            packed = Path(path).suffix in (".gz", ".zst")
-            return pl.read_parquet(stream.read()) if packed else pl.read_parquet(path, glob=False)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise FormatError(
-                f"cannot be read as Parquet ({str(error).partition(chr(10))[0][:120]})",
-                file=str(path),
-                expected="a Parquet file",
-            ) from error
+        packed = Path(path).suffix in (".gz", ".zst")
+        return parquet.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(
