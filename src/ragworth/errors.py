@@ -113,7 +113,7 @@ class MissingExtraError(RagworthError):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BadLine:
     """One line of a file that could not be used, and why."""
 

@@ -15,12 +15,15 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.files import BOM, Path_, ahead, chunks, split_lines
+from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, numbered_lines
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
 PIECE = 1 << 17
 """Bytes looked at together: few enough to stay in the processor's cache between the looks."""
+
+MOST_BAD = 1_000_000
+"""Bad lines that a file may have, skipped or not."""
 
 TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
 
@@ -62,11 +65,11 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -
     before = 0
     for chunk, clean in ahead((chunk, _is_clean(chunk, len(layout.columns))) for chunk in chunks(path)):
         fast = _fast(chunk, clean, layout)
-        frame, wrong = _carefully(chunk, layout, before) if fast is None else (fast, [])
+        frame, wrong = _carefully(chunk, layout, before, path) if fast is None else (fast, [])
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
-        before += frame.height + len(wrong) if clean else len(split_lines(chunk))
+        before += frame.height + len(wrong) if clean else count_lines(chunk)
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
@@ -89,6 +92,17 @@ def bad_lines_error(path: Path_, bad: list[BadLine], expected: str) -> FormatErr
         expected=expected,
         remedy="mend the file, or leave such lines out with --skip-bad-lines (skip_bad_lines=True)",
     )
+
+
+def check_bad_lines(path: Path_, bad: list[BadLine]) -> None:
+    """Give up on a file of nothing but bad lines before they fill the memory."""
+    if len(bad) > MOST_BAD:
+        raise FormatError(
+            f"more than {MOST_BAD:,} bad lines; the first: {bad[0].found}",
+            file=str(path),
+            line=bad[0].line,
+            remedy="check the format; FORMAT:PATH names it, and docs/formats.md describes each",
+        )
 
 
 def skipped_note(path: Path_, bad: list[BadLine]) -> tuple[str, ...]:
@@ -169,17 +183,18 @@ def _tidied(chunk: bytes, fields: int) -> bytes:
     return chunk
 
 
-def _carefully(chunk: bytes, layout: Layout, before: int) -> Read:
+def _carefully(chunk: bytes, layout: Layout, before: int, path: Path_ = "") -> Read:
     """The rows of a chunk one line at a time; ``before`` is how many lines came before it."""
     values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
     bad: list[BadLine] = []
-    for number, line in enumerate(split_lines(chunk), before + 1):
+    for number, line in numbered_lines(chunk, before):
         fields = line.split()
         if not fields:
             continue
         row = _row(fields, layout)
         if isinstance(row, str):
             bad.append(BadLine(number, f"{row} in {quoted(line.decode('utf-8', 'replace'), 60)}"))
+            check_bad_lines(path, bad)
         else:
             for name, value in row.items():
                 values[name].append(value)
