@@ -15,6 +15,7 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import Path_, created, opened, stem
+from ragworth.formats.spreadsheet import write_csv
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 
@@ -81,10 +82,7 @@ def write_table(table: Table, path: Path_) -> None:
         if ".parquet" in endings:
             table.frame.write_parquet(stream)
             return
-        # Polars leaves a lone carriage return unquoted, which readers take for the end of a line.
-        odd = any(bool(c.str.contains("\r", literal=True).any()) for c in table.frame if c.dtype == pl.String)
-        separator = "\t" if ".tsv" in endings else ","
-        table.frame.write_csv(stream, separator=separator, quote_style="non_numeric" if odd else "necessary")
+        stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 
 
 FORMAT = Format(
