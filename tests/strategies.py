@@ -200,6 +200,8 @@ GRID: dict[str, tuple[Value, ...]] = {
     # Powers of 1/2, 3/4 and 1/4 are exact, so that equal gains are equal whatever the order of their sum.
     "alpha": (0.5, 0.0, 0.25, 0.75, 1.0),
     "depth": (10.0, 2.0, 3.5),
+    # None for level 0: a passage judged irrelevant never raises a score.
+    "gains": ("none", "1=3,2=9", "1=4,2=1", "0.5=0,3=2.5", "1=-1,1.5=-0.25"),
     "gamma": (1 / 3, 0.0, 0.5, 1.0),
     "raw": (False, True),
     "threshold": (0.8, 0.0, 0.5, 1.0),

@@ -5,6 +5,8 @@
     RagworthError
     ├── InputError            what was given cannot be used; exit code 2
     │   ├── FormatError       a file cannot be read as what it was said to be
+    │   │   ├── RunGivenError     it is a run, and judgments belong here
+    │   │   └── QrelsGivenError   it is qrels, and a run belongs here
     │   ├── TableError        rows break a table's schema (ids, duplicates, types, ranks)
     │   ├── MetricError       a metric is unknown, misspelt, or lacks what it needs
     │   ├── ModelError        a model cannot be had, or cannot do what it is asked for
@@ -19,6 +21,7 @@ retrying unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SHOWN = 5
@@ -76,6 +79,14 @@ class FormatError(InputError):
     """A file cannot be read as what it was said to be."""
 
 
+class RunGivenError(FormatError):
+    """A run was given where judgments or ratings belong."""
+
+
+class QrelsGivenError(FormatError):
+    """Qrels were given where a run belongs."""
+
+
 class TableError(InputError):
     """Rows break a table's schema: ids, duplicates, types, ranks, missing columns."""
 
@@ -111,6 +122,15 @@ class MissingExtraError(RagworthError):
         super().__init__(
             f'{purpose} needs the package {package!r}, which is not installed\n  to do: pip install "ragworth[{extra}]"'
         )
+
+
+def look_swapped(problems: Sequence[Exception]) -> bool:
+    """Whether a run was given as qrels and qrels as a run, among the problems with several files."""
+    return all(any(isinstance(p, kind) for p in problems) for kind in (RunGivenError, QrelsGivenError))
+
+
+SWAPPED = "the run and the qrels look swapped: exchange them"
+"""What to do about :func:`look_swapped`."""
 
 
 @dataclass(frozen=True, slots=True)

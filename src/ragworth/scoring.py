@@ -113,6 +113,8 @@ def score(
     ratings: Ratings | Data | None = None,
     tokens: Tokens | Data | None = None,
     complete: bool = True,
+    judged_only: bool = False,
+    max_rank: int | None = None,
     folder: Path | None = None,
 ) -> Scores:
     """Score every context of every system with every metric.
@@ -128,6 +130,10 @@ def score(
     ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
     tokens: passage lengths, for ``Den``.
     complete: judged queries that a system has nothing for count as empty contexts; False leaves them out.
+    judged_only: take passages that nobody judged (or rated) out of the contexts first, as trec_eval -J: those below
+        move up, then cutoffs apply. Negative relevance counts as not judged.
+    max_rank: look at the first so many passages of each context only, as trec_eval -M; before ``judged_only`` takes any
+        out.
     folder: where paths of files start that metrics name, as in ``UDCG(theta=FILE)@5``; without it, where you are.
 
     Returns
@@ -147,11 +153,24 @@ def score(
         tokens = Tokens.of(tokens)
     parts: list[Scores] = []
     if ours:
-        parts.append(engine.score(contexts, judgments, ours, ratings=ratings, tokens=tokens, complete=complete))
+        parts.append(
+            engine.score(
+                contexts,
+                judgments,
+                ours,
+                ratings=ratings,
+                tokens=tokens,
+                complete=complete,
+                judged_only=judged_only,
+                max_rank=max_rank,
+            )
+        )
     if theirs:
         from ragworth.interop.ir_measures import score_foreign
 
-        parts.append(score_foreign(contexts, judgments, theirs, complete=complete))
+        parts.append(
+            score_foreign(contexts, judgments, theirs, complete=complete, judged_only=judged_only, max_rank=max_rank)
+        )
     if len(parts) == 1:
         return parts[0]
     systems = pl.col("system").replace_strict(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from math import log2
 from pathlib import Path
 
 import polars as pl
@@ -341,3 +342,44 @@ def test_only_options_that_a_command_has_are_advised(
     assert result.exit_code == 2
     assert "mend the file" in result.stderr
     assert ("--skip-bad-lines" in result.stderr) is advised
+
+
+def test_a_run_is_not_scored_against_itself() -> None:
+    """Its ranks would count as relevance, and its average precision would be 1."""
+    result = call("score", "-q", RUNS[0], "-m", "AP", RUNS[0])
+    assert result.exit_code == 2
+    assert f"{RUNS[0]}, line 1: 6 fields where 4 belong: this looks like a TREC run" in result.stderr
+    assert "swapped" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_swapped_files_are_told_so(command: str) -> None:
+    result = call(command, "-q", RUNS[0], "-m", "AP", QRELS)
+    assert result.exit_code == 2
+    assert f"{RUNS[0]}, line 1: 6 fields where 4 belong: this looks like a TREC run" in result.stderr
+    assert f"{QRELS}, line 1: 4 fields where 6 belong: this looks like a TREC qrels file" in result.stderr
+    assert "to do: the run and the qrels look swapped" in result.stderr
+
+
+def test_judged_only_max_rank_and_gains(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 2\n")
+    (tmp_path / "run").write_text("q Q0 u 1 4 t\nq Q0 a 2 3 t\nq Q0 v 3 2 t\nq Q0 b 4 1 t\n")
+    shared = ["-q", str(tmp_path / "qrels"), "-m", "P@2", "-m", 'nDCG(gains="1=3,2=9")@2', "-f", "csv"]
+
+    def means(*options: str) -> dict[str, float]:
+        result = call("score", *shared, *options, str(tmp_path / "run"))
+        assert result.exit_code == 0, result.stderr
+        return dict(pl.read_csv(result.stdout.encode()).select("metric", "mean").rows())
+
+    ideal = 9 + 3 / log2(3)
+    gains = 'nDCG(gains="1=3,2=9")@2'
+    assert means() == pytest.approx({"P@2": 0.5, gains: 3 / log2(3) / ideal})
+    assert means("-J") == pytest.approx({"P@2": 1.0, gains: (3 + 9 / log2(3)) / ideal})
+    assert means("-M", "1") == {"P@2": 0.0, gains: 0.0}
+    assert means("--judged-only", "--max-rank", "3") == pytest.approx({"P@2": 0.5, gains: 3 / ideal})
+    (tmp_path / "other").write_text("q Q0 b 1 4 t\n")
+    result = call("compare", *shared, "-J", str(tmp_path / "run"), str(tmp_path / "other"))
+    assert result.exit_code == 0, result.stderr
+    differences = dict(pl.read_csv(result.stdout.encode()).select("metric", "difference").rows())
+    assert differences == pytest.approx({"P@2": -0.5, gains: (9 - 3 - 9 / log2(3)) / ideal})
+    assert call("score", *shared, "-M", "0", str(tmp_path / "run")).exit_code == 2

@@ -93,16 +93,20 @@ def dcg(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(i + 2) for i, gain in enumerate(gains))
 
 
-def ndcg(case: Case, k: Cut, gain: str, ideal: str) -> float:
+def ndcg(case: Case, k: Cut, gain: str, gains: str, ideal: str) -> float:
+    table = {} if gains == "none" else {float(a): float(b) for a, b in (pair.split("=") for pair in gains.split(","))}
+
     def worth(passage: str) -> float:
-        relevance = case.relevance.get(passage, 0.0)
-        if relevance <= 0:
+        if passage not in case.relevance or case.relevance[passage] < 0:
             return 0.0
+        relevance = case.relevance[passage]
+        if relevance in table:
+            return table[relevance]
         return 2.0**relevance - 1 if gain == "exponential" else relevance
 
     context = top(case.shown, k)
     source = context if ideal == "retrieved" else list(case.relevance)
-    best = sorted((worth(p) for p in source), reverse=True)[:k]
+    best = sorted((worth(p) for p in source if worth(p) > 0), reverse=True)[:k]
     return dcg([worth(p) for p in context]) / dcg(best) if dcg(best) else 0.0
 
 

@@ -81,21 +81,53 @@ def test_deep_runs(seed: int) -> None:
     compare(qrels, {str(q): rng.sample(passages, 40) for q in range(10)}, 0.5)
 
 
+def tied(seed: int, queries: int) -> tuple[list[Qrel], Run]:
+    """Few passages and many sub-topics, so that gains are often equal but for rounding."""
+    rng = random.Random(seed)
+    passages = [f"doc{i}" for i in range(12)]
+    qrels: list[Qrel] = [
+        (str(q), str(topic), passage, int(rng.random() < 0.5))
+        for q in range(queries)
+        for topic in range(rng.randint(3, 12))
+        for passage in passages
+    ]
+    return qrels, {str(q): rng.sample(passages, 12) for q in range(queries)}
+
+
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.7, 0.9])
 def test_gains_that_rounding_makes_unequal(alpha: float) -> None:
     """Of passages that gain the same but for rounding ndeval takes the larger sum, added sub-topic by sub-topic.
 
     That decides what follows and with it the ideal, so the sum must be taken in the same order.
     """
-    rng = random.Random(1)
-    passages = [f"doc{i}" for i in range(12)]
-    qrels: list[Qrel] = [
-        (str(q), str(topic), passage, int(rng.random() < 0.5))
-        for q in range(150)
-        for topic in range(rng.randint(3, 12))
-        for passage in passages
-    ]
-    compare(qrels, {str(q): rng.sample(passages, 12) for q in range(150)}, alpha)
+    compare(*tied(1, 150), alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.2, 0.3, 1 / 3, 0.4, 0.5, 0.6, 2 / 3, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
+def test_the_order_of_the_rows_does_not_matter(alpha: float) -> None:
+    """Not even in the last digit. Of equal sums that are rounded in another order, another one may be the largest."""
+    qrels, run = tied(2, 60)
+    contexts = {query: {p: score for q, p, score in scored(run) if q == query} for query in run}
+    metrics = [ragworth.parse("alpha_nDCG").declaration.bind(k, alpha=alpha, eta=1.0) for k in (3, 10, 20)]
+
+    def scores(rows: list[Qrel]) -> dict[tuple[str, str, str], tuple[float | None, str]]:
+        return values(ragworth.score(contexts, None, metrics, ratings=ratings(rows)))
+
+    wanted = scores(qrels)
+    for seed in range(4):
+        assert scores(random.Random(seed).sample(qrels, len(qrels))) == wanted
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
+def test_shuffled_rows_are_still_equal_to_ndeval(alpha: float) -> None:
+    """ndeval has sub-topics in the order of their numbers; pyndeval has them as they come, so it gets them sorted."""
+    qrels, run = tied(3, 100)
+    wanted = pyndeval.ndeval(qrels, scored(run), ["alpha-nDCG@10"], alpha=alpha)
+    mixed = random.Random(0).sample(qrels, len(qrels))
+    contexts = {query: {p: score for q, p, score in scored(run) if q == query} for query in run}
+    got = ragworth.score(contexts, None, f"alpha_nDCG(alpha={alpha}, eta=1)@10", ratings=ratings(mixed))
+    found = dict(got.frame.select("query", "value").rows())
+    assert found == pytest.approx({query: row["alpha-nDCG@10"] for query, row in wanted.items()}, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,18 @@ def test_what_files_cannot_give_is_told_too(tmp_path: Path, models: Models) -> N
     assert "Cov@2 needs ratings" in found
 
 
+def test_a_run_and_qrels_that_are_swapped_are_told_so(tmp_path: Path, models: Models) -> None:
+    folder = workspace(tmp_path / "w", TOML)
+    qrels, run = folder / "qrels.txt", folder / "first.run"
+    texts = qrels.read_text(), run.read_text()
+    qrels.write_text(texts[1])
+    run.write_text(texts[0])
+    found = problems(folder)
+    assert f"{qrels}, line 1: 6 fields where 4 belong: this looks like a TREC run" in found
+    assert f"{run}, line 1: 4 fields where 6 belong: this looks like a TREC qrels file" in found
+    assert found.endswith("to do: the run and the qrels look swapped: exchange them")
+
+
 def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {lenght = 1}\nfiles = "none.csv"'))
     (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")

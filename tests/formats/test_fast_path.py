@@ -11,7 +11,7 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from ragworth.formats import columns
-from ragworth.formats.columns import Layout, Read, _carefully, _fast, _is_clean, read_columns
+from ragworth.formats.columns import COMMENT, Layout, Read, _carefully, _fast, _is_clean, holds_row, read_columns
 from ragworth.formats.files import split_lines
 from ragworth.formats.trec import QRELS, RUN, SUBTOPICS, TAGGED_RUN
 
@@ -54,6 +54,9 @@ number = (
 ).map(str.encode)
 strange_number = st.sampled_from(WORDS) | field
 
+REMARKS = [b"#", b"##", b"# q 0 d", b"#q 0 d 1", b"# 0 d 1", b"#q Q0 d 1 2.5 t", b"#\xff", b"# \x00 #", b"#\xc3\xa9"]
+"""Comments, some of which would be rows."""
+
 
 @st.composite
 def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
@@ -65,8 +68,10 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
     height = draw(st.integers(1, 6))
     odd = draw(st.sampled_from(["none", "none", "sign", "number", "fewer", "more", "both"]))
     at = draw(st.integers(0, height - 1))
+    comments = st.lists(st.sampled_from(REMARKS), max_size=2) if draw(st.booleans()) else st.just([])
     text = b""
     for row in range(height):
+        text += b"".join(remark + draw(end) for remark in draw(comments))
         kind = odd if row == at else "none"
         text_field = strange_field if kind == "sign" else field
         number_field = strange_number if kind == "number" else number
@@ -101,6 +106,8 @@ def check(layout: Layout, chunk: bytes) -> None:
 @example(case=("qrels", b"\xef\xbb\xbfq 0 d 1\n"))
 @example(case=("qrels", b'"q 0 d" 1\n'))
 @example(case=("qrels", b"# 0 d 1\n"))
+@example(case=("qrels", b"#q 0 d 1\nq 0 d 1\n"))
+@example(case=("qrels", b"q 0 d 1\n#\n# 0 d 1\nq 0 #e 1\n#"))
 @example(case=("qrels", b"q 0 \xff 1\n"))
 @example(case=("run", b"q \xff d 1 1 t\n"))
 @example(case=("run", b"q Q0 d 1 nan t\n"))
@@ -114,6 +121,8 @@ def test_neat_rows(case: tuple[str, bytes]) -> None:
 @example(case=("qrels", b"q 0 d 1\r\r\nq 0 e 1\r"))
 @example(case=("qrels", b" q 0 d 1 \n \n"))
 @example(case=("qrels", b"q 0 d 1 more\nq 0 e\n"))
+@example(case=("qrels", b"\t #q 0 d 1\r#q 0 d 1\r\n # \nq\t0 d 1\n  "))
+@example(case=("run", b"q # d 1 1 #\n\n#\n q Q0 #d 1 1 t"))
 def test_untidy_rows(case: tuple[str, bytes]) -> None:
     check(LAYOUTS[case[0]], case[1])
 
@@ -145,8 +154,10 @@ CLEAN = {
     "CRLF": b"q 0 d 1\r\nq 0 e 0.5\r\n",
     "CR": b"q 0 d 1\rq 0 e 0.5",
     "blank lines": b"\n\nq 0 d 1\n\n \nq 0 e 0.5",
-    "trailing fields": b"q 0 d 1 x\nq 0 e 0.5 y  z\n",
-    "trailing fields on one line": b"q 0 d 1 x\nq 0 e 0.5\n",
+    "a comment first": b"# from the pool of 2009\nq 0 d 1\nq 0 e 0.5\n",
+    "comments anywhere": b"q 0 d 1\n#q 0 f 1\n  # 0 f 1\nq 0 e 0.5\n#",
+    "comments with tabs and CRLF": b"# made\tby hand\r\nq\t0\td\t1\r\n\t#\r\nq\t0\te\t0.5\r\n",
+    "only one more line": b"#\nq 0 d 1\nq 0 e 0.5",
 }
 
 
@@ -156,6 +167,15 @@ def test_usual_layouts_go_the_fast_way(layout: str) -> None:
     frame = fast(CLEAN[layout], QRELS)
     assert frame is not None
     assert frame.rows() == [("q", "d", 1.0), ("q", "e", 0.5)]
+
+
+@settings(max_examples=300)
+@given(chunk=soup)
+@example(chunk=b"\r\n \t#q\x0b# \r#\n\n#")
+def test_comments_are_found_alike(chunk: bytes) -> None:
+    """By the pattern that takes them out of a chunk, and in the lines that are read one by one."""
+    remarks = [line.lstrip() for line in split_lines(chunk) if line.strip() and not holds_row(line)]
+    assert COMMENT.findall(b"\n" + chunk) == remarks
 
 
 def test_reading_needs_no_careful_way_for_a_clean_file(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:

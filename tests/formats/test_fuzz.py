@@ -56,7 +56,7 @@ TEXTS = b'{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two
 QRELS_TSV = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t2\n"
 
 VALID: dict[tuple[str, str], list[bytes]] = {
-    ("trec", "contexts"): [b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1e-3 t\nq2\tQ0\td1\t1\t-7\tt\r\nq2 Q0 d3 2 -8 t extra\n"],
+    ("trec", "contexts"): [b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1e-3 t\nq2\tQ0\td1\t1\t-7\tt\r\n#\nq2 Q0 d3 2 -8 t\n"],
     ("trec", "judgments"): [b"q1 0 d1 1\nq1 0 d2 0\n\nq2 0  d1 0.5\n"],
     ("trec", "ratings"): [b"q1 s1 d1 5\nq1 s2 d1 0\nq2 s1 d1 3\n"],
     ("table", "contexts"): [

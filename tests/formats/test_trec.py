@@ -34,8 +34,7 @@ LAYOUTS = {
     "byte-order mark": "\ufeff" + PLAIN,
     "byte-order mark and CRLF": "\ufeff" + PLAIN.replace("\n", "\r\n"),
     "no final newline": PLAIN.removesuffix("\n"),
-    "trailing fields": PLAIN.replace("tag\n", "tag and  more\tjunk\n"),
-    "trailing fields on one line": PLAIN.replace("tag\n", "tag junk\n", 1),
+    "comments": "# bm25, k1=0.9\n#\n" + PLAIN.replace("tag\n", "tag\n  # six words that are no row\n", 1) + "# end",
     "unsorted": "q1 Q0 d2 1 2 tag\nq1 Q0 d1 2 3.5 tag\nq2 Q0 d1 1 -0.5 tag\n",
     "queries interleaved": "q1 Q0 d2 9 2 tag\nq2 Q0 d1 9 -0.5 tag\nq1 Q0 d1 9 3.5 tag\n",
     "ranks that are no numbers": PLAIN.replace("d1 1", "d1 first").replace("d2 2", "d2 -"),
@@ -101,11 +100,17 @@ def test_many_chunks_of_many_lines(save: Save, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     "name",
-    ["#7", "d#7", '"d"', '"', "'", '"a', "a,b", "naïve", "文書", "d\u00a0e", "😀", "NULL", "nan", "1e5", "0x1", "-"],
+    ["d#7", '"d"', '"', "'", '"a', "a,b", "naïve", "文書", "d\u00a0e", "😀", "NULL", "nan", "1e5", "0x1", "-"],
 )
 def test_ids_are_taken_as_they_are(name: str, save: Save) -> None:
     contexts = read_run(save("run", f"{name} Q0 x 1 2 t\n{name} Q0 {name} 2 1 t\nz Q0 y 1 1 t\n"))
     assert rows(contexts) == [(name, 1, "x", 2.0), (name, 2, name, 1.0), ("z", 1, "y", 1.0)]
+
+
+def test_signs_of_comments_inside_a_line_are_part_of_ids(save: Save) -> None:
+    contexts = read_run(save("run", "q#1 # #7 1 2 #\n"))
+    assert rows(contexts) == [("q#1", 1, "#7", 2.0)]
+    assert contexts.notes == ()
 
 
 def test_number_like_ids_keep_their_zeros(save: Save) -> None:
@@ -166,7 +171,7 @@ def test_a_run_can_be_named(save: Save) -> None:
 
 
 def test_systems_by_tag(save: Save) -> None:
-    text = "q Q0 a 1 1 one\nq Q0 a 1 2 two\nq Q0 b 1 3 one\np Q0 a 1 1 two\nq Q0 b 1 1 two extra\n"
+    text = "q Q0 a 1 1 one\nq Q0 a 1 2 two\nq Q0 b 1 3 one\np Q0 a 1 1 two\nq Q0 b 1 1 two\n"
     contexts = read_run(save("run", text), by_tag=True)
     assert contexts.systems == ["one", "two"]
     assert contexts.frame.select("system", "query", "rank", "passage").rows() == [
@@ -179,7 +184,7 @@ def test_systems_by_tag(save: Save) -> None:
 
 
 def test_qrels(save: Save) -> None:
-    path = save("qrels", "q1\t0  d1 1\nq1 Q0 d2 0.25\nq2 0 d1 -2 trailing\n\nq1 0 d3 3e0")
+    path = save("qrels", "q1\t0  d1 1\nq1 Q0 d2 0.25\nq2 0 d1 -2\t\n\nq1 0 d3 3e0")
     judgments = read_judgments(path)
     assert judgments.frame.select("query", "passage", "aspect", "value", "status").rows() == [
         ("q1", "d1", "relevance", 1.0, "ok"),

@@ -27,6 +27,9 @@ class Bad(NamedTuple):
 
 BAD_RUN_LINES = {
     "too few fields": Bad(b"q1 Q0 d9 4 1.0", "5 fields where 6 belong"),
+    "too many fields": Bad(b"q1 Q0 d9 4 1.0 my tag", "7 fields where 6 belong"),
+    "a line of qrels": Bad(b"q1 0 d9 1", "4 fields where 6 belong"),
+    "comment after a row": Bad(b"q1 Q0 d9 4 1.0 tag # why", "8 fields where 6 belong"),
     "one field": Bad(b"q1", "1 field where 6 belong"),
     "score is text": Bad(b"q1 Q0 d9 4 high tag", "score is no number ('high')"),
     "score is NaN": Bad(b"q1 Q0 d9 4 nan tag", "score is no number ('nan')"),
@@ -86,7 +89,7 @@ def test_many_bad_lines_are_counted(save: Save) -> None:
     assert "1,500 bad lines skipped (line 2: " in contexts.notes[0]
 
 
-@pytest.mark.parametrize("bad", ["q Q0 d 1 high t", "q Q0 d 1", "q Q0 d 1 1 t\tx y\njunk"])
+@pytest.mark.parametrize("bad", ["q Q0 d 1 high t", "q Q0 d 1", "q Q0 d 1 1 t\n#q Q0 d 1 2 t\n # \njunk"])
 def test_line_numbers_go_on_after_a_bad_line(bad: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each bad line stands in a chunk of its own, between clean ones."""
     monkeypatch.setattr(files, "CHUNK", 64)
@@ -100,6 +103,7 @@ def test_line_numbers_go_on_after_a_bad_line(bad: str, save: Save, monkeypatch: 
     contexts = read_contexts(path, skip_bad_lines=True)
     assert len(contexts) == 240 + 40 * ("junk" in bad)
     assert "40 bad lines skipped" in contexts.notes[0]
+    assert len(contexts.notes) == 1 + ("#" in bad)
     assert [part.split(":")[0] for part in contexts.notes[0].split("line ")[1:4]] == [str(n) for n in expected[:3]]
     # The last one is only named when the ones before it are mended.
     mended = "\n".join("" if n in expected[:-1] else line for n, line in enumerate(text.split("\n"), 1))
@@ -134,6 +138,7 @@ DUPLICATES = {
     "next line": Duplicate("q Q0 a 1 2 t\nq Q0 a 2 1 t\n", 2, "a", "q"),
     "far apart": Duplicate("\nq Q0 a 1 2 t\np Q0 a 1 9 t\n\n  q  Q0  b 1 3 t\nq Q0 a 1 2 t\n", 6, "a", "q"),
     "unsorted": Duplicate("q Q0 a 1 1 t\nq Q0 b 1 5 t\nq Q0 b 1 7 t\nq Q0 c 1 9 t\n", 3, "b", "q"),
+    "after comments": Duplicate("# two\n#\nq Q0 a 1 2 t\n # q\n#q Q0 a 9 9 t\nq Q0 a 2 1 t\n", 6, "a", "q"),
     "second of two queries": Duplicate("p Q0 a 1 1 t\nq Q0 a 1 1 t\np Q0 b 1 1 t\nq Q0 a 1 1 t\n", 4, "a", "q"),
 }
 

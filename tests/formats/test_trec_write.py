@@ -18,6 +18,7 @@ from ragworth.formats import read_contexts, read_judgments, read_ratings, write
 IDS = st.text(
     st.characters(codec="utf-8", exclude_characters=" \t\n\r\x0b\x0c\ufeff"), min_size=1, max_size=4
 ) | st.sampled_from(["1", "2", "a", "b", '"', "#", "NULL", "nan"])
+QUERIES = IDS.filter(lambda query: not query.startswith("#"))
 SCORES = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e-320, 1 / 3])
 VALUES = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-5, 5).map(float)
 
@@ -34,7 +35,7 @@ def ids_of(row: tuple[object, ...]) -> tuple[object, ...]:
 
 
 @settings(max_examples=150)
-@given(rows=keyed(IDS, IDS, value=SCORES), ending=st.sampled_from(["run", "run.gz", "run.zst"]))
+@given(rows=keyed(QUERIES, IDS, value=SCORES), ending=st.sampled_from(["run", "run.gz", "run.zst"]))
 def test_run_reads_back_equal(rows: list[tuple[object, ...]], ending: str, scratch: Path) -> None:
     made = Contexts(pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row"), system="sys")
     write(made, scratch / f"sys.{ending}")
@@ -42,7 +43,7 @@ def test_run_reads_back_equal(rows: list[tuple[object, ...]], ending: str, scrat
 
 
 @settings(max_examples=80)
-@given(rows=keyed(IDS, IDS, value=SCORES), scored=st.booleans())
+@given(rows=keyed(QUERIES, IDS, value=SCORES), scored=st.booleans())
 def test_order_survives_where_scores_do_not_give_it(
     rows: list[tuple[object, ...]], scored: bool, scratch: Path
 ) -> None:
@@ -61,7 +62,7 @@ def test_order_survives_where_scores_do_not_give_it(
 
 
 @settings(max_examples=100)
-@given(rows=keyed(IDS, IDS, value=VALUES))
+@given(rows=keyed(QUERIES, IDS, value=VALUES))
 def test_qrels_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) -> None:
     made = Judgments(pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row"))
     write(made, scratch / "qrels")
@@ -70,7 +71,7 @@ def test_qrels_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) ->
 
 
 @settings(max_examples=100)
-@given(rows=keyed(IDS, IDS, IDS, value=VALUES))
+@given(rows=keyed(QUERIES, IDS, IDS, value=VALUES))
 def test_ratings_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) -> None:
     made = Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"))
     write(made, scratch / "ratings")
@@ -129,6 +130,20 @@ def test_white_space_in_ids_is_refused(space: str, column: str, tmp_path: Path) 
     assert caught.value.file == str(tmp_path / "run")
     assert caught.value.remedy
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Contexts({"#7": {"d": 1.0}}),
+        Judgments({"#7": {"d": 1.0}}),
+        Ratings({"query": ["#7"], "passage": ["d"], "subquestion": ["s"], "value": [3]}),
+    ],
+)
+def test_a_query_whose_lines_would_be_comments_is_refused(made: Contexts | Judgments | Ratings, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="the query '#7' starts with '#'"):
+        write(made, tmp_path / "file")
+    assert not (tmp_path / "file").exists()
 
 
 def test_white_space_in_subquestions_is_refused(tmp_path: Path) -> None:

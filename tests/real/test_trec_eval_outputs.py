@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
 import pytest
 
 from ragworth import Contexts, Judgments, Scores, score
+from ragworth.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
 
 pytestmark = pytest.mark.real
@@ -77,8 +79,13 @@ def printed(path: Path, rel: int) -> dict[tuple[str, str], str]:
 
 
 def read(data: Path, case: Case) -> tuple[Contexts, Judgments]:
+    """The run without what some lines have after the tag, which trec_eval ignores and we refuse."""
     folder = data / "trec_eval"
-    return read_contexts(folder / case.run), read_judgments(folder / case.qrels)
+    with TemporaryDirectory() as scratch:
+        run = Path(scratch) / case.run
+        lines = (folder / case.run).read_text().splitlines()
+        run.write_text("".join(" ".join(line.split()[:6]) + "\n" for line in lines))
+        return read_contexts(run), read_judgments(folder / case.qrels)
 
 
 def scored(data: Path, case: Case, *, complete: bool = True) -> tuple[Scores, dict[tuple[str, str], str]]:
@@ -142,6 +149,10 @@ def test_the_report_says_what_is_missing(data: Path) -> None:
 def test_files_as_they_come(data: Path) -> None:
     """Tabs and padding in one run, trailing junk and queries mixed up in the other."""
     whole, judgments = read(data, CASES["-a"])
+    assert read_contexts(data / "trec_eval" / "results.test") == whole
+    with pytest.raises(FormatError, match="9 fields where 6 belong") as caught:
+        read_contexts(data / "trec_eval" / "results.trunc")
+    assert caught.value.line == 1
     assert whole.frame.group_by("query", maintain_order=True).len().rows() == [(query, 500) for query in QUERIES]
     assert len(judgments) == 1708 + 1061 + 912
     trunc, _ = read(data, CASES["-a -q -c"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, scored, scoring_options
+from ragworth.cli.options import Inputs, narrowing_options, scored, scoring_options
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
 
 WORSE = 3
@@ -15,6 +15,7 @@ WORSE = 3
 
 @click.command("compare", short_help="Compare systems query by query, with tests.")
 @scoring_options
+@narrowing_options
 @click.option("-b", "--baseline", help="The system the others are compared with.  [default: the first]")
 @click.option("--all-pairs", is_flag=True, help="Compare every two systems.")
 @click.option(

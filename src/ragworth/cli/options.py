@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import SHOWN, InputError, RagworthError
+from ragworth.errors import SHOWN, SWAPPED, InputError, RagworthError, look_swapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +29,8 @@ class Inputs:
     incomplete: bool
     ties: str
     skip_bad_lines: bool
+    judged_only: bool = False
+    max_rank: int | None = None
 
 
 def scoring_options(function: F) -> F:
@@ -73,6 +75,28 @@ def scoring_options(function: F) -> F:
             help="Precision in which run scores tie: trec_eval 10, or 9 and earlier.",
         ),
         click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def narrowing_options(function: F) -> F:
+    """The options of trec_eval that say which passages of a run count."""
+    options = [
+        click.option(
+            "-J",
+            "--judged-only",
+            is_flag=True,
+            help="Take passages that nobody judged out of the runs first, as trec_eval -J; those below move up.",
+        ),
+        click.option(
+            "-M",
+            "--max-rank",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Look at the first N passages of each context only, as trec_eval -M; goes before -J.",
+        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -151,6 +175,8 @@ def scored(given: Inputs) -> Any:
         ratings=found.ratings,
         tokens=found.tokens,
         complete=not given.incomplete,
+        judged_only=given.judged_only,
+        max_rank=given.max_rank,
     )
     result.notes = tuple(dict.fromkeys((*found.notes, *result.notes)))
     return result
@@ -180,6 +206,7 @@ class Together:
             raise InputError(
                 f"{len(self.problems)} inputs cannot be read",
                 more=(*shown, *((f"… and {rest} more",) if rest > 0 else ())),
+                remedy=SWAPPED if look_swapped(self.problems) else "",
             )
 
 

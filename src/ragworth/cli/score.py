@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, scored, scoring_options
+from ragworth.cli.options import Inputs, narrowing_options, scored, scoring_options
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
 
 
 @click.command("score", short_help="Score runs with any metrics.")
 @scoring_options
+@narrowing_options
 @click.option("--per-query", is_flag=True, help="One row for each query instead of means.")
 @click.option(
     "--correlate",

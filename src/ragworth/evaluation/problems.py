@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from ragworth.config import Reader, Workspace
-from ragworth.errors import InputError, MissingExtraError, RagworthError, counted
+from ragworth.errors import SWAPPED, InputError, MissingExtraError, RagworthError, counted, look_swapped
 
 T = TypeVar("T")
 
@@ -44,7 +44,8 @@ class Problems:
             raise found[0]
         if found:
             lines = [line for error in found for line in str(error).splitlines()]
-            raise InputError(counted(len(found), "problem"), more=tuple(lines))
+            remedy = SWAPPED if look_swapped(found) else ""
+            raise InputError(counted(len(found), "problem"), more=tuple(lines), remedy=remedy)
 
     def _placed(self, error: InputError, path: tuple[str, ...]) -> InputError:
         line = self._lines.line(*path) if path else None

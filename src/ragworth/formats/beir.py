@@ -54,7 +54,7 @@ def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance judgments of a split: a table with the header ``query-id  corpus-id  score``."""
     _, file = _split(Path(path))
     frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
-    if "score" in frame.columns and "value" not in frame.columns:
+    if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks it is a run
         frame = frame.rename({"score": "value"})
     return Judgments(frame, source=str(file), notes=skipped_note(file, bad))
 

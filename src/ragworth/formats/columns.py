@@ -4,18 +4,22 @@ What a line means is defined by :func:`_carefully`, which splits one line after 
 gives a chunk to Polars, and only when the chunk has been proven to have one separator between fields and
 the same number of fields on every line, so that both ways must agree. Lines that are no rows are found
 by the careful way alone, which knows their numbers.
+
+A line whose first sign that is no blank is ``#`` is a comment, as in the runs that trec_eval 10 reads. (In qrels it
+wants the ``#`` in the first column, and takes a second comment in a row for data; here one rule holds for all.)
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, numbered_lines
+from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, lines, numbered_lines
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
@@ -27,6 +31,12 @@ MOST_BAD = 1_000_000
 
 TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
 
+COMMENT = re.compile(rb"[\r\n][ \t\x0b\x0c]*(#[^\r\n]*)")
+"""A comment after the end of the line before it."""
+
+LOOKED_AT = 100
+"""Rows that are looked at to say that a file is of another kind."""
+
 
 class Column(NamedTuple):
     """One column of a layout; those of kind ``skip`` must be there but are not read."""
@@ -36,11 +46,19 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a line holds. Fields after the last column are allowed and ignored, as trec_eval does."""
+    """What a line holds: these columns and no others.
+
+    Attributes
+    ----------
+    mistake: the error for a file of this layout where another one belongs.
+    advice: what to do with such a file.
+    """
 
     what: str
     columns: tuple[Column, ...]
     example: str
+    mistake: type[FormatError] = FormatError
+    advice: str = ""
 
     @property
     def expected(self) -> str:
@@ -51,21 +69,48 @@ class Layout(NamedTuple):
         return {c.name: _type(c) for c in self.columns if c.kind != "skip"}
 
 
+class Comments(NamedTuple):
+    """Comment lines: how many, how many of them would be rows without the ``#``, and the first of those."""
+
+    count: int = 0
+    rows: int = 0
+    example: str = ""
+
+    def __add__(self, other: object) -> Comments:
+        assert isinstance(other, Comments)
+        return Comments(self.count + other.count, self.rows + other.rows, self.example or other.example)
+
+    def note(self, path: Path_) -> tuple[str, ...]:
+        """A warning where comments may have been meant as rows: of queries whose ids start with ``#``."""
+        if not self.rows:
+            return ()
+        which = f"{counted(self.rows, 'comment')} that could be rows, such as {quoted(self.example, 40)}"
+        return (f"{path}: skipped {which}; a line that starts with # is a comment, as in trec_eval 10",)
+
+
 class Read(NamedTuple):
     """The rows of a file, and the lines that were none."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
+    comments: Comments = Comments()
 
 
-def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -> Read:
-    """Read a file of columns; a bad line is an error, or left out and reported."""
+def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False, unlike: tuple[Layout, ...] = ()) -> Read:
+    """Read a file of columns; a bad line is an error, or left out and reported.
+
+    ``unlike`` are layouts that people mistake for this one: a file of one of them gets an error that says so.
+    """
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
+    comments = Comments()
     before = 0
     for chunk, clean in ahead((chunk, _is_clean(chunk, len(layout.columns))) for chunk in chunks(path)):
         fast = _fast(chunk, clean, layout)
-        frame, wrong = _carefully(chunk, layout, before, path) if fast is None else (fast, [])
+        frame, wrong = _carefully(chunk, layout, before, path)[:2] if fast is None else (fast, [])
+        comments += Comments() if clean else _comments(chunk, layout)
+        if wrong and not bad and not any(each.height for each in (*frames, frame)):
+            _check_kind(path, layout, unlike)
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
@@ -73,12 +118,41 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False) -
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
+        only = [*(["lines that are no rows"] if bad else []), *(["comments (#)"] if comments.count else [])]
         raise FormatError(
-            f"no rows: the file is empty{' but for lines that are none' if bad else ''}",
+            f"no rows: the file is empty{' but for ' + ' and '.join(only) if only else ''}",
             file=str(path),
             expected=f"a {layout.what}, a line like: {layout.example}",
         )
-    return Read(frame, bad)
+    return Read(frame, bad, comments)
+
+
+def holds_row(line: bytes) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    return not line.lstrip().startswith(b"#") and bool(line.strip())
+
+
+def _check_kind(path: Path_, layout: Layout, unlike: tuple[Layout, ...]) -> None:
+    """Raise the error for a file whose first rows are all rows of another layout."""
+    first = [(number, line) for number, line in islice(lines(path), LOOKED_AT) if holds_row(line)]
+    for other in unlike:
+        if first and all(isinstance(_row(line.split(), other), dict) for _, line in first):
+            raise other.mistake(
+                f"{_wrong_count(len(other.columns), layout)}: this looks like a {other.what}, not a {layout.what}",
+                file=str(path),
+                line=first[0][0],
+                expected=layout.expected,
+                remedy=other.advice,
+            )
+
+
+def _comments(chunk: bytes, layout: Layout) -> Comments:
+    if b"#" not in chunk:
+        return Comments()
+    found: list[bytes] = COMMENT.findall(b"\n" + chunk)
+    # Of "# like this" nobody means the first word as a query.
+    rows = [line for line in found if line[1:2].strip() and isinstance(_row(line.split(), layout), dict)]
+    return Comments(len(found), len(rows), rows[0].decode("utf-8", "replace") if rows else "")
 
 
 def bad_lines_error(path: Path_, bad: list[BadLine], expected: str) -> FormatError:
@@ -113,13 +187,10 @@ def skipped_note(path: Path_, bad: list[BadLine]) -> tuple[str, ...]:
     return (f"{path}: {counted(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
 
 
-def _count(chunk: bytes, byte: bytes) -> int:
-    found = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == byte[0]))
-    return found + (byte == b"\n" and not chunk.endswith(b"\n"))
-
-
 def _is_clean(chunk: bytes, fields: int) -> bool:
-    """One space between fields, no other white space, and fields on average as many as they must be."""
+    """One space between fields, no other white space, no comment, and as many fields on average as there must be."""
+    if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
+        return False
     data = np.frombuffer(chunk, dtype=np.uint8)
     spaces = ends = 0
     before = True
@@ -140,7 +211,7 @@ def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
     """The rows of a chunk by Polars, or None where the careful way must look."""
     fields = len(layout.columns)
     if not clean:
-        chunk = _tidied(chunk, fields)
+        chunk = _tidied(chunk)
         if not chunk or not _is_clean(chunk, fields):
             return None
     if chunk.startswith(BOM):
@@ -169,18 +240,15 @@ def _type(column: Column) -> type[pl.DataType]:
     return pl.Float64 if column.kind in ("number", "finite") else pl.String
 
 
-def _tidied(chunk: bytes, fields: int) -> bytes:
-    """The same rows with one space between fields, no empty lines and nothing after the last column."""
+def _tidied(chunk: bytes) -> bytes:
+    """The same rows with one space between fields, no empty lines and no comments."""
     chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(TO_SPACE)
     while b"  " in chunk:
         chunk = chunk.replace(b"  ", b" ")
     chunk = chunk.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \n")
     while b"\n\n" in chunk:
         chunk = chunk.replace(b"\n\n", b"\n")
-    if _count(chunk, b" ") > _count(chunk, b"\n") * (fields - 1):
-        row = rb"(?m)^((?:[^ \n]+ ){%d}[^ \n]+) [^\n]*" % (fields - 1)
-        chunk = re.sub(row, rb"\1", chunk)
-    return chunk
+    return re.sub(rb"\n#[^\n]*", b"", b"\n" + chunk)[1:] if b"#" in chunk else chunk
 
 
 def _carefully(chunk: bytes, layout: Layout, before: int, path: Path_ = "") -> Read:
@@ -188,10 +256,9 @@ def _carefully(chunk: bytes, layout: Layout, before: int, path: Path_ = "") -> R
     values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
     bad: list[BadLine] = []
     for number, line in numbered_lines(chunk, before):
-        fields = line.split()
-        if not fields:
+        if not holds_row(line):
             continue
-        row = _row(fields, layout)
+        row = _row(line.split(), layout)
         if isinstance(row, str):
             bad.append(BadLine(number, f"{row} in {quoted(line.decode('utf-8', 'replace'), 60)}"))
             check_bad_lines(path, bad)
@@ -201,12 +268,16 @@ def _carefully(chunk: bytes, layout: Layout, before: int, path: Path_ = "") -> R
     return Read(pl.DataFrame(values, schema=layout.schema), bad)
 
 
+def _wrong_count(fields: int, layout: Layout) -> str:
+    return f"{counted(fields, 'field')} where {len(layout.columns)} belong"
+
+
 def _row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | str:
     """The values of one line by column, or what is wrong with it."""
-    if len(fields) < len(layout.columns):
-        return f"{counted(len(fields), 'field')} where {len(layout.columns)} belong"
+    if len(fields) != len(layout.columns):
+        return _wrong_count(len(fields), layout)
     row: dict[str, str | float] = {}
-    for column, field in zip(layout.columns, fields, strict=False):
+    for column, field in zip(layout.columns, fields, strict=True):
         if column.kind in ("number", "finite"):
             if not NUMBER.fullmatch(field):
                 return f"the {column.name} is no number ({quoted(field.decode('utf-8', 'replace'), 24)})"

@@ -59,7 +59,7 @@ def _reader(table: type[T]) -> Callable[..., T]:
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
-        if table is Judgments and "corpus-id" in frame.columns and "value" not in frame.columns:
+        if table is Judgments and "corpus-id" in frame.columns and not {"value", "rank"} & set(frame.columns):
             frame = frame.rename({"score": "value"}, strict=False)  # the qrels of a BEIR folder
         return table(frame, source=str(path), notes=notes)
 

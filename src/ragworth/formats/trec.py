@@ -2,19 +2,20 @@
 
 A run line is ``query Q0 passage rank score tag``; the rank is ignored, as trec_eval does, and the order
 is by score. A qrels line is ``query iteration passage relevance``. In sub-topic qrels the second
-column is the sub-topic.
+column is the sub-topic. Lines that start with ``#`` are comments.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth import ordering
-from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.columns import Column, Layout, Read, read_columns, skipped_note
+from ragworth.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, counted, quoted
+from ragworth.formats.columns import Column, Layout, holds_row, read_columns, skipped_note
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
 from ragworth.ordering import DuplicatePassageError, Ordered, Ties, order_contexts
@@ -31,6 +32,8 @@ RUN = Layout(
         Column("tag", "skip"),
     ),
     "q1 Q0 d7 1 14.25 bm25",
+    RunGivenError,
+    "give it where a run belongs (an argument of the command, a system of a workspace, read_contexts in Python)",
 )
 TAGGED_RUN = RUN._replace(columns=(*RUN.columns[:-1], Column("tag", "text")))
 
@@ -43,6 +46,8 @@ QRELS = Layout(
         Column("relevance", "finite"),
     ),
     "q1 0 d7 1",
+    QrelsGivenError,
+    "give it where qrels belong (--qrels, qrels of a workspace, read_judgments in Python)",
 )
 
 SUBTOPICS = Layout(
@@ -74,31 +79,44 @@ def read_run(
     ties: precision in which scores are compared: ``float64`` as trec_eval 10, ``float32`` as 9 and before.
     skip_bad_lines: leave out, and count in ``notes``, lines that are no rows and passages a query has twice.
     """
-    frame, bad = read_columns(path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines)
+    frame, bad, comments = read_columns(
+        path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
+    )
     if by_tag:
         frame = frame.rename({"tag": "system"})
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
         keys = ["system", "query"] if by_tag else ["query"]
-        frame, bad = _once(path, frame, bad, keys, skip_bad_lines)
+        frame, bad = _once(path, frame, bad, keys, skip_bad_lines, CHUNKS)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     if not by_tag:
         # Inserted, not added by an expression, which would first copy every column into one piece.
         name = constant("system", system if system is not None else stem(path), ordered.frame.height)
         ordered = Ordered(ordered.frame.insert_column(0, name), ordered.starts)
-    contexts = Contexts.trusted(ordered.frame, skipped_note(path, bad))
+    contexts = Contexts.trusted(ordered.frame, (*skipped_note(path, bad), *comments.note(path)))
     contexts.starts = ordered.starts
     return contexts
 
 
-def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool) -> Read:
+CHUNKS = "chunks that share a document's id need ids of their own"
+SUBTOPIC_QRELS = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
+
+
+class Once(NamedTuple):
+    """The rows of a file without duplicates, and all lines that were left out."""
+
+    frame: pl.DataFrame
+    bad: list[BadLine]
+
+
+def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str) -> Once:
     """Refuse a passage that a file has twice for equal ``keys``, naming its line; or keep the first and say so."""
     groups = ordering.group(frame, keys)
     order = groups.order
     again = ordering.repeated(frame["passage"] if order is None else frame["passage"].gather(order), groups.starts)
     if not len(again):
-        return Read(frame, bad)
+        return Once(frame, bad)
     again = again if order is None else np.sort(order[again])
     problems = [
         BadLine(line, f"passage {quoted(passage, 40)} again for query {quoted(query, 40)}")
@@ -114,12 +132,12 @@ def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str],
             more=tuple(str(p) for p in problems[1:4])
             + ((f"{counted(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
             expected="each passage once for a query",
-            remedy="remove the duplicates (chunks that share a document's id need ids of their own), "
+            remedy=f"remove the duplicates ({hint}), "
             "or keep the first of each with --skip-bad-lines (skip_bad_lines=True)",
         )
     keep = np.ones(frame.height, dtype=bool)
     keep[again] = False
-    return Read(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
+    return Once(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
 
 
 def _line_numbers(path: Path_, bad: list[BadLine], rows: ordering.Ints) -> list[int]:
@@ -130,7 +148,7 @@ def _line_numbers(path: Path_, bad: list[BadLine], rows: ordering.Ints) -> list[
     found: list[int] = []
     row = 0
     for number, line in lines(path):
-        if number in skipped or not line.split():
+        if number in skipped or not holds_row(line):
             continue
         if row == target:
             found.append(number)
@@ -143,8 +161,8 @@ def _line_numbers(path: Path_, bad: list[BadLine], rows: ordering.Ints) -> list[
 
 def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as judgments of relevance. Real-valued and negative relevance are read as they are."""
-    frame, bad = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines)
-    frame, bad = _once(path, frame, bad, ["query"], skip_bad_lines)
+    frame, bad, comments = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    frame, bad = _once(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_QRELS)
     return Judgments.trusted(
         frame.select(
             "query",
@@ -154,14 +172,14 @@ def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
             pl.lit(OK).alias("status"),
             pl.lit(str(path)).alias("source"),
         ),
-        skipped_note(path, bad),
+        (*skipped_note(path, bad), *comments.note(path)),
     )
 
 
 def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions."""
-    frame, bad = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines)
-    frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines)
+    frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNKS)
     return Ratings.trusted(
         frame.select(
             "query",
@@ -171,7 +189,7 @@ def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
             pl.lit(OK).alias("status"),
             pl.lit(str(path)).alias("source"),
         ),
-        skipped_note(path, bad),
+        (*skipped_note(path, bad), *comments.note(path)),
     )
 
 
@@ -255,6 +273,13 @@ SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
 
 
 def _writable(frame: pl.DataFrame, columns: list[str], path: Path_) -> None:
+    comments = frame.filter(pl.col("query").str.starts_with("#"))
+    if comments.height:
+        raise FormatError(
+            f"the query {quoted(comments['query'][0])} starts with '#', so that its lines would be comments",
+            file=str(path),
+            remedy="write Parquet or JSONL, or rename it",
+        )
     for column in columns:
         bad = frame.filter(pl.col(column).str.contains(SPACE.pattern) | pl.col(column).str.starts_with("\ufeff"))
         if bad.height:

@@ -23,8 +23,9 @@ import polars as pl
 from ragworth import doors
 from ragworth.errors import MetricError, MissingExtraError, counted
 from ragworth.metrics import METRICS
+from ragworth.metrics.cells import Shown
 from ragworth.metrics.declare import Declaration, Metric
-from ragworth.metrics.engine import Tokens, score
+from ragworth.metrics.engine import Tokens, cut, score, without_unjudged
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 
 try:
@@ -192,14 +193,23 @@ def foreign(text: str) -> Any | None:
 
 
 def score_foreign(
-    contexts: Contexts, judgments: Judgments | None, measures: list[Any], *, complete: bool = True
+    contexts: Contexts,
+    judgments: Judgments | None,
+    measures: list[Any],
+    *,
+    complete: bool = True,
+    judged_only: bool = False,
+    max_rank: int | None = None,
 ) -> Scores:
     """Score contexts with measures of ir_measures. The order of the passages is the one shown.
 
     What a value may depend on is checked as for our own recall: queries with failed judgments have no value.
     """
-    checked = score(contexts, judgments, "R", complete=complete)
+    checked = score(contexts, judgments, "R", complete=complete, judged_only=judged_only, max_rank=max_rank)
     assert judgments is not None
+    shown = cut(Shown.of(contexts), max_rank)
+    if judged_only:
+        shown, _ = without_unjudged(shown, judgments, None, "relevance")
     relevance = judgments.of("relevance").filter(pl.col("status") == OK)
     if bool((relevance["value"] != relevance["value"].round()).any()):
         raise MetricError(
@@ -209,7 +219,7 @@ def score_foreign(
     qrels = [ir_measures.Qrel(q, p, int(v)) for q, p, v in relevance.select("query", "passage", "value").iter_rows()]
     rows: list[tuple[str, str, str, float]] = []
     for system in contexts.systems:
-        mine = contexts.only(system).frame.select("query", "passage", "rank")
+        mine = shown.frame.filter(pl.col("system") == system).select("query", "passage", "rank")
         run = [ir_measures.ScoredDoc(query, passage, -float(rank)) for query, passage, rank in mine.iter_rows()]
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))

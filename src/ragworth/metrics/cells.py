@@ -61,6 +61,30 @@ class Shown(NamedTuple):
             size = np.append(size, np.zeros(empty.height, dtype=np.int64))
         return cls(frame, starts, names.to_list(), system, query, size)
 
+    def first(self, n: int) -> Shown:
+        """The first n passages of every context."""
+        kept = self._rows(np.flatnonzero(self.frame["rank"].to_numpy() <= n))
+        return kept._replace(size=np.minimum(self.size, n))
+
+    def only(self, pairs: pl.DataFrame) -> Shown:
+        """Only the passages that ``pairs`` of query and passage names, moved up to close the gaps.
+
+        A context of which nothing is left is empty.
+        """
+        rows = self.frame.select("query", "passage").with_row_index("at")
+        left = rows.join(pairs, on=["query", "passage"], how="semi")["at"].sort().to_numpy().astype(np.int64)
+        kept = self._rows(left)
+        size = np.diff(kept.starts)
+        rank = np.arange(1, len(left) + 1) - np.repeat(kept.starts[:-1], size)
+        frame = kept.frame.with_columns(pl.Series("rank", rank, dtype=pl.UInt32))
+        return kept._replace(frame=frame, size=size)
+
+    def _rows(self, rows: Ints) -> Shown:
+        """The same contexts with some of their rows, given in order."""
+        starts = np.searchsorted(rows, self.starts)
+        frame = self.frame if len(rows) == self.frame.height else self.frame[rows]
+        return self._replace(frame=frame, starts=starts.astype(np.int64))
+
     def notes(self) -> list[str]:
         """Contexts in which some ranks were never listed."""
         gaps = np.bincount(self.system[self.size > np.diff(self.starts)], minlength=len(self.systems))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.errors import MetricError
-from ragworth.metrics.blocks import Block, Floats, summed
+from ragworth.metrics.blocks import Block, Floats, Ints, summed
 from ragworth.metrics.declare import Parameter, declare
+from ragworth.metrics.gains import GainsParameter, counts, gain_table, gains_of
 
 REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")
 IDEAL = Parameter(
@@ -135,21 +135,18 @@ def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
     return hits.sum((hits.sequence() == 1) / hits.rank, k)
 
 
-def gains(relevance: Floats, gain: str) -> Floats:
-    """What a passage of this relevance is worth to nDCG; nothing at or below 0."""
-    positive = np.maximum(relevance, 0.0)
-    if gain == "exponential" and positive.max(initial=0.0) > 1000:
-        raise MetricError(
-            f"nDCG(gain=exponential): 2 to the power of relevance {positive.max():g} is too large",
-            remedy="use gain=linear, or a smaller scale of relevance",
-        )
-    return np.exp2(positive) - 1 if gain == "exponential" else positive
+def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
+    """Between 0 and 1, unless some level gains less than nothing."""
+    return (-np.inf if any(gain < 0 for gain in gain_table(values["gains"]).values()) else 0.0), 1.0
 
 
 @declare(
     name="nDCG",
     title="normalised discounted cumulative gain",
     formula="nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} gain(r) / log2(r + 1)",
+    needs=NEEDS,
+    range="0 to 1; below 0 where a gain is",
+    bounds=ndcg_bounds,
     paper="trec_eval ndcg, ndcg_cut_k; Järvelin and Kekäläinen 2002",
     parameters=(
         Parameter(
@@ -158,34 +155,45 @@ def gains(relevance: Floats, gain: str) -> Floats:
             "linear: the relevance itself; exponential: 2^relevance − 1",
             choices=("linear", "exponential"),
         ),
+        GainsParameter("gains", doc='gains of some levels, "1=3,2=9" as trec_eval has them; the others follow `gain`'),
         IDEAL,
     ),
-    **FACTS,
 )
-def ndcg(block: Block, k: float, gain: str, ideal: str) -> Floats:
+def ndcg(block: Block, k: float, gain: str, gains: str, ideal: str) -> Floats:
     """Gain of the passages, discounted by the logarithm of their rank, against the best possible order.
 
-    Negative relevance gains nothing. Relevance may be any real number.
+    Negative relevance gains nothing, and nor does an unjudged passage. Relevance may be any real number.
+    ``gains`` gives some levels a gain of their own, level 0 too. It may be negative; the ideal ranking leaves such
+    passages out.
     The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` that of the passages
     shown. **Choice**: a context with no relevant passage, or an empty context, scores 0 under both.
     """
     shown = block.relevance[:, : block.upto(k)]
-    query, rank = np.nonzero(shown > 0)
-    worth = gains(shown[query, rank], gain)
+    query, rank = np.nonzero(counts(shown, gains))
+    worth = gains_of(shown[query, rank], gain, gains)
     dcg = summed(query, worth / np.log2(rank + 2), block.size)
     if ideal == "judged":
-        return ratio(dcg, block.truth.once(("ideal", gain, k), lambda: _ideal_dcg(block, k, gain)))
-    order = np.lexsort((-worth, query))
-    return ratio(dcg, _sorted_dcg(query[order], worth[order], block.size, k))
+        best = block.truth.once(("ideal", gain, gains, k), lambda: _ideal_dcg(block, k, gain, gains))
+        return ratio(dcg, best)
+    return ratio(dcg, _best_dcg(query, worth, block.size, k))
 
 
-def _ideal_dcg(block: Block, k: float, gain: str) -> Floats:
+def _ideal_dcg(block: Block, k: float, gain: str, gains: str) -> Floats:
     truth = block.truth
-    positive = truth.judged_value > 0
-    return _sorted_dcg(truth.judged_query[positive], gains(truth.judged_value[positive], gain), truth.size, k)
+    some = counts(truth.judged_value, gains)
+    query, worth = truth.judged_query[some], gains_of(truth.judged_value[some], gain, gains)
+    # Judgments are sorted by relevance, which is the order of their gains unless those are given.
+    return _best_dcg(query, worth, truth.size, k) if gain_table(gains) else _sorted_dcg(query, worth, truth.size, k)
 
 
-def _sorted_dcg(query: np.typing.NDArray[np.int64], worth: Floats, n: int, k: float) -> Floats:
+def _best_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
+    """DCG of the best order of these values; what is worth nothing or less is left out."""
+    query, worth = query[worth > 0], worth[worth > 0]
+    order = np.lexsort((-worth, query))
+    return _sorted_dcg(query[order], worth[order], n, k)
+
+
+def _sorted_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
     """DCG of values that are in the best order within each query already."""
     first = np.searchsorted(query, np.arange(n))
     place = np.arange(len(query)) - first[query]

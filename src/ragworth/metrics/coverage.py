@@ -7,11 +7,12 @@ nobody rated answers nothing.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth, summed
 from ragworth.metrics.classical import ratio, unit
 from ragworth.metrics.declare import Need, Parameter, Result, declare
 
@@ -113,8 +114,9 @@ def coverage(block: Block, k: float, eta: float) -> Result:
 def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     """α-nDCG with the sub-questions as sub-topics, discount log2(r + 1), equal to ndeval.
 
-    The ideal order is greedy over all rated passages, ties by passage id descending as in ndeval. The best
-    order is not always greedy, so a context can exceed 1.
+    The ideal order is greedy over all rated passages. Gains are compared exactly; among equal ones rounding decides as
+    in ndeval, which adds them up in the order of the sub-questions, and then the passage id, descending. The order
+    of the rows has no part in it. The best order is not always greedy, so a context can exceed 1.
     A query with no answerable sub-question has no value (``no-answerable``); nor has one with a rating that
     failed (``unjudged``), which may change the ideal. An empty context scores 0.
     """
@@ -122,8 +124,11 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     shown = block.ratings[:, : block.upto(k)]
     answers: Bools = shown >= eta
     before: Ints = np.cumsum(answers, axis=1) - answers
-    gain = (answers * (1 - alpha) ** before).sum(axis=2)
-    dcg = (gain / np.log2(np.arange(2, gain.shape[1] + 2))).sum(axis=1)
+    query, rank, _ = found = np.nonzero(answers)
+    place, depth = query * answers.shape[1] + rank, block.size * answers.shape[1]
+    gain = summed(place, (1 - alpha) ** before[found], depth).reshape(answers.shape[:2])
+    query, rank = np.nonzero(gain)
+    dcg = summed(query, gain[query, rank] / np.log2(rank + 2), block.size)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
     failed = np.isnan(shown).any(axis=(1, 2)) | failed_ratings(block.truth)
     return Result(ratio(dcg, ideal), ((failed, "unjudged"), (ideal == 0, "no-answerable")))
@@ -135,25 +140,58 @@ def failed_ratings(truth: Truth) -> Bools:
 
 
 def _in_turn(answers: Bools, worth: Floats) -> Floats:
-    """Sums over sub-questions, added one after the other: ndeval does so, and rounding decides its ties."""
+    """Sums over sub-questions, added one after the other, as ndeval does."""
     gain = np.zeros(len(answers))
     for column, value in zip(answers.T, worth, strict=True):
         gain += column * value
     return gain
 
 
+NEAR = 1e-9
+"""Gains that differ by less, relative to the largest, are compared exactly. Rounding errors are far smaller."""
+
+
+NEVER = np.iinfo(np.int64).max
+"""Stands for a sub-question that a passage does not answer."""
+
+
+def _largest(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> int:
+    """The passage with the largest gain: exactly, then as rounded, then the first.
+
+    A sub-question that was answered c times before is worth ``keep`` to the power of c.
+    """
+    most = gain.max()
+    near = np.flatnonzero(gain >= most * (1 - NEAR))
+    # How often its sub-questions were answered before is all that a gain depends on.
+    times = np.sort(np.where(answers[near], seen, NEVER), axis=1)
+    if most > 0 and bool((times != times[0]).any()):
+        kinds, kind = np.unique(times, axis=0, return_inverse=True)
+        exact = [sum((keep ** int(c) for c in each if c != NEVER), Fraction()) for each in kinds]
+        best = np.array([value == max(exact) for value in exact])
+        near = near[best[kind.ravel()]]
+    return int(near[gain[near].argmax()])
+
+
+def _fraction(number: float) -> Fraction:
+    """The number that was meant: 9/10 for 0.9, and 1/3 for the nearest float to it."""
+    simple = Fraction(number).limit_denominator(10**6)
+    return simple if float(simple) == number else Fraction(repr(float(number)))
+
+
 def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
     ideal = np.zeros(truth.size)
+    keep = 1 - _fraction(alpha)
     for i, (ratings, order) in enumerate(zip(truth.rated, truth.rated_by_id, strict=True)):
         left = ratings[order] >= eta
         left = left[left.any(axis=1)]
-        worth = np.ones(ratings.shape[1])
+        worth, seen = np.ones(ratings.shape[1]), np.zeros(ratings.shape[1], dtype=np.int64)
         rank = 1
         while len(left) and rank <= k:
             gain = _in_turn(left, worth)
-            best = int(gain.argmax())
+            best = _largest(gain, left, seen, keep)
             ideal[i] += gain[best] / np.log2(rank + 1)
             worth[left[best]] *= 1 - alpha
+            seen[left[best]] += 1
             left = np.delete(left, best, axis=0)
             rank += 1
     return ideal

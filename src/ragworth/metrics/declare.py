@@ -65,6 +65,11 @@ class Parameter:
             return f"a number from {plain(self.low)}"
         return f"a number from {plain(self.low)} to {plain(self.high)}"
 
+    @property
+    def example(self) -> str:
+        """A value as it is written."""
+        return written(self.default)
+
     def parse(self, text: str) -> Value:
         """A value from its written form; raises ValueError when it is none."""
         if isinstance(self.default, bool):
@@ -98,6 +103,10 @@ class FileParameter(Parameter):
     @property
     def takes(self) -> str:
         return "the path of a file"
+
+    @property
+    def example(self) -> str:
+        return "FILE"
 
     def parse(self, text: str) -> Value:
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
@@ -168,7 +177,7 @@ class Declaration:
                 raise self._unknown_parameter(name)
             try:
                 bound.append((name, known[name].check(value)))
-            except ValueError as error:
+            except (ValueError, TypeError) as error:
                 raise self._wrong_value(known[name], value) from error
         if cutoff is not None and (not self.takes_cutoff or cutoff < 1):
             raise MetricError(
@@ -203,10 +212,9 @@ class Declaration:
         )
 
     def _wrong_value(self, parameter: Parameter, value: Value) -> MetricError:
-        example = "FILE" if parameter.default == "" else written(parameter.default)
         return MetricError(
             f"{self.name}: {parameter.name}={value} is not possible",
-            expected=f"{parameter.takes}, such as {self.name}({parameter.name}={example})",
+            expected=f"{parameter.takes}, such as {self.name}({parameter.name}={parameter.example})",
         )
 
 
@@ -328,16 +336,19 @@ ALIASES = {
 """Other names that people write, in lower case."""
 
 TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)[_.](\d+)")
+TREC_GAINS = re.compile(r"ndcg\.([^@()]+=[^@()]+)")
 TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
 
 
 def parse(text: str) -> Metric:
-    """A metric from its written form; trec_eval's names (``ndcg_cut_10``) are understood too."""
+    """A metric from its written form; trec_eval's (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are understood too."""
     from ragworth.metrics import METRICS
 
     trec = TREC_CUT.fullmatch(text.strip())
     if trec:
         text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
+    elif levels := TREC_GAINS.fullmatch(text.strip()):
+        text = f'nDCG(gains="{levels[1]}")'
     form = FORM.fullmatch(text)
     if form is None:
         raise MetricError(f"cannot read {text!r} as a metric", expected="a form like nDCG@10 or UDCG(gamma=0.33)@5")

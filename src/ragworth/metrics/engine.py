@@ -20,7 +20,7 @@ from ragworth.errors import InputError, MetricError, TableError, counted, listed
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.cells import Blocks, Known, Shown
 from ragworth.metrics.declare import UNIVERSES, Metric, parse, plain
-from ragworth.metrics.facts import SCALES, aspect_of, matrices_of, values_of
+from ragworth.metrics.facts import SCALES, aspect_of, matrices_of, number, values_of
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 
 LEFT_OUT = "left-out"
@@ -89,10 +89,12 @@ def score(
     ratings: Ratings | None = None,
     tokens: Tokens | None = None,
     complete: bool = True,
+    judged_only: bool = False,
+    max_rank: int | None = None,
 ) -> Scores:
     """Score checked tables with metrics of ours; :func:`ragworth.score` takes anything and says what it means."""
     wanted = parse_all(metrics)
-    shown = Shown.of(contexts)
+    shown = cut(Shown.of(contexts), max_rank)
     _check_needs(wanted, judgments, ratings, tokens, shown)
     notes = [
         *contexts.notes,
@@ -105,7 +107,11 @@ def score(
         group = [metric for metric in wanted if metric.declaration.universe == universe]
         if not group:
             continue
-        job = Job(shown, group, judgments, ratings, tokens, universe)
+        mine = shown
+        if judged_only:
+            mine, left_out = without_unjudged(shown, judgments, ratings, universe)
+            notes += left_out
+        job = Job(mine, group, judgments, ratings, tokens, universe)
         notes += job.check_overlap(complete)
         parts.append(job.scores(complete))
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
@@ -115,6 +121,47 @@ def score(
     frame = pl.concat(parts).join(order, on="metric", maintain_order="left")
     frame = frame.join(systems, on="system", maintain_order="left").sort("_system", "_metric", maintain_order=True)
     return Scores.trusted(frame, tuple(dict.fromkeys(notes)))
+
+
+def cut(shown: Shown, max_rank: int | None) -> Shown:
+    """The first passages of every context, as trec_eval -M."""
+    if max_rank is None:
+        return shown
+    if isinstance(max_rank, bool) or not isinstance(max_rank, int) or max_rank < 1:
+        raise InputError(f"max_rank is {max_rank!r}", expected="a whole number from 1")
+    return shown.first(max_rank)
+
+
+def without_unjudged(
+    shown: Shown, judgments: Judgments | None, ratings: Ratings | None, universe: str
+) -> tuple[Shown, list[str]]:
+    """Contexts without the passages that nobody judged, as trec_eval -J, and how many those were, in words.
+
+    Judged is what has a value, or a failed judgment, of those judgments that say which queries are evaluated. A passage
+    with negative relevance counts as unjudged, as in trec_eval.
+    """
+    truth = judgments.of(universe) if judgments is not None and universe != "ratings" else None
+    truth = ratings.frame if truth is None and ratings is not None else truth
+    assert truth is not None  # what metrics need was checked
+    if universe == "relevance":
+        truth = truth.filter((pl.col("status") != OK) | (pl.col("value") >= 0))
+    kept = shown.only(truth.select("query", "passage"))
+    scored = number(shown.query, truth["query"].unique()) >= 0
+    before, after = (
+        np.bincount(shown.system[scored], np.diff(each.starts)[scored], len(shown.systems)).astype(int)
+        for each in (shown, kept)
+    )
+    what = "rated" if universe == "ratings" else "judged"
+    told = []
+    for system, all_, left in zip(shown.systems, before, after, strict=True):
+        if all_ and not left:
+            words = (
+                f"none of the passages it shows is {what}, so that nothing is left; check how passage ids are written"
+            )
+            told.append((system, words))
+        elif left < all_:
+            told.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were left out"))
+    return kept, _together(told)
 
 
 def _check_needs(

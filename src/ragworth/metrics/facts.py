@@ -112,11 +112,19 @@ class Matrices:
 
 
 def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
-    """All ratings by query, passage and sub-question, each numbered in the order of appearance."""
+    """All ratings by query, passage and sub-question.
+
+    Queries and passages are numbered in the order of appearance. Sub-questions are in the order of their ids, numbers
+    before text, as ndeval has them: the order in which floats are added up must not depend on that of the rows.
+    """
     frame = ratings.frame.with_columns(pl.Series("number", number(ratings.frame["query"], queries)))
     frame = frame.filter(pl.col("number") >= 0)
     passages = frame.select("number", "passage").unique(maintain_order=True).sort("number", maintain_order=True)
-    questions = frame.select("number", "subquestion").unique(maintain_order=True)
+    name = pl.col("subquestion")
+    digits = name.str.contains("^[0-9]+$")
+    value = name.str.strip_chars_start("0")
+    by_number = (~digits, pl.when(digits).then(value.str.len_bytes()), pl.when(digits).then(value), name)
+    questions = frame.select("number", "subquestion").unique(maintain_order=True).sort(by_number)
     questions = questions.with_columns(pl.int_range(pl.len()).over("number").alias("column"))
     placed = frame.join(passages.with_row_index("row"), on=["number", "passage"], maintain_order="left").join(
         questions, on=["number", "subquestion"], maintain_order="left"

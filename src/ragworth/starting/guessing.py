@@ -12,6 +12,7 @@ import polars as pl
 from ragworth.doors import ID_ALIASES
 from ragworth.errors import FormatError, shown
 from ragworth.formats import outcomes, texts
+from ragworth.formats.columns import holds_row
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
 from ragworth.starting.heads import TABLES, Head
@@ -61,34 +62,35 @@ class Guess(NamedTuple):
 def guesses(head: Head) -> list[Guess]:
     """What a file seems to be, mostly one thing; raises a :class:`FormatError` where it seems to be nothing known."""
     lines = [line for line in split_lines(head.data)[:LOOKED_AT] if line.strip()]
+    rows = [line for line in lines if holds_row(line)]
     if not lines and not head.file.plain.endswith(".parquet"):
         raise FormatError("it is empty" if head.whole else "its first line is too long to be looked at")
-    if (guess := _trec(head, [line.split() for line in lines])) is not None:
+    if (guess := _trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if head.file.plain.endswith(TABLES):
         frame, _ = read_table(head.sample, skip_bad_lines=True)
         return [_by_columns(head, "table", set(frame.columns), frame)]
     try:
-        rows = [json.loads(line) for line in lines]
+        records = [json.loads(line) for line in lines]
     except (ValueError, RecursionError) as error:
         single = head.whole and head.file.plain.endswith(".json")
         reason = "one JSON document; JSON lines are read" if single else "it is none of the known formats"
         raise FormatError(reason) from error
-    if rows and isinstance(rows[0], list):
+    if records and isinstance(records[0], list):
         return [Guess("exam", "exam")]
-    return _by_keys(head, [row for row in rows if isinstance(row, dict)])
+    return _by_keys(head, [row for row in records if isinstance(row, dict)])
 
 
 def _trec(head: Head, rows: list[list[bytes]]) -> Guess | None:
     """A run, qrels or ratings, if the first lines look like nothing else."""
     first = [row for row in rows[:20] if row[0][:1] not in b'{["']
-    six = [row for row in first if len(row) >= 6 and row[3].isdigit() and NUMBER.match(row[4])]
+    six = [row for row in first if len(row) == 6 and row[3].isdigit() and NUMBER.match(row[4])]
     if six and len(six) >= MOST * len(first):
         return Guess("run", "trec")
     four = [row for row in first if len(row) == 4 and NUMBER.match(row[3])]
     if not four or len(four) < MOST * len(first):
         return None
-    every = [line.split() for line in split_lines(head.data)]
+    every = [line.split() for line in split_lines(head.data) if holds_row(line)]
     seconds: dict[tuple[bytes, bytes], set[bytes]] = {}
     for row in every:
         if len(row) == 4:

@@ -1,0 +1,139 @@
+"""Runs, qrels and sub-topic qrels are told apart, and their comments are skipped as in trec_eval 10."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backports import zstd
+
+import ragworth
+from ragworth.errors import FormatError, QrelsGivenError, RunGivenError, TableError
+from ragworth.formats import files, read_contexts, read_judgments, read_ratings
+from ragworth.formats.trec import read_run
+
+Save = Callable[[str, str | bytes], Path]
+Reader = Callable[..., Any]
+
+RUN = "q1 Q0 d1 1 3.5 bm25\nq1 Q0 d2 2 2 bm25\nq2 Q0 d1 1 -0.5 bm25\n"
+QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d9 2\n"
+LAYOUTS: dict[str, Callable[[str], bytes]] = {
+    "spaces": str.encode,
+    "tabs": lambda text: text.replace(" ", "\t").encode(),
+    "padded": lambda text: text.replace(" ", "   ").encode(),
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "zstd": lambda text: zstd.compress(text.encode()),
+    "comments": lambda text: ("# a file\n\n" + text).encode(),
+}
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("read", [read_judgments, read_ratings])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_run_is_no_qrels(layout: str, read: Reader, skip: bool, save: Save) -> None:
+    """Its ranks would be read as relevance."""
+    path = save("bm25.txt", LAYOUTS[layout](RUN))
+    with pytest.raises(
+        RunGivenError, match=r"6 fields where 4 belong: this looks like a TREC run, not a TREC .*qrels file"
+    ) as caught:
+        read(path, skip_bad_lines=skip)
+    assert (caught.value.file, caught.value.line) == (str(path), 3 if layout == "comments" else 1)
+    assert "read_contexts" in caught.value.remedy
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_qrels_are_no_run(layout: str, skip: bool, save: Save) -> None:
+    path = save("qrels.txt", LAYOUTS[layout](QRELS))
+    with pytest.raises(
+        QrelsGivenError, match="4 fields where 6 belong: this looks like a TREC qrels file, not a TREC run"
+    ) as caught:
+        read_contexts(path, skip_bad_lines=skip)
+    assert (caught.value.file, caught.value.line) == (str(path), 3 if layout == "comments" else 1)
+    assert "read_judgments" in caught.value.remedy
+    with pytest.raises(QrelsGivenError):
+        read_run(path, by_tag=True, skip_bad_lines=skip)
+
+
+@pytest.mark.parametrize("chunk", [8, 1 << 20])
+def test_one_line_of_another_kind_is_a_bad_line(chunk: int, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    for read, text, kind in (
+        (read_judgments, QRELS + RUN, RunGivenError),
+        (read_contexts, RUN + QRELS, QrelsGivenError),
+    ):
+        with pytest.raises(FormatError, match=r"(6 fields where 4|4 fields where 6) belong") as caught:
+            read(save("file.txt", text))
+        assert not isinstance(caught.value, kind)
+        assert caught.value.line == 4
+
+
+@pytest.mark.parametrize(
+    "line", ["q1 0 d1", "q1 0 d1 1 x", "q1 0 s d1 1", "q1 0 d1 1 # sure", "q1 Q0 d1 1 high t", "q1 0 d1 1 t t"]
+)
+@pytest.mark.parametrize("read", [read_judgments, read_ratings])
+def test_qrels_have_four_fields(line: str, read: Reader, save: Save) -> None:
+    fields = len(line.split())
+    with pytest.raises(FormatError, match=f"{fields} fields where 4 belong") as caught:
+        read(save("qrels", f"q0 0 d0 1\n{line}\n"))
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("spec", ["run.tsv", "beir:qrels/run.tsv"])
+def test_a_table_with_ranks_is_no_qrels(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The column names are those of BEIR's qrels, where "score" is the relevance."""
+    monkeypatch.chdir(tmp_path)
+    path = Path(spec.removeprefix("beir:"))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("query-id\tcorpus-id\trank\tscore\nq1\td1\t1\t2.5\n")
+    with pytest.raises(TableError):
+        read_judgments(spec)
+
+
+def test_sub_topic_qrels_given_as_qrels_are_told_where_they_belong(save: Save) -> None:
+    with pytest.raises(FormatError, match="passage 'd1' again for query 'q1'") as caught:
+        read_judgments(save("qrels", "q1 1 d1 1\nq1 2 d1 0\n"))
+    assert "--ratings" in caught.value.remedy
+
+
+COMMENTED = """# written by hand
+# one two 1
+#
+q1 0 d1 1
+  # indented
+#q1 0 d3 1
+q1 0 d2 0
+# end"""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("chunk", [8, 1 << 20])
+def test_comments_in_qrels_are_skipped(ends: str, chunk: int, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    path = save("qrels", COMMENTED.replace("\n", ends))
+    judgments = read_judgments(path)
+    assert judgments.frame.select("query", "passage", "value").rows() == [("q1", "d1", 1.0), ("q1", "d2", 0.0)]
+    ratings = read_ratings(path)
+    assert ratings.frame.select("subquestion", "passage", "value").rows() == [("0", "d1", 1.0), ("0", "d2", 0.0)]
+    for table in (judgments, ratings):
+        (note,) = table.notes
+        assert "1 comment that could be rows, such as '#q1 0 d3 1'" in note
+
+
+def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:
+    # d1 is found first, and it is the only relevant passage: AP is 1/1. A row "# two words 1" would make it 1/2.
+    plain, commented = save("a", "q1 0 d1 1\n"), save("b", "# two words 1\nq1 0 d1 1\n#q1 two words 1\n")
+    run = save("run.txt", "# bm25\nq1 Q0 d1 1 2 t\n# six words in all and 1\n#q1 Q0 d0 1 9 t\nq1 Q0 d2 2 1 t\n")
+    for qrels in (plain, commented):
+        scores = ragworth.score(read_contexts(run), read_judgments(qrels), ["AP", "R"])
+        assert scores.frame.select("query", "value").rows() == [("q1", 1.0), ("q1", 1.0)]
+
+
+def test_nothing_but_comments_is_no_run(save: Save) -> None:
+    """Such as a run whose queries are called #1, #2, …"""
+    with pytest.raises(FormatError, match=r"no rows: the file is empty but for comments \(#\)"):
+        read_contexts(save("run", "#1 Q0 d1 1 2 t\n#2 Q0 d1 1 2 t\n"))
