@@ -6,6 +6,7 @@ beside them compares ragworth's tables with theirs.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -273,9 +274,12 @@ def json_run(data: bytes, skip: bool = False) -> list[Row]:
 
 
 def passage_of(entry: object) -> tuple[str, float | None, str | None]:
-    if not isinstance(entry, dict) or entry.get("doc_id") is None:
-        raise Refused("no passage with an id")
+    if not isinstance(entry, dict):
+        raise Refused("no passage")
     text = None if entry.get("text") is None else json_text(entry["text"])
+    name = entry.get("doc_id")
+    if name is None and text is not None:
+        name = "text:" + hashlib.sha256(text.encode()).hexdigest()[:16]
     score = entry.get("score")
     if score is not None:
         if isinstance(score, bool) or not isinstance(score, (int, float)):
@@ -284,4 +288,4 @@ def passage_of(entry: object) -> tuple[str, float | None, str | None]:
             score = finite(float(score))
         except OverflowError as error:
             raise Refused("infinite") from error
-    return json_id(entry["doc_id"]), score, text
+    return json_id(name), score, text

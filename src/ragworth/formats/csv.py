@@ -88,7 +88,7 @@ def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
     try:
-        names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator))]
+        names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
     if len(set(names)) < len(names) or "" in names:
@@ -124,11 +124,12 @@ def _fast(data: bytes, names: list[str], separator: str) -> Rows | None:
 def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Rows:
     """By Python's reader, row by row, with line numbers."""
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    reader = csv.reader(text, delimiter=separator)
+    reader = csv.reader(text, delimiter=separator, strict=True)
     before = csv.field_size_limit(len(data) + 1)
     rows: list[list[str | None]] = []
     lines: list[int] = []
     bad: list[BadLine] = []
+    start = 0
     try:
         next(reader)
         start = reader.line_num
@@ -146,11 +147,24 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
                 lines.append(line)
             check_bad_lines(path, bad)
     except csv.Error as error:
-        raise FormatError(f"cannot be read as CSV: {error}", file=str(path), line=reader.line_num) from error
+        raise FormatError(
+            f"cannot be read as CSV: {_in_words(error)}",
+            file=str(path),
+            line=max(start + 1, 1),
+            expected="quotes around a whole cell, and doubled inside",
+            remedy="mend the quotes of this row",
+        ) from error
     finally:
         csv.field_size_limit(before)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     return Rows(frame, np.array(lines, dtype=np.int64), bad)
+
+
+def _in_words(error: csv.Error) -> str:
+    """Python's messages on quotes say what its parser waited for; these say what is wrong."""
+    if "unexpected end of data" in str(error):
+        return "a quote is opened and not closed"
+    return "there is text after a closing quote" if "expected after" in str(error) else str(error)
 
 
 def _is_text(row: list[str]) -> bool:
