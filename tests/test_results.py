@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -122,3 +123,18 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FormatError, match="cannot be made"):
         small().write(tmp_path / "file")
+
+
+def test_a_damaged_table_with_the_right_digest_is_refused(tmp_path: Path) -> None:
+    """Digests only show what changed after the manifest was written. Polars would panic on this file."""
+    small().write(tmp_path)
+    data = (tmp_path / "scores.parquet").read_bytes()
+    (tmp_path / "scores.parquet").write_bytes(damaged := data[:-8] + b"\xff\xff\xff\x7fPAR1")
+    manifest = (tmp_path / "manifest.json").read_text(encoding="utf-8")
+    digest = hashlib.sha256(data).hexdigest()
+    assert digest in manifest
+    manifest = manifest.replace(digest, hashlib.sha256(damaged).hexdigest())
+    (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
+    with pytest.raises(FormatError, match=r"1 file of these results cannot be used") as caught:
+        Results.read(tmp_path)
+    assert caught.value.more == ("scores.parquet: cannot be read as Parquet (the footer is longer than the file)",)

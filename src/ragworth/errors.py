@@ -133,7 +133,7 @@ SWAPPED = "the run and the qrels look swapped: exchange them"
 """What to do about :func:`look_swapped`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BadLine:
     """One line of a file that could not be used, and why."""
 

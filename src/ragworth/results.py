@@ -29,6 +29,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, counted, listed, quoted
 from ragworth.formats.files import created
+from ragworth.parquet import read_parquet
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 
 FORMAT = 1
@@ -183,7 +184,10 @@ def _frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]
         if hashlib.sha256(data).hexdigest() != digest:
             wrong.append(f"{name}: not the file that the manifest was written with")
             continue
-        frames[name] = pl.read_parquet(io.BytesIO(data))
+        try:
+            frames[name] = read_parquet(data)
+        except FormatError as error:
+            wrong.append(f"{name}: {error.found}")
     if wrong:
         raise FormatError(
             f"{counted(len(wrong), 'file')} of these results cannot be used",

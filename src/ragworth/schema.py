@@ -9,7 +9,8 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
-from ragworth.errors import TableError, counted, one, quoted, shown
+from ragworth.errors import FormatError, TableError, counted, one, quoted, shown
+from ragworth.parquet import read_parquet
 
 OK = "ok"
 """The status of what has a value."""
@@ -43,9 +44,9 @@ class Table:
     def read(cls, path: str | Path) -> Self:
         """Read back what :meth:`write` wrote."""
         try:
-            frame = pl.read_parquet(path, glob=False)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise TableError(f"cannot be read as Parquet: {str(error).splitlines()[0]}", file=str(path)) from error
+            frame = read_parquet(path)
+        except FormatError as error:
+            raise TableError(error.found, file=str(path), expected=error.expected, remedy=error.remedy) from error
         return cls(frame, source=str(path))
 
     def write(self, path: str | Path) -> None:

@@ -89,9 +89,17 @@ def _skips(command: click.Command, ctx: click.Context) -> bool:
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ragworth")
-def main() -> None:
+@click.option("--safe-csv", is_flag=True, help="Write CSV and TSV that spreadsheets don't take for formulas.")
+@click.pass_context
+def main(ctx: click.Context, safe_csv: bool) -> None:
     """What retrieved passages are worth to the language model that reads them.
 
     Runs are TREC files, Parquet, CSV or JSONL; judgments are TREC qrels, BEIR folders or tables. A path may
     carry its format in front (exam:FILE, beir:FOLDER, ir_datasets:ID) and a run its name (bm25=FILE).
     """
+    if safe_csv:
+        from ragworth.formats.spreadsheet import VARIABLE
+
+        before = os.environ.get(VARIABLE, "")
+        os.environ[VARIABLE] = "1"
+        ctx.call_on_close(lambda: os.environ.__setitem__(VARIABLE, before))

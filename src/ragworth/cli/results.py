@@ -63,6 +63,8 @@ def data(frame: Any, ending: str, *, plain: bool = False) -> bytes:
 
     import polars as pl
 
+    from ragworth.formats.spreadsheet import write_csv
+
     stream = io.BytesIO()
     if ending == ".parquet":
         frame.write_parquet(stream)
@@ -79,7 +81,7 @@ def data(frame: Any, ending: str, *, plain: bool = False) -> bytes:
         ]
         # Everything that is not a number is quoted: texts of models hold any character.
         flat = frame.with_columns(texts)
-        flat.write_csv(stream, separator="\t" if ending == ".tsv" else ",", quote_style="non_numeric")
+        stream.write(write_csv(flat, separator="\t" if ending == ".tsv" else ",", quote="non_numeric"))
     return stream.getvalue()
 
 

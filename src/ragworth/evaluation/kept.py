@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 
 from ragworth import __version__
-from ragworth.errors import InputError
+from ragworth.errors import FormatError, InputError
+from ragworth.parquet import read_parquet
 from ragworth.retrieval.kept import kept, whole
 
 DIGITS = 16
@@ -81,10 +82,10 @@ class Kept:
 
 def _read(place: Path) -> Made | None:
     """What is kept here; None where it is not there, or damaged."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, pl.exceptions.PolarsError):
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
         if whole(place):
             facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
-            frames = {path.stem: pl.read_parquet(path, glob=False) for path in sorted(place.glob("*.parquet"))}
+            frames = {path.stem: read_parquet(path) for path in sorted(place.glob("*.parquet"))}
             return Made(frames, facts, fresh=False)
     return None
 

@@ -19,12 +19,15 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.files import BOM, Path_, ahead, chunks, lines, split_lines
+from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, lines, numbered_lines
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
 PIECE = 1 << 17
 """Bytes looked at together: few enough to stay in the processor's cache between the looks."""
+
+MOST_BAD = 1_000_000
+"""Bad lines that a file may have, skipped or not."""
 
 TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
 
@@ -104,14 +107,14 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False, u
     before = 0
     for chunk, clean in ahead((chunk, _is_clean(chunk, len(layout.columns))) for chunk in chunks(path)):
         fast = _fast(chunk, clean, layout)
-        frame, wrong = _carefully(chunk, layout, before)[:2] if fast is None else (fast, [])
+        frame, wrong = _carefully(chunk, layout, before, path)[:2] if fast is None else (fast, [])
         comments += Comments() if clean else _comments(chunk, layout)
         if wrong and not bad and not any(each.height for each in (*frames, frame)):
             _check_kind(path, layout, unlike)
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
-        before += frame.height + len(wrong) if clean else len(split_lines(chunk))
+        before += frame.height + len(wrong) if clean else count_lines(chunk)
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
@@ -165,6 +168,17 @@ def bad_lines_error(path: Path_, bad: list[BadLine], expected: str) -> FormatErr
     )
 
 
+def check_bad_lines(path: Path_, bad: list[BadLine]) -> None:
+    """Give up on a file of nothing but bad lines before they fill the memory."""
+    if len(bad) > MOST_BAD:
+        raise FormatError(
+            f"more than {MOST_BAD:,} bad lines; the first: {bad[0].found}",
+            file=str(path),
+            line=bad[0].line,
+            remedy="check the format; FORMAT:PATH names it, and docs/formats.md describes each",
+        )
+
+
 def skipped_note(path: Path_, bad: list[BadLine]) -> tuple[str, ...]:
     """What was left out of a file, in words; nothing when nothing was."""
     if not bad:
@@ -174,23 +188,34 @@ def skipped_note(path: Path_, bad: list[BadLine]) -> tuple[str, ...]:
 
 
 def _is_clean(chunk: bytes, fields: int) -> bool:
-    """One space between fields, no other white space, no comment, and as many fields on average as there must be."""
+    """One space between fields, no other white space, no comment, and on every line as many fields as there must be."""
     if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
         return False
     data = np.frombuffer(chunk, dtype=np.uint8)
-    spaces = ends = 0
+    spaces = 0  # in the line that goes on
     before = True
     for low in range(0, len(data), PIECE):
         piece = data[low : low + PIECE]
         separator = piece <= 32
         if (before and separator[0]) or bool((separator[1:] & separator[:-1]).any()):
             return False
-        space = int(np.count_nonzero(piece == 32))
-        end = int(np.count_nonzero(piece == 10))
-        if space + end != int(np.count_nonzero(separator)):
+        space = piece == 32
+        ends = np.flatnonzero(piece == 10)
+        total = int(np.count_nonzero(space))
+        if total + len(ends) != int(np.count_nonzero(separator)):
             return False
-        spaces, ends, before = spaces + space, ends + end, bool(separator[-1])
-    return spaces == (ends + (not before)) * (fields - 1)
+        if len(ends):
+            # Counted modulo 256, which is enough where the sum is right: no line can have fewer, then.
+            first, rest = spaces + int(np.count_nonzero(space[: ends[0]])), space[ends[-1] :].sum()
+            inner = np.add.reduceat(space.view(np.uint8), ends, dtype=np.uint8)[:-1]
+            right = first == fields - 1 and total + spaces - rest == len(ends) * (fields - 1)
+            if not right or bool((inner != fields - 1).any()):
+                return False
+            spaces = int(rest)
+        else:
+            spaces += total
+        before = bool(separator[-1])
+    return chunk.endswith(b"\n") or (not before and spaces == fields - 1)
 
 
 def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
@@ -205,8 +230,6 @@ def _fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
     wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
     full = {c.name if c.kind != "skip" else f"skip{i}": _type(c) for i, c in enumerate(layout.columns)}
     try:
-        # Raises for a line of more fields than columns; with as many fields as columns on average,
-        # then, no line has fewer either.
         frame = pl.read_csv(chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted)
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
@@ -237,16 +260,17 @@ def _tidied(chunk: bytes) -> bytes:
     return re.sub(rb"\n#[^\n]*", b"", b"\n" + chunk)[1:] if b"#" in chunk else chunk
 
 
-def _carefully(chunk: bytes, layout: Layout, before: int) -> Read:
+def _carefully(chunk: bytes, layout: Layout, before: int, path: Path_ = "") -> Read:
     """The rows of a chunk one line at a time; ``before`` is how many lines came before it."""
     values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
     bad: list[BadLine] = []
-    for number, line in enumerate(split_lines(chunk), before + 1):
+    for number, line in numbered_lines(chunk, before):
         if not holds_row(line):
             continue
         row = _row(line.split(), layout)
         if isinstance(row, str):
             bad.append(BadLine(number, f"{row} in {quoted(line.decode('utf-8', 'replace'), 60)}"))
+            check_bad_lines(path, bad)
         else:
             for name, value in row.items():
                 values[name].append(value)

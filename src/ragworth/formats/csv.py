@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ import polars as pl
 
 from ragworth.doors import ID_ALIASES, find_id
 from ragworth.errors import BadLine, FormatError, counted, quoted, shown
-from ragworth.formats.columns import NUMBER, bad_lines_error
-from ragworth.formats.files import Path_, chunks
+from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
+from ragworth.formats.files import Path_, chunks, unified_ends
 from ragworth.tables import Judgments
 
 NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"}
@@ -27,11 +28,14 @@ WIDE = {name for names in Judgments.wide.values() for name in names}
 """Columns that hold numbers as well, where no column ``value`` does: beside one, a label may be a word."""
 
 
+Ints = np.typing.NDArray[np.int64]
+
+
 class Rows(NamedTuple):
     """All fields as text (null where empty), the line of each row, and the lines that are no rows."""
 
     frame: pl.DataFrame
-    line: np.typing.NDArray[np.int64]
+    line: Ints
     bad: list[BadLine]
 
 
@@ -43,15 +47,39 @@ def read_csv(
     ``required`` names columns, beside ids, that must not be empty where they are there; ``words`` those that stay text
     although they usually hold numbers.
     """
-    data = b"".join(chunks(path))
+    data, numbers = _without_empty_lines(b"".join(chunks(path)))
     names, separator = _header(path, data)
     rows = _fast(data, names, separator) or _carefully(path, data, names, separator)
-    frame, bad = _checked(rows, required, words)
+    frame, bad = _checked(rows if numbers is None else _renumbered(rows, numbers), required, words)
     if bad and not skip_bad_lines:
         raise bad_lines_error(path, bad, f"{shown(names)}, as in the header")
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     return frame, bad
+
+
+def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
+    """The same rows without empty lines, and the number of each line that is left.
+
+    In a file with quotes an empty line may belong to a cell: it stays as it is.
+    """
+    if b'"' in data:
+        return data, None
+    data = unified_ends(data)
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
+    if b"\n\n" not in data or data.startswith(b"\n"):
+        return data, None
+    end = np.frombuffer(data, dtype=np.uint8) == ord("\n")
+    starts = np.flatnonzero(~end[1:] & end[:-1]) + 1
+    numbers = np.concatenate([[1], 1 + np.cumsum(np.add.reduceat(end, [0, *starts], dtype=np.int64))[:-1]])
+    return re.sub(rb"\n\n+", b"\n", data), numbers
+
+
+def _renumbered(rows: Rows, numbers: Ints) -> Rows:
+    """The same rows with their lines in the file."""
+    bad = [BadLine(int(numbers[each.line - 1]), each.found) for each in rows.bad]
+    return Rows(rows.frame, numbers[rows.line - 1], bad)
 
 
 def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
@@ -60,7 +88,7 @@ def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
     try:
-        names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator))]
+        names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
     if len(set(names)) < len(names) or "" in names:
@@ -96,11 +124,12 @@ def _fast(data: bytes, names: list[str], separator: str) -> Rows | None:
 def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Rows:
     """By Python's reader, row by row, with line numbers."""
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    reader = csv.reader(text, delimiter=separator)
+    reader = csv.reader(text, delimiter=separator, strict=True)
     before = csv.field_size_limit(len(data) + 1)
     rows: list[list[str | None]] = []
     lines: list[int] = []
     bad: list[BadLine] = []
+    start = 0
     try:
         next(reader)
         start = reader.line_num
@@ -116,12 +145,26 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
             else:
                 rows.append([cell or None for cell in row])
                 lines.append(line)
+            check_bad_lines(path, bad)
     except csv.Error as error:
-        raise FormatError(f"cannot be read as CSV: {error}", file=str(path), line=reader.line_num) from error
+        raise FormatError(
+            f"cannot be read as CSV: {_in_words(error)}",
+            file=str(path),
+            line=max(start + 1, 1),
+            expected="quotes around a whole cell, and doubled inside",
+            remedy="mend the quotes of this row",
+        ) from error
     finally:
         csv.field_size_limit(before)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
     return Rows(frame, np.array(lines, dtype=np.int64), bad)
+
+
+def _in_words(error: csv.Error) -> str:
+    """Python's messages on quotes say what its parser waited for; these say what is wrong."""
+    if "unexpected end of data" in str(error):
+        return "a quote is opened and not closed"
+    return "there is text after a closing quote" if "expected after" in str(error) else str(error)
 
 
 def _is_text(row: list[str]) -> bool:

@@ -1,9 +1,10 @@
-"""Opening files: plain, gzip or zstd alike, read in whole lines, with one kind of error for all troubles."""
+"""Opening files: plain or compressed alike, read in whole lines, with one kind of error for all troubles."""
 
 from __future__ import annotations
 
 import gzip
-import sys
+import os
+import re
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,17 +13,16 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
-from ragworth.errors import FormatError
+import numpy as np
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from ragworth.errors import FormatError, quoted
+from ragworth.formats.compression import decompressed, zstd
+from ragworth.limits import max_line
 
 CHUNK = 16 << 20
 """How many bytes are read and parsed at a time. Memory beyond the result stays within a few of these."""
 
-GZIP, ZSTD, BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 Path_ = str | Path
 T = TypeVar("T")
@@ -32,22 +32,14 @@ T = TypeVar("T")
 def opened(path: Path_) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed where its first bytes say that it is compressed."""
     try:
-        with Path(path).open("rb") as raw:
-            head = raw.peek(4)[:4]
-            if head[:2] == GZIP:
-                with gzip.open(raw) as stream:
-                    yield cast(IO[bytes], stream)
-            elif head == ZSTD:
-                with zstd.open(raw) as stream:
-                    yield cast(IO[bytes], stream)
-            else:
-                yield raw
+        with Path(path).open("rb") as raw, decompressed(raw, str(path)) as stream:
+            yield stream
     except ValueError as error:
         if "null byte" not in str(error):
             raise
         raise FormatError("this is no file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
-        raise FormatError("there is no such file", file=str(path), remedy="check the path") from error
+        raise FormatError(_absent(path), file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:
         raise FormatError("this is a folder, not a file", file=str(path)) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
@@ -60,8 +52,16 @@ def opened(path: Path_) -> Iterator[IO[bytes]]:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
+def _absent(path: Path_) -> str:
+    # Unlike pathlib's, islink is False for a name that no file system takes.
+    if os.path.islink(path):  # noqa: PTH114
+        return f"this is a link to {quoted(os.readlink(path))}, which is not there"  # noqa: PTH115
+    return "there is no such file"
+
+
 def chunks(path: Path_) -> Iterator[bytes]:
     """The file in pieces of about :data:`CHUNK` bytes that end at a line's end; no byte-order mark."""
+    most, before = max_line(), 0
     with opened(path) as stream:
         buffer, have, first = bytearray(CHUNK), 0, True
         while True:
@@ -69,17 +69,29 @@ def chunks(path: Path_) -> Iterator[bytes]:
             have += got
             if got and have < len(buffer):
                 continue
-            cut = buffer.rfind(b"\n", 0, have) + 1 if got else have
+            cut = _last_end(buffer, have) if got else have
             if cut:
                 chunk = bytes(memoryview(buffer)[:cut])
+                if cut > most:
+                    _check_lines(chunk, most, before, path)
                 yield chunk.removeprefix(BOM) if first else chunk
                 first = False
+                before += count_lines(chunk)
             if not got:
                 return
             if not cut:  # one line fills the buffer
+                if have >= most:
+                    raise _long_line(path, most, before + 1)
                 buffer += bytes(len(buffer))
             buffer[: have - cut] = buffer[cut:have]
             have -= cut
+
+
+def _last_end(buffer: bytearray, have: int) -> int:
+    """Where the last line of a buffer ends."""
+    end = buffer.rfind(b"\n", 0, have) + 1
+    # A carriage return at the very end may be half of a line's end.
+    return end or buffer.rfind(b"\r", 0, have - 1) + 1
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
@@ -93,18 +105,61 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def lines(path: Path_) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines, from 1, without their ends (``\\n``, ``\\r\\n`` or ``\\r``)."""
-    number = 0
+    """Numbered lines, from 1, without their ends (``\\n``, ``\\r\\n`` or ``\\r``). Empty ones are left out."""
+    before = 0
     for chunk in chunks(path):
-        for line in split_lines(chunk):
-            number += 1
-            yield number, line
+        yield from numbered_lines(chunk, before)
+        before += count_lines(chunk)
+
+
+def numbered_lines(chunk: bytes, before: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a chunk that are not empty, with their numbers; ``before`` lines came before it."""
+    chunk = unified_ends(chunk)
+    if b"\n\n" not in chunk and not chunk.startswith(b"\n"):
+        yield from enumerate(chunk.removesuffix(b"\n").split(b"\n") if chunk else [], before + 1)
+        return
+    at, number = 0, before + 1
+    for found in re.finditer(rb"[^\n]+", chunk):  # a million empty lines cost no more than one
+        number += chunk.count(b"\n", at, at := found.start())
+        yield number, found[0]
 
 
 def split_lines(chunk: bytes) -> list[bytes]:
     """The lines of a chunk without their ends."""
-    parts = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    parts = unified_ends(chunk).split(b"\n")
     return parts[:-1] if parts[-1] == b"" else parts
+
+
+def unified_ends(chunk: bytes) -> bytes:
+    """The same lines, all of them ended by ``\\n``."""
+    return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
+
+
+def count_lines(chunk: bytes) -> int:
+    """How many lines :func:`split_lines` gives."""
+    chunk = unified_ends(chunk)
+    ends = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")))
+    return ends + (not chunk.endswith(b"\n") and chunk != b"")
+
+
+def _check_lines(chunk: bytes, most: int, before: int, path: Path_) -> None:
+    """Refuse a chunk with a line that is too long."""
+    data = np.frombuffer(chunk, dtype=np.uint8)
+    ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
+    long = np.flatnonzero(np.diff(ends, prepend=-1, append=len(data)) > most + 1)
+    if len(long):
+        start = int(ends[long[0] - 1]) + 1 if long[0] else 0
+        raise _long_line(path, most, before + count_lines(chunk[:start]) + 1)
+
+
+def _long_line(path: Path_, most: int, number: int) -> FormatError:
+    return FormatError(
+        f"this line is longer than {most:,} bytes",
+        file=str(path),
+        line=number,
+        remedy="check that this is a text file; if it is, set the environment variable RAGWORTH_MAX_LINE to a larger "
+        "number of bytes, such as 1G",
+    )
 
 
 def stem(path: Path_) -> str:

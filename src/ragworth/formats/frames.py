@@ -8,12 +8,14 @@ from typing import TypeVar
 
 import polars as pl
 
+from ragworth import parquet
 from ragworth.collection import Collection
 from ragworth.errors import FormatError
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import Path_, created, opened, stem
+from ragworth.formats.spreadsheet import write_csv
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 
@@ -23,15 +25,8 @@ T = TypeVar("T", bound=Table)
 def read_parquet(path: Path_) -> pl.DataFrame:
     """A Parquet file as it is, compressed once more or not."""
     with opened(path) as stream:
-        try:
-            packed = Path(path).suffix in (".gz", ".zst")
-            return pl.read_parquet(stream.read()) if packed else pl.read_parquet(path, glob=False)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise FormatError(
-                f"cannot be read as Parquet ({str(error).partition(chr(10))[0][:120]})",
-                file=str(path),
-                expected="a Parquet file",
-            ) from error
+        packed = Path(path).suffix in (".gz", ".zst")
+        return parquet.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(
@@ -87,10 +82,7 @@ def write_table(table: Table, path: Path_) -> None:
         if ".parquet" in endings:
             table.frame.write_parquet(stream)
             return
-        # Polars leaves a lone carriage return unquoted, which readers take for the end of a line.
-        odd = any(bool(c.str.contains("\r", literal=True).any()) for c in table.frame if c.dtype == pl.String)
-        separator = "\t" if ".tsv" in endings else ","
-        table.frame.write_csv(stream, separator=separator, quote_style="non_numeric" if odd else "necessary")
+        stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 
 
 FORMAT = Format(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ragworth.errors import BadLine, quoted
-from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.files import Path_, lines
 from ragworth.tables import DEEPEST
 
@@ -29,6 +29,7 @@ def values(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Ite
             bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
+            check_bad_lines(path, bad)
 
 
 def _no_constant(name: str) -> float:

@@ -17,6 +17,7 @@ from unicodedata import combining, east_asian_width
 import polars as pl
 
 from ragworth.errors import FormatError
+from ragworth.formats.spreadsheet import write_csv
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
 ENDINGS: dict[str, Look] = {
@@ -140,7 +141,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 LOOKS: dict[str, Callable[[pl.DataFrame], str]] = {
     "text": text,
-    "csv": lambda frame: frame.write_csv(),
+    "csv": lambda frame: write_csv(frame).decode(),
     "json": as_json,
     "markdown": markdown,
     "latex": latex,

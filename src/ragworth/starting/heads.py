@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
-from ragworth.errors import FormatError
+from ragworth import parquet
 from ragworth.formats.files import BOM, opened
 from ragworth.formats.frames import read_parquet
 
@@ -128,10 +126,7 @@ def _rows(file: File, scratch: Path) -> Head:
     if file.path.suffix.lower() != ".parquet":  # compressed once more: there is no way to its beginning
         frame = read_parquet(file.path)
     else:
-        try:
-            frame = pl.scan_parquet(file.path, glob=False).head(ROWS + 1).collect()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-            raise FormatError(f"cannot be read as Parquet ({str(error).splitlines()[0][:120]})") from error
+        frame = parquet.read_parquet(file.path, rows=ROWS + 1)
     if frame.height <= ROWS:
         return Head(file, file.path, True, b"")
     stream = io.BytesIO()

@@ -1,0 +1,101 @@
+"""Decompression within bounds: gzip and Zstandard are recognised by content.
+
+A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.FLOOR` bytes, and beyond that
+to a multiple of its own size, which ``RAGWORTH_MAX_RATIO`` sets.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, RawIOBase
+from typing import IO, Any, cast
+
+from ragworth.errors import FormatError
+from ragworth.limits import FLOOR, max_ratio
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+OTHERS = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE") for level in range(1, 10)} | {
+    b"\xfd7zXZ\0": ("compressed with xz", "unxz FILE"),
+    b"PK\3\4": ("a ZIP archive", "unzip FILE"),
+}
+"""How compressed files begin that are not read, what they are, and how to unpack them."""
+
+LONGEST_MAGIC = 10
+
+
+@contextmanager
+def decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
+    """The stream itself, or what it unpacks to where its first bytes say that it is compressed; one layer only."""
+    head = raw.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]
+    for magic, (kind, command) in OTHERS.items():
+        if head.startswith(magic):
+            raise FormatError(
+                f"this is {kind}",
+                file=name,
+                expected="text, or text compressed with gzip or Zstandard",
+                remedy=f"unpack it: {command}",
+            )
+    if head.startswith((GZIP, ZSTD)):
+        packed = _Counted(raw)
+        unpack = gzip.open if head.startswith(GZIP) else zstd.open
+        with unpack(cast(IO[bytes], packed)) as stream:
+            unpacked = BufferedReader(_Bounded(cast(IO[bytes], stream), packed, name))
+            if unpacked.peek(4).startswith((GZIP, ZSTD)):
+                raise FormatError("this is compressed twice", file=name, remedy="unpack it once")
+            yield cast(IO[bytes], unpacked)
+    else:
+        yield raw
+
+
+class _Counted:
+    """A file that counts what is read of it, since a pipe doesn't know its size."""
+
+    def __init__(self, raw: BufferedReader) -> None:
+        self.raw = raw
+        self.size = os.fstat(raw.fileno()).st_size
+        self.taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.raw.read(size)
+        self.taken += len(data)
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+class _Bounded(RawIOBase):
+    """What a compressed file unpacks to, as long as that is in proportion to its size."""
+
+    def __init__(self, stream: IO[bytes], packed: _Counted, file: str) -> None:
+        self.stream = stream
+        self.packed = packed
+        self.file = file
+        self.ratio = max_ratio()
+        self.made = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got = cast(BufferedReader, self.stream).readinto(buffer)
+        self.made += got
+        if self.made > FLOOR and self.made > self.ratio * max(self.packed.size, self.packed.taken):
+            raise FormatError(
+                f"this compressed file unpacks to more than {self.ratio:,} times its size",
+                file=self.file,
+                expected=f"at most {FLOOR >> 20} MB, or {self.ratio:,} times the size of the file",
+                remedy="if you trust it, unpack it first, or set the environment variable RAGWORTH_MAX_RATIO "
+                "to a larger number",
+            )
+        return got

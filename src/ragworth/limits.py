@@ -1,0 +1,43 @@
+"""How much a file may ask for, so that a small one can't fill the memory or the day.
+
+The defaults are far beyond ordinary data. Environment variables change them everywhere at once, from the command line
+to Python: ``RAGWORTH_MAX_LINE`` and ``RAGWORTH_MAX_RATIO``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ragworth.errors import InputError, quoted
+
+LINE = 32 << 20
+"""Bytes of a line. The longest in the test collections we know has 2 MB."""
+
+RATIO = 200
+"""How many times its size a compressed file may unpack to. Ordinary text has 3 to 20, the most that we know 75."""
+
+FLOOR = 64 << 20
+"""Bytes that any compressed file may unpack to, whatever the ratio."""
+
+UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
+
+
+def max_line() -> int:
+    """The most bytes of a line: ``RAGWORTH_MAX_LINE``, a number, or one with K, M or G."""
+    return _number("RAGWORTH_MAX_LINE", LINE, "a number of bytes, such as 100M")
+
+
+def max_ratio() -> int:
+    """The most that unpacking may multiply a file's size by: ``RAGWORTH_MAX_RATIO``."""
+    return _number("RAGWORTH_MAX_RATIO", RATIO, "a whole number, such as 1000")
+
+
+def _number(variable: str, usual: int, expected: str) -> int:
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return usual
+    found = re.fullmatch(r"([0-9]{1,15}) ?([KMG]?)B?", text, re.IGNORECASE | re.ASCII)
+    if found is None or not int(found[1]):
+        raise InputError(f"the environment variable {variable} is {quoted(text, 40)}", expected=expected)
+    return int(found[1]) << UNITS[found[2].upper()]

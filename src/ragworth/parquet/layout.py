@@ -1,0 +1,261 @@
+"""What a Parquet file says of itself, checked against itself: footer, schema, row groups, pages.
+
+After :func:`check` all sizes and counts are known to be non-negative, to lie within the file, to agree with each
+other, and to stay below a limit. The checks read the footer and a few bytes of each page, not the data, except where
+pages have checksums.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple, TypeVar, cast
+
+from ragworth.parquet.thrift import DamagedError, Reader, Struct, Value
+
+MAGIC, ENCRYPTED = b"PAR1", b"PARE"
+TAIL = 8
+"""Bytes after the footer: its length and the magic number."""
+
+REPEATED = 2
+DATA, INDEX, DICTIONARY, DATA_V2 = 0, 1, 2, 3
+UNCOMPRESSED = 0
+CODECS = range(8)
+BYTE_ARRAY, FIXED = 6, 7
+KINDS = range(8)
+PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY = 0, 2, 3, 4, 8
+PLAIN_ENOUGH = frozenset({PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY})
+"""Encodings whose decoders take every size from the headers, which are checked here."""
+ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
+
+ROW = 16
+"""Bytes that a value takes in memory, at most, besides its text."""
+
+T = TypeVar("T")
+
+
+class Layout(NamedTuple):
+    """What is known of a file whose headers agree with each other."""
+
+    rows: int
+    size: int
+    """Bytes in memory after reading, at most, except for nested columns."""
+    plain: bool
+    """Whether no decoder takes a size from within the data."""
+
+
+class Leaf(NamedTuple):
+    """A column of values."""
+
+    path: tuple[bytes, ...]
+    kind: int
+    repeated: bool
+    """Whether a row may have more or fewer values than one."""
+
+
+class _Chunk(NamedTuple):
+    """One column of one row group."""
+
+    leaf: Leaf
+    codec: int
+    values: int
+    start: int
+    end: int
+
+
+class _Sums:
+    """What the pages of a chunk add up to."""
+
+    def __init__(self) -> None:
+        self.values = self.size = 0
+        self.encodings: set[int] = set()
+
+
+def check(data: memoryview) -> Layout:
+    """The layout of a file; raises :class:`DamagedError` for one that contradicts itself."""
+    footer = _footer(data)
+    leaves = _leaves(_structs(footer, 2, "schema"))
+    total = rows = size = 0
+    encodings: set[int] = set()
+    for group in _structs(footer, 4, "row groups"):
+        rows = _count(group, 3, "rows of a row group")
+        total += rows
+        columns = _structs(group, 1, "columns of a row group")
+        if len(columns) != len(leaves):
+            raise DamagedError(f"a row group has {len(columns)} columns and the schema {len(leaves)}")
+        for leaf, column in zip(leaves, columns, strict=True):
+            chunk = _chunk(column, leaf, rows, len(data))
+            sums = _pages(data, chunk)
+            size += sums.size + chunk.values * ROW
+            encodings |= sums.encodings
+    if total != _count(footer, 3, "rows"):
+        raise DamagedError(f"the footer says {footer[3]} rows, and the row groups have {total}")
+    return Layout(total, size, encodings <= PLAIN_ENOUGH)
+
+
+def _footer(data: memoryview) -> Struct:
+    if len(data) < TAIL + len(MAGIC) or bytes(data[:4]) != MAGIC or bytes(data[-4:]) != MAGIC:
+        if ENCRYPTED in (bytes(data[:4]), bytes(data[-4:])):
+            raise DamagedError("the file is encrypted")
+        raise DamagedError("it does not begin and end with PAR1: it is another format, or cut short")
+    length = int.from_bytes(data[-TAIL:-4], "little")
+    end = len(data) - TAIL
+    if length > end - len(MAGIC):
+        raise DamagedError("the footer is longer than the file")
+    reader = Reader(data, end - length, end)
+    footer = reader.struct()
+    if reader.at != end:
+        raise DamagedError("the footer is shorter than it says")
+    if 8 in footer:
+        raise DamagedError("the file is encrypted")
+    return footer
+
+
+def _leaves(schema: list[Struct]) -> list[Leaf]:
+    """The columns of values, in their order. A schema lists its tree with parents first."""
+    leaves: list[Leaf] = []
+    at = 0
+
+    def walk(path: tuple[bytes, ...], repeated: bool) -> None:
+        nonlocal at
+        if at >= len(schema):
+            raise DamagedError("the schema lacks columns")
+        element = schema[at]
+        at += 1
+        name = _typed(element, 4, bytes, "name of a column")
+        _text(name)
+        repetition = _typed(element, 3, int, "repetition", default=0)
+        if repetition not in (0, 1, REPEATED):
+            raise DamagedError(f"there is no repetition {repetition}")
+        inner = (*path, name) if at > 1 else ()
+        repeated = repeated or (at > 1 and repetition == REPEATED)
+        children = _typed(element, 5, int, "children", default=0)
+        if children < 0 or len(inner) > 16:
+            raise DamagedError("the schema has impossible children")
+        if 1 in element or (not children and at > 1):
+            kind = _typed(element, 1, int, "type of a column")
+            if children or kind not in KINDS:
+                raise DamagedError(f"there is no type {kind} of columns")
+            if kind == FIXED and not 0 < _typed(element, 2, int, "width of a column") <= 1 << 20:
+                raise DamagedError("a column has an impossible width")
+            leaves.append(Leaf(inner, kind, repeated))
+        for _ in range(children):
+            walk(inner, repeated)
+
+    walk((), False)
+    if at != len(schema):
+        raise DamagedError("the schema has columns that belong nowhere")
+    return leaves
+
+
+def _text(data: bytes) -> None:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DamagedError("the name of a column is not UTF-8 text") from error
+
+
+def _chunk(column: Struct, leaf: Leaf, rows: int, size: int) -> _Chunk:
+    if 1 in column or 8 in column:
+        raise DamagedError("a column is in another file, or encrypted")
+    meta = cast(Struct, _typed(column, 3, dict, "column"))
+    if _typed(meta, 1, int, "type of a column") != leaf.kind or tuple(_typed(meta, 3, list, "path")) != leaf.path:
+        raise DamagedError("a row group has another column than the schema")
+    codec = _typed(meta, 4, int, "codec")
+    if codec not in CODECS:
+        raise DamagedError(f"there is no codec {codec}")
+    values = _count(meta, 5, "values of a column")
+    if values < rows or (values > rows and not leaf.repeated):
+        raise DamagedError(f"a column has {values} values for {rows} rows")
+    first, start = _count(meta, 9, "data page offset"), _typed(meta, 11, int, "dictionary page offset", default=0)
+    start = start if start > 0 else first
+    end = start + _count(meta, 7, "compressed size of a column")
+    if start < len(MAGIC) or not start <= first <= end or end > size - TAIL:
+        raise DamagedError("a column lies outside the file")
+    _count(meta, 6, "size of a column")
+    return _Chunk(leaf, codec, values, start, end)
+
+
+def _pages(data: memoryview, chunk: _Chunk) -> _Sums:
+    """Check the pages of a column, one after the other."""
+    sums = _Sums()
+    at, number = chunk.start, 0
+    while at < chunk.end and (sums.values < chunk.values or not number):
+        reader = Reader(data, at, chunk.end)
+        header = reader.struct()
+        packed, size = _count(header, 3, "compressed size of a page"), _count(header, 2, "size of a page")
+        at = reader.at + packed
+        if at > chunk.end:
+            raise DamagedError("a page is longer than its column")
+        _checksum(header, data[reader.at : at])
+        kind = _typed(header, 1, int, "type of a page")
+        if kind == DICTIONARY:
+            _dictionary(header, chunk, number, size)
+        elif kind in (DATA, DATA_V2):
+            _data_page(header, chunk, sums, packed, size)
+        elif kind != INDEX:
+            raise DamagedError(f"there is no type {kind} of pages")
+        if chunk.codec == UNCOMPRESSED and size != packed:
+            raise DamagedError("a page that is not compressed has two sizes")
+        sums.size += size
+        number += 1
+    if sums.values != chunk.values:
+        raise DamagedError(f"a column says {chunk.values} values, and its pages have {sums.values}")
+    return sums
+
+
+def _checksum(header: Struct, data: memoryview) -> None:
+    if 4 in header and _typed(header, 4, int, "checksum") & 0xFFFFFFFF != zlib.crc32(data):
+        raise DamagedError("the checksum of a page is wrong")
+
+
+def _dictionary(header: Struct, chunk: _Chunk, number: int, size: int) -> None:
+    if number:
+        raise DamagedError("a column has a dictionary after its data")
+    about = cast(Struct, _typed(header, 7, dict, "dictionary page"))
+    least = 4 if chunk.leaf.kind == BYTE_ARRAY else 1
+    if _count(about, 1, "values of a dictionary") * least > size:
+        raise DamagedError("a dictionary has more values than bytes")
+    if _typed(about, 2, int, "encoding of a dictionary") not in (PLAIN, PLAIN_DICTIONARY):
+        raise DamagedError("a dictionary has an impossible encoding")
+
+
+def _data_page(header: Struct, chunk: _Chunk, sums: _Sums, packed: int, size: int) -> None:
+    second = header[1] == DATA_V2
+    about = cast(Struct, _typed(header, 8 if second else 5, dict, "data page"))
+    values = _count(about, 1, "values of a page")
+    encoding = _typed(about, 4 if second else 2, int, "encoding of a page")
+    if encoding not in ENCODINGS:
+        raise DamagedError(f"there is no encoding {encoding}")
+    sums.values += values
+    sums.encodings.add(encoding)
+    if not second:
+        if _typed(about, 3, int, "level encoding") != RLE or _typed(about, 4, int, "level encoding") != RLE:
+            sums.encodings.add(BIT_PACKED)
+        return
+    nulls, rows = _count(about, 2, "nulls of a page"), _count(about, 3, "rows of a page")
+    levels = _count(about, 5, "levels of a page") + _count(about, 6, "levels of a page")
+    if nulls > values or rows > values or levels > packed or levels > size:
+        raise DamagedError("a page has more nulls, rows or levels than values")
+    if about.get(7, True) is False and packed != size:
+        raise DamagedError("a page that is not compressed has two sizes")
+
+
+def _count(struct: Struct, field: int, what: str) -> int:
+    number = _typed(struct, field, int, what)
+    if number < 0:
+        raise DamagedError(f"the {what}: {number}")
+    return number
+
+
+def _structs(struct: Struct, field: int, what: str) -> list[Struct]:
+    items = _typed(struct, field, list, what)
+    if not all(isinstance(item, dict) for item in items):
+        raise DamagedError(f"the {what} are no structs")
+    return cast("list[Struct]", items)
+
+
+def _typed(struct: Struct, field: int, kind: type[T], what: str, default: T | None = None) -> T:
+    value: Value | None = struct.get(field, cast("Value | None", default))
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DamagedError(f"the {what} is missing")
+    return value

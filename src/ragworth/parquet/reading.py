@@ -1,0 +1,70 @@
+"""A Parquet file as a frame, or an error that says what is wrong with it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+
+from ragworth.errors import FormatError
+from ragworth.limits import max_ratio
+from ragworth.parquet.layout import Layout, check
+from ragworth.parquet.quiet import quiet_stderr
+from ragworth.parquet.thrift import DamagedError
+from ragworth.parquet.trial import try_reading
+
+FLOOR = 2 << 30
+"""Bytes in memory that any file may come to, however small it is."""
+
+AGAIN = "write or fetch the file again"
+
+
+def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None = None) -> pl.DataFrame:
+    """Read a file, or the bytes of one; ``rows`` reads only the first ones. ``name`` is for errors."""
+    name = name or ("" if isinstance(source, bytes) else str(source))
+    try:
+        layout = check(memoryview(source)) if isinstance(source, bytes) else _check_file(source)
+        _check_size(layout, _size(source), name)
+        if not layout.plain:
+            try_reading(source, layout.size)
+        with quiet_stderr():
+            frame = pl.read_parquet(source, n_rows=rows, **({} if isinstance(source, bytes) else {"glob": False}))
+    except DamagedError as error:
+        raise _unreadable(str(error), name) from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _unreadable(str(error).partition("\n")[0][:120], name) from error
+    wanted = layout.rows if rows is None else min(rows, layout.rows)
+    if frame.height != wanted:
+        raise _unreadable(f"{frame.height} rows where the file says {wanted}", name)
+    return frame
+
+
+def _unreadable(found: str, name: str) -> FormatError:
+    return FormatError(f"cannot be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=AGAIN)
+
+
+def _size(source: str | Path | bytes) -> int:
+    return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
+
+
+def _check_file(path: str | Path) -> Layout:
+    with Path(path).open("rb") as stream:
+        if not os.fstat(stream.fileno()).st_size:
+            raise DamagedError("it is empty")
+        with closing(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) as data, memoryview(data) as view:
+            return check(view)
+
+
+def _check_size(layout: Layout, size: int, name: str) -> None:
+    """Refuse a small file that would fill the memory."""
+    limit = max(FLOOR, max_ratio() * size)
+    if layout.size > limit:
+        raise FormatError(
+            f"this file of {size:,} bytes may take {layout.size:,} bytes of memory, more than {limit:,}",
+            file=name,
+            remedy="if you trust it, set the environment variable RAGWORTH_MAX_RATIO to a larger number "
+            f"(at least {-(-layout.size // size):,})",
+        )

@@ -1,0 +1,59 @@
+"""Reading a file in a process of its own, to see whether the reader survives it.
+
+Some encodings have sizes within the data, where no check of the headers sees them. A reader that believes a wrong one
+ends its process, so it gets one that nobody needs. The result is thrown away; the file is then read again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ragworth.parquet.thrift import DamagedError
+
+SECONDS = 60
+"""How long a trial may take, for each gigabyte that the file comes to, begun or whole."""
+
+ROOM = 4 << 30
+"""Address space beyond what the file comes to: for Python, Polars and its threads."""
+
+TIMES = 4
+"""How often a reader may hold the same data at once, in different forms."""
+
+PROGRAM = """
+import sys
+path, limit = sys.argv[1], int(sys.argv[2])
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, OSError, ValueError):
+    pass
+import polars as pl
+source = sys.stdin.buffer.read() if path == "" else path
+try:
+    pl.read_parquet(source, **({} if path == "" else {"glob": False}))
+except BaseException as error:
+    print((str(error).splitlines() or [""])[0][:120])
+    sys.exit(3)
+"""
+
+
+def try_reading(source: str | Path | bytes, size: int) -> None:
+    """Read in another process; raises :class:`DamagedError` where that process ends with anything but success."""
+    path = "" if isinstance(source, bytes) else str(source)
+    command = [sys.executable, "-c", PROGRAM, path, str(ROOM + TIMES * size)]
+    try:
+        done = subprocess.run(
+            command,
+            input=source if isinstance(source, bytes) else b"",
+            capture_output=True,
+            timeout=SECONDS * (1 + (size >> 30)),
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DamagedError(f"reading it takes longer than {error.timeout:.0f} seconds") from error
+    if done.returncode:
+        said = done.stdout.decode("utf-8", "replace").strip() if done.returncode == 3 else ""
+        raise DamagedError(said or "the reader does not survive it")

@@ -1,0 +1,190 @@
+"""Files that ask for too much: long lines, compression bombs, nothing but empty or bad lines."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragworth.errors import FormatError, InputError
+from ragworth.formats import columns, compression, files, load, read_contexts, read_judgments
+from ragworth.formats.files import count_lines, lines, numbered_lines, split_lines
+
+Save = Callable[[str, str | bytes], Path]
+
+RUN = b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"
+CONTEXT = b'{"query_id": "q1", "retrieved_context": [{"doc_id": "d1", "text": "%s"}]}\n'
+ROWS = {
+    "trec": (RUN, b"q2 Q0 %s 1 1 t\n"),
+    "table": (b"query,passage,score\nq1,d1,1\n", b"q2,%s,1\n"),
+    "jsonl": (CONTEXT % b"", b'{"query_id": "q2", "retrieved_context": [{"doc_id": "%s"}]}\n'),
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_long_line(name: str, pack: Callable[[bytes], bytes], save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, row = ROWS[name]
+    path = save("file", pack(start + row % (b"x" * 5000)))
+    number = start.count(b"\n") + 1
+    monkeypatch.setenv("RAGWORTH_MAX_LINE", "4K")
+    with pytest.raises(FormatError, match="longer than 4,096 bytes") as caught:
+        read_contexts(f"{name}:{path}")
+    assert (caught.value.file, caught.value.line) == (str(path), number)
+    assert "RAGWORTH_MAX_LINE" in caught.value.remedy
+    monkeypatch.setenv("RAGWORTH_MAX_LINE", "5100")
+    assert read_contexts(f"{name}:{path}").frame.height >= 2
+
+
+def test_a_line_without_end_is_not_read_to_its_end(save: Save) -> None:
+    """40 MB in 40 kB, with more to come: it is refused before that."""
+    stream = BytesIO()
+    with gzip.GzipFile("", "wb", 1, fileobj=stream, mtime=0) as packed:
+        for _ in range(10):
+            packed.write(b"a" * (4 << 20))
+    with pytest.raises(FormatError, match="longer than 33,554,432 bytes") as caught:
+        read_contexts(save("bomb.run.gz", stream.getvalue()))
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("length", [4095, 4096, 4097])
+def test_the_longest_line_that_is_read(length: int, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTH_MAX_LINE", "4096")
+    path = save("file", b"short\n" + b"a" * length + b"\r\nlast")
+    if length > 4096:
+        with pytest.raises(FormatError, match="line 2: this line is longer"):
+            list(lines(path))
+    else:
+        assert [number for number, _ in lines(path)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
+def test_a_file_that_unpacks_to_too_much(
+    pack: Callable[[bytes], bytes], save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    path = save("file", pack(RUN + b"\n" * (2 << 20)))
+    for name in ("trec", "table", "jsonl", "exam"):
+        with pytest.raises(FormatError, match="unpacks to more than 200 times its size") as caught:
+            load(f"{name}:{path}") if name == "exam" else read_contexts(f"{name}:{path}")
+        assert caught.value.file == str(path)
+        assert "RAGWORTH_MAX_RATIO" in caught.value.remedy
+    monkeypatch.setenv("RAGWORTH_MAX_RATIO", "1000000")
+    assert read_contexts(f"trec:{path}").frame.height == 2
+
+
+def test_a_bomb_in_a_later_member(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    monkeypatch.setenv("RAGWORTH_MAX_RATIO", "50")
+    path = save("file", gzip.compress(RUN) + gzip.compress(b"\n" * (2 << 20)))
+    with pytest.raises(FormatError, match="more than 50 times"):
+        read_contexts(path)
+
+
+def test_members_are_read_one_after_the_other(save: Save) -> None:
+    first, second = RUN.splitlines(keepends=True)
+    for pack in (gzip.compress, zstd.compress):
+        path = save("file", pack(first) + pack(b"") + pack(second))
+        assert read_contexts(path).frame["passage"].to_list() == ["d1", "d2"]
+
+
+def test_what_compresses_well_is_read(save: Save) -> None:
+    """16 MB that compress to a few kilobytes are no attack."""
+    path = save("qrels.gz", gzip.compress(b"".join(b"q1 0 d%d 1\n" % (n % 1000) for n in range(1000)) + b" \n" * 4**11))
+    assert path.stat().st_size < 16_000
+    assert len(read_judgments(path)) == 1000
+
+
+def test_a_bomb_in_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    os.mkfifo(pipe := tmp_path / "pipe")
+    data = zstd.compress(RUN + b"\n" * (2 << 20))
+    writer = Thread(target=lambda: pipe.write_bytes(data))
+    writer.start()
+    with pytest.raises(FormatError, match="more than 200 times"):
+        read_contexts(f"trec:{pipe}")
+    writer.join()
+
+
+def archive(data: bytes) -> bytes:
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as packed:
+        packed.writestr("run.txt", data)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("pack", "found"),
+    [
+        (bz2.compress, "this is compressed with bzip2"),
+        (lzma.compress, "this is compressed with xz"),
+        (archive, "this is a ZIP archive"),
+        (lambda data: gzip.compress(gzip.compress(data)), "this is compressed twice"),
+        (lambda data: gzip.compress(zstd.compress(data)), "this is compressed twice"),
+        (lambda data: gzip.compress(data)[:-4], "damaged or cut short"),
+        (lambda data: zstd.compress(data)[:-4], "damaged or cut short"),
+        (lambda data: gzip.compress(data) + b"rubbish", "damaged or cut short"),
+        # A frame that asks for a window of 2 GB: 1 KiB << (168 >> 3).
+        (lambda _: b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", "damaged or cut short"),
+    ],
+)
+def test_compression_that_is_not_read(pack: Callable[[bytes], bytes], found: str, save: Save) -> None:
+    path = save("run.txt", pack(RUN * 50))
+    with pytest.raises(FormatError, match=found) as caught:
+        read_contexts(path)
+    assert caught.value.file == str(path)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1e9", "10T", "9" * 40])
+@pytest.mark.parametrize("variable", ["RAGWORTH_MAX_LINE", "RAGWORTH_MAX_RATIO"])
+def test_a_limit_that_is_no_number(variable: str, value: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InputError, match=f"the environment variable {variable} is "):
+        read_contexts(save("file", gzip.compress(RUN)))
+
+
+def test_empty_lines_keep_the_numbers(save: Save) -> None:
+    for name, (start, row) in ROWS.items():
+        path = save("file", start + b"\n" * 100_000 + row % b"d" + b"\r\n\r\r" + b"nonsense\n")
+        with pytest.raises(FormatError, match="nonsense") as caught:
+            read_contexts(f"{name}:{path}")
+        assert caught.value.line == start.count(b"\n") + 100_000 + 1 + 3 + 1
+
+
+@given(st.text(alphabet="ab \r\n", max_size=60).map(str.encode), st.integers(0, 3))
+def test_numbered_lines(chunk: bytes, before: int) -> None:
+    every = list(enumerate(split_lines(chunk), before + 1))
+    assert list(numbered_lines(chunk, before)) == [(number, line) for number, line in every if line]
+    assert count_lines(chunk) == len(every)
+
+
+@given(content=st.text(alphabet="ab\r\n", max_size=60).map(str.encode), size=st.integers(2, 9))
+def test_chunks_of_any_size_give_the_same_lines(content: bytes, size: int, scratch: Path) -> None:
+    path = scratch / "file"
+    path.write_bytes(content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "CHUNK", size)
+        assert list(lines(path)) == list(numbered_lines(content, 0))
+
+
+@pytest.mark.parametrize("name", ["trec", "table", "jsonl"])
+def test_nothing_but_bad_lines(name: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST_BAD", 100)
+    path = save("file", ROWS[name][0] + b"bad\n" * 101)
+    for skip in (False, True):
+        with pytest.raises(FormatError) as caught:
+            read_contexts(f"{name}:{path}", skip_bad_lines=skip)
+        assert caught.value.line == ROWS[name][0].count(b"\n") + 1
+    assert "more than 100 bad lines" in caught.value.found
