@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ragworth.errors import ModelError, counted, listed, quoted
 from ragworth.llm.contract import Generate, Prompt
 from ragworth.llm.openai.bounds import VOCABULARY
+from ragworth.llm.openai.numbers import MOST_TOKENS, whole
 from ragworth.llm.openai.tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
 from ragworth.llm.openai.trouble import Trouble
 from ragworth.llm.openai.wire import Manner, Step, body, choices, raw_choices, steps
@@ -169,7 +170,7 @@ class Probe:
         request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
         fields = body(self.model, request, manner._replace(top=0), seed=0, n=1)
         try:
-            text = (await self.ask("chat/completions", fields, choices))[0].text
+            text = (await self.ask("chat/completions", fields, lambda value: choices(value, 1, shown=False)))[0].text
             return bool(json.loads(text) == {"animal": "zebra"})
         except Trouble as trouble:
             _only_denial(trouble)
@@ -235,7 +236,7 @@ def read_list(value: Any, model: str) -> Listed:
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return whole(value, 1, MOST_TOKENS)
 
 
 def _shown(value: Any) -> int:
