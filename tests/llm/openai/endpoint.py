@@ -47,6 +47,8 @@ class Act:
     headers: dict[str, str] = field(default_factory=dict)
     edit: Callable[[Any], Any] | None = None
     """Changes the JSON that would have been sent."""
+    raw: bytes | None = None
+    """Everything that is sent, head and all; the connection ends with it."""
     delay: float = 0.0
     manner: Literal["whole", "hang", "drip", "reset", "silent", "endless"] = "whole"
 
@@ -168,6 +170,10 @@ class Endpoint:
         if act.manner == "hang":
             await asyncio.sleep(3600)
         if act.manner == "silent":
+            return False
+        if act.raw is not None:
+            writer.write(act.raw)
+            await writer.drain()
             return False
         code, body = self._reply(act, seen)
         lines = [f"HTTP/1.1 {code} Whatever", "Content-Type: application/json"]

@@ -36,18 +36,18 @@ class Decoder:
                 return
             data, self._stream = self._start, zlib.decompressobj(_ZLIB if _has_header(self._start) else _RAW)
         try:
-            while data and not self._stream.eof:
+            # A full piece may have more behind it, even if all input is consumed.
+            size = PIECE
+            while (data or size == PIECE) and not self._stream.eof:
                 piece = self._stream.decompress(data, PIECE)
-                data = self._stream.unconsumed_tail
-                if not piece and not data:
-                    return
+                data, size = self._stream.unconsumed_tail, len(piece)
                 yield piece
         except zlib.error:
             raise malformed("the reply is compressed and damaged") from None
 
     def finish(self) -> None:
-        """Trouble if the end is missing. A reply without a body may still name an encoding."""
-        if self._start or (self._stream is not None and not self._stream.eof):
+        """Trouble if the end is missing."""
+        if self._stream is None or not self._stream.eof:
             raise malformed("the reply is compressed and cut short")
 
 
