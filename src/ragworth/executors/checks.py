@@ -7,6 +7,7 @@ becomes the failure ``malformed``. One whose cost can't be true is kept, since i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from math import inf, isfinite
 from typing import Any
 
@@ -43,7 +44,7 @@ def checked(request: Request, outcome: Response | Failure) -> Response | Failure
 def _exclude_each_other(labels: tuple[str, ...]) -> bool:
     """Whether no label begins another: of two that do, both may come."""
     ordered = sorted(labels)
-    return not any(after.startswith(before) for before, after in zip(ordered, ordered[1:], strict=False))
+    return not any(after.startswith(before) for before, after in pairwise(ordered))
 
 
 def _possible(trace: Trace) -> bool:
@@ -57,7 +58,8 @@ def _finite(values: Iterable[float]) -> bool:
 
 def _plausible(usage: Usage) -> bool:
     prompt, new, seconds, *rest = usage
-    return 0 <= seconds <= MOST_SECONDS and all(type(one) is int and 0 <= one <= MOST for one in (prompt, new, *rest))
+    is_time = isinstance(seconds, int | float) and 0 <= seconds <= MOST_SECONDS
+    return is_time and all(type(one) is int and 0 <= one <= MOST for one in (prompt, new, *rest))
 
 
 def _corrected(usage: Usage) -> Usage:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -85,8 +86,11 @@ class Endpoint:
     """A server on a free port of the loopback interface. ``behaviour`` decides for each request to the model how
     it is answered; keywords are `Traits`."""
 
-    def __init__(self, behaviour: Callable[[Seen], Act] | None = None, **traits: Any) -> None:
+    def __init__(
+        self, behaviour: Callable[[Seen], Act] | None = None, *, tls: ssl.SSLContext | None = None, **traits: Any
+    ) -> None:
         self.behaviour = behaviour
+        self.tls = tls
         self.traits = Traits(**traits)
         self.seen: list[Seen] = []
         self.active = 0
@@ -109,7 +113,7 @@ class Endpoint:
     def __enter__(self) -> Endpoint:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
-        self.url = "http://{}:{}".format(*self._server.sockets[0].getsockname())
+        self.url = "{}://{}:{}".format("https" if self.tls else "http", *self._server.sockets[0].getsockname())
         return self
 
     def __exit__(
@@ -121,7 +125,7 @@ class Endpoint:
         self._loop.close()
 
     async def _start(self) -> asyncio.Server:
-        return await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
+        return await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512, ssl=self.tls)
 
     async def _stop(self) -> None:
         self._server.close()

@@ -93,7 +93,9 @@ def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAI, form
 
 def test_two_headers_are_two_layers(server: Endpoint, model: OpenAI) -> None:
     body = packed(packed(GOOD_BODY))
-    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(
+        body
+    )
     found = ask(server, model, Act(raw=head + body))
     assert isinstance(found, Failure)
     assert found.reason == "malformed"
@@ -146,9 +148,7 @@ def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> N
     assert time.monotonic() - begun < 5
 
 
-def test_more_values_than_are_worth_reading(
-    server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_values_than_are_worth_reading(server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trouble, "MOST_VALUES", 1000)
     found = ask(server, model, Act(body=b'{"choices": [' + b"{}," * 1000 + b"{}]}"))
     assert isinstance(found, Failure)
