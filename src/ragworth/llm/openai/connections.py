@@ -31,7 +31,7 @@ _HEADERS = [(b"Content-Type", b"application/json"), (b"Accept", b"application/js
 _EXTENSIONS = {"timeout": {"connect": CONNECT}}
 
 
-_LOGGERS = ("httpcore.connection", "httpcore.http11")
+_LOGGERS = (logging.getLogger("httpcore.connection"), logging.getLogger("httpcore.http11"))
 
 
 class TooLarge(Exception):  # noqa: N818 (its name says what is the matter)
@@ -56,9 +56,10 @@ class Connections:
         self._idle: list[httpcore.AsyncHTTPConnection] = []
         self._targets: dict[str, httpcore.URL] = {}
         self._context: ssl.SSLContext | None = None
-        self._filter = None if secret is None else _KeyFilter(secret)
-        for name in _LOGGERS if self._filter else ():
-            logging.getLogger(name).addFilter(self._filter)
+        self._filters = [] if secret is None else [_KeyFilter(secret)]
+        for logger in _LOGGERS:
+            for one in self._filters:
+                logger.addFilter(one)
 
     async def send(self, url: str, content: bytes | None, largest: int) -> HttpReply:
         """Send a request and read the whole reply.
@@ -83,8 +84,12 @@ class Connections:
         """Close all connections that no request uses."""
         while self._idle:
             await self._idle.pop().aclose()
-        for name in _LOGGERS if self._filter else ():
-            logging.getLogger(name).removeFilter(self._filter)
+
+    def leave_logs(self) -> None:
+        """Stop taking the key out of what httpcore logs."""
+        for logger in _LOGGERS:
+            for one in self._filters:
+                logger.removeFilter(one)
 
     async def _connection(self, target: httpcore.URL) -> httpcore.AsyncHTTPConnection:
         """The connection that was used last, since it is the least likely to have been closed; or a new one."""

@@ -85,6 +85,7 @@ class Channel:
     def close(self) -> None:
         """Give up what is under way and let go of connections, loop and thread."""
         self._loop.close(self._connections.close)
+        self._connections.leave_logs()
 
     def hurry(self) -> None:
         """Turn requests away that wait for their turn."""

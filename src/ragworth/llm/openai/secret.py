@@ -10,7 +10,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 from urllib.parse import quote
 
@@ -41,8 +41,8 @@ class Secret:
 
     def __init__(self, value: str) -> None:
         spellings = _spellings(value)
-        self._value = lambda: value
-        self._spellings = lambda: spellings
+        self._value: Callable[[], str] = lambda: value
+        self._spellings: Callable[[], tuple[str, ...]] = lambda: spellings
         self._is_word = len(value) < SHORTEST or (len(value) < WORD and value.isalpha() and value.islower())
 
     def header(self) -> str:
