@@ -1,6 +1,6 @@
 """What a call to an endpoint costs this machine: CPU time through ragworth against a bare httpx loop.
 
-Both send the same requests to a server in another process, 16 at a time, and read the same replies. The bare loop
+Both send the same requests to a server in another process, a few at a time, and read the same replies. The bare loop
 parses each reply and drops it. ragworth's run is a whole job: keys, store (every answer committed before it is handed
 out), budgets, deadlines, checks of the reply. CPU time of this process is compared, not wall time; runs take turns.
 
@@ -30,9 +30,6 @@ from ragworth.calls.store import Store
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request
 from ragworth.llm.openai.wire import Manner, body
-
-WIDTH = 16
-"""Requests under way at a time."""
 
 WORDS = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do " * 13
 LABELS = ("yes", "no")
@@ -105,7 +102,7 @@ def serve(pipe: Connection) -> None:
     asyncio.run(work())
 
 
-def bare(url: str, bodies: list[dict[str, Any]]) -> None:
+def bare(url: str, bodies: list[dict[str, Any]], width: int) -> None:
     """The same requests without ragworth."""
 
     async def work() -> None:
@@ -118,13 +115,13 @@ def bare(url: str, bodies: list[dict[str, Any]]) -> None:
                 assert response.json()["choices"]
 
         async with httpx.AsyncClient(timeout=120, trust_env=False) as client:
-            await asyncio.gather(*(worker(client) for _ in range(WIDTH)))
+            await asyncio.gather(*(worker(client) for _ in range(width)))
 
     asyncio.run(work())
 
 
-def through_ragworth(url: str, asked: list[Request], folder: Path) -> None:
-    model = llm(f"openai:toy@{url}", concurrency=WIDTH)
+def through_ragworth(url: str, asked: list[Request], width: int, folder: Path) -> None:
+    model = llm(f"openai:toy@{url}", concurrency=width)
     path = folder / f"{time.monotonic_ns()}.sqlite"
     with Store(path) as store:
         for outcome in Job(model, store).run(asked):
@@ -140,41 +137,42 @@ def spent(work: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
-def measure(kind: str, calls: int, times: int, url: str, folder: Path) -> str:
-    asked = requests(kind, calls)
-    top = 20 if kind == "choose" else 0
-    length = 1 if kind == "choose" else 64
+def measure(kind: str, width: int, given: argparse.Namespace, url: str, folder: Path) -> str:
+    """A line of the table: medians over runs that take turns."""
+    asked = requests(kind, given.calls)
+    top, length = (20, 1) if kind == "choose" else (0, 64)
     bodies = [body("toy", Generate(one.prompt, max_tokens=length), Manner(True, top=top), seed=0, n=1) for one in asked]
-    bare(url, bodies[:100])
-    through_ragworth(url, asked[:100], folder)
+    bare(url, bodies[:50], width)
+    through_ragworth(url, asked[:50], width, folder)
     ours, theirs = [], []
-    for _ in range(times):
-        theirs.append(spent(lambda: bare(url, bodies)) / calls)
-        ours.append(spent(lambda: through_ragworth(url, asked, folder)) / calls)
+    for _ in range(given.times):
+        theirs.append(1000 * spent(lambda: bare(url, bodies, width)) / given.calls)
+        ours.append(1000 * spent(lambda: through_ragworth(url, asked, width, folder)) / given.calls)
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     middle = statistics.median
     return (
-        f"| {kind} | {1000 * middle(theirs):.2f} | {1000 * middle(ours):.2f} | {middle(ratios):.2f} "
+        f"| {kind} | {width} | {middle(theirs):.2f} | {middle(ours):.2f} | {middle(ratios):.2f} "
         f"| {min(ratios):.2f} to {max(ratios):.2f} |"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=2000)
-    parser.add_argument("--times", type=int, default=7)
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--widths", type=int, nargs="+", default=[1, 4, 16], help="requests under way at a time")
     given = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")
     mine, other = spawn.Pipe()
     server = spawn.Process(target=serve, args=(other,), daemon=True)
     server.start()
     url = f"http://127.0.0.1:{mine.recv()}"
-    print(
-        "| request | bare httpx, ms | ragworth, ms | ratio | least and greatest |\n| --- | ---: | ---: | ---: | --- |"
-    )
+    print("| request | at a time | bare httpx, ms | ragworth, ms | ratio | least and greatest |")
+    print("| --- | ---: | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("generate", "choose"):
-            print(measure(kind, given.calls, given.times, url, Path(folder)))
+            for width in given.widths:
+                print(measure(kind, width, given, url, Path(folder)), flush=True)
     server.terminate()
     server.join()
 

@@ -20,7 +20,7 @@ from ragworth.executors.checks import checked
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
 from ragworth.llm.openai.ask import Asking
 from ragworth.llm.openai.connections import HttpReply
-from ragworth.llm.openai.http import Call, Channel, Setback, Turn
+from ragworth.llm.openai.http import Call, Channel, Setback, Turn, encoded
 from ragworth.llm.openai.pace import Limits
 from ragworth.llm.openai.probe import Facts, Probe
 from ragworth.llm.openai.trouble import Trouble
@@ -66,6 +66,7 @@ class Canned(Channel):
 
     async def ask(self, turn: Turn, call: Call, read: Callable[[Any], Any]) -> Any:
         turn.began = 0.0
+        encoded(call.body)
         try:
             status, value = 200, self._change(reply(self._traits, urlsplit(call.url).path, call.body))
         except Refusal as refusal:
