@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("httpcore")
+pytest.importorskip("h11")
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store

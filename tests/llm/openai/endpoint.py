@@ -49,7 +49,8 @@ class Act:
     edit: Callable[[Any], Any] | None = None
     """Changes the JSON that would have been sent."""
     raw: bytes | None = None
-    """Everything that is sent, head and all; the connection ends with it."""
+    """Everything that is sent, head and all; the connection ends with it, unless it is to be kept."""
+    keep: bool = False
     delay: float = 0.0
     manner: Literal["whole", "hang", "drip", "reset", "silent", "endless"] = "whole"
 
@@ -178,7 +179,7 @@ class Endpoint:
         if act.raw is not None:
             writer.write(act.raw)
             await writer.drain()
-            return False
+            return act.keep
         code, body = self._reply(act, seen)
         lines = [f"HTTP/1.1 {code} Whatever", "Content-Type: application/json"]
         lines += [f"{name}: {value}" for name, value in act.headers.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import http, pace, trouble
+from ragworth.llm.openai.connections import CountingReader
 from ragworth.llm.openai.http import Channel
 from ragworth.llm.openai.model import OpenAI, open_model
 from ragworth.llm.openai.pace import Limits
@@ -134,6 +136,27 @@ def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAI, act: 
     assert found.detail.isprintable()
     server.script()
     assert isinstance(model.generate([ASK])[0], Generated), "and nothing of it is left for the next request"
+
+
+def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoint, model: OpenAI) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD_BODY)
+    server.script(Act(raw=(head + GOOD_BODY) * 2, keep=True))
+    found = [model.generate([ASK])[0] for _ in range(2)]
+    assert all(isinstance(one, Generated) for one in found)
+    texts = [one.outputs[0].text for one in found if isinstance(one, Generated)]
+    assert texts[0] == "Hi"
+    assert texts[1] != "Hi"
+
+
+def test_bytes_that_nobody_asked_for_are_counted() -> None:
+    async def work() -> list[int]:
+        reader = CountingReader()
+        reader.feed_data(b"abcdef")
+        counts = [reader.unread]
+        await reader.read(4)
+        return [*counts, reader.unread]
+
+    assert asyncio.run(work()) == [6, 2]
 
 
 def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> None:

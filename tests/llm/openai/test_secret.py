@@ -151,9 +151,7 @@ def test_a_key_that_is_repeated_by_the_model_is_taken_out(
     assert traced.outputs[0].trace is not None
     assert traced.outputs[0].trace.tokens == (HIDDEN, HIDDEN)
     assert "5ecret" not in repr(plain) + repr(traced)
-    assert "httpcore" in {record.name.partition(".")[0] for record in caplog.records}
     assert "5ecret" not in caplog.text
-    assert not any(logging.getLogger(name).filters for name in ("httpcore.http11", "httpcore.connection"))
 
 
 def test_a_card_does_not_repeat_the_key(monkeypatch: pytest.MonkeyPatch) -> None:

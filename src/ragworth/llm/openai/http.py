@@ -1,6 +1,6 @@
 """The way to an endpoint: requests sent as often as it takes, within a hard deadline.
 
-This module imports httpcore, so it is itself imported only when a model is first asked.
+This module imports h11, so it is itself imported only when a model is first asked.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import httpcore
-
 from ragworth.llm.contract import Failure
-from ragworth.llm.openai.connections import Connections, HttpReply, TooLarge
+from ragworth.llm.openai.connections import BrokenConnection, Connections, HttpReply, NoConnection, TooLarge
 from ragworth.llm.openai.loop import Loop
 from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
 from ragworth.llm.openai.secret import Secret
@@ -85,7 +83,6 @@ class Channel:
     def close(self) -> None:
         """Give up what is under way and let go of connections, loop and thread."""
         self._loop.close(self._connections.close)
-        self._connections.leave_logs()
 
     def hurry(self) -> None:
         """Turn requests away that wait for their turn."""
@@ -164,12 +161,10 @@ class Channel:
         content = encoded(call.body)
         try:
             reply = await self._connections.send(call.url, content, LARGEST)
-        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            raise self._unreachable(f"no connection to {call.url} ({str(error) or type(error).__name__})") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-            raise self._unreachable(f"the connection broke off ({str(error) or type(error).__name__})") from None
-        except UnicodeError:
-            raise self._unreachable(f"no connection to {call.url} (it has no valid host name)") from None
+        except NoConnection as error:
+            raise self._unreachable(f"no connection to {call.url} ({error})") from None
+        except BrokenConnection as error:
+            raise self._unreachable(f"the connection broke off ({error})") from None
         except TooLarge:
             raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0) from None
         except Trouble as cause:

@@ -39,8 +39,8 @@ T = TypeVar("T")
 def open_model(rest: str, **options: Any) -> OpenAI:
     """The model that ``MODEL@URL`` names; without a URL, OpenAI's. Nothing is sent yet."""
     address, checked = parse(rest), check(options)
-    if importlib.util.find_spec("httpcore") is None:
-        raise MissingExtraError("httpcore", "openai", "calling an endpoint")
+    if importlib.util.find_spec("h11") is None:
+        raise MissingExtraError("h11", "openai", "calling an endpoint")
     return OpenAI(address, checked)
 
 
