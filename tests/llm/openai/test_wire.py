@@ -308,6 +308,14 @@ def test_names_that_are_no_ids(name: str) -> None:
     assert steps[0].token == (name, -1.0, None)
 
 
+def test_a_list_of_models_is_made_printable() -> None:
+    entry = {"id": "\ud800m\x1b[31m", "owned_by": "llamacpp", "meta": {"ftype": "Q4\ud800" + "x" * 500}}
+    found = read_list({"data": [entry]}, "m")
+    assert found.names == ("m [31m",)
+    assert found.quantisation.isprintable()
+    assert len(found.quantisation) <= 80
+
+
 def test_half_a_character_is_replaced() -> None:
     assert choices(chat(message={"content": "a\ud800é\U0001f600"}))[0].text == "a\ufffdé\U0001f600"
 

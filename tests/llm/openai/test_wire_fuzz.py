@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.calls.records import response_from_json, response_to_json
@@ -165,6 +165,7 @@ def test_unchanged_replies_are_answers(traits: Traits) -> None:
 
 
 @pytest.mark.parametrize("traits", KINDS, ids=lambda traits: f"{traits.kind}{'' if traits.chat else ' without chats'}")
+@example(change=lambda value: value | {"chat_template": "\ud800"})
 @given(change=changes())
 def test_an_endpoint_that_lies_about_itself(traits: Traits, change: Callable[[Any], Any]) -> None:
     try:

@@ -140,7 +140,7 @@ def _choice(choice: dict[str, Any], shown: bool) -> Choice:
         raise malformed(f"only reasoning and no text came (finish reason {_short(finish)}): allow more max_tokens")
     if not isinstance(text, str):
         raise malformed(f"the text of a choice is {kind(text)}, not a string")
-    return Choice(_encodable(text), _short(finish), steps(choice) if shown else None)
+    return Choice(encodable(text), _short(finish), steps(choice) if shown else None)
 
 
 def steps(choice: dict[str, Any]) -> tuple[Step, ...] | None:
@@ -177,7 +177,7 @@ def _named(token: str, value: float, number: int | None = None) -> Visible:
     head, _, tail = token.partition(":")
     if head == "token_id" and tail.isascii() and tail.isdecimal() and len(tail) < 10:
         return Visible("", value, int(tail))
-    return Visible(_encodable(token), value, number)
+    return Visible(encodable(token), value, number)
 
 
 def _columns(found: dict[str, Any]) -> tuple[Step, ...]:
@@ -227,7 +227,7 @@ def _bounded(found: S, most: int) -> S:
     return found
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """The text, with U+FFFD in place of half a character, which JSON can spell and no file can hold."""
     try:
         text.encode()
