@@ -76,7 +76,7 @@ def ways(stack: ExitStack) -> dict[str, Any]:
     }
     if find_spec("llama_cpp"):
         found["llama.cpp"] = ragworth.llm(file, reader="llama.cpp", context_length=2048)
-    if find_spec("xllamacpp") and find_spec("httpx"):
+    if find_spec("xllamacpp") and find_spec("h11"):
         url = stack.enter_context(served(2048))
         found["llama.cpp server"] = ragworth.llm(f"openai:SmolLM2@{url}", concurrency=1, deadline=600)
     return found

@@ -7,11 +7,12 @@ import random
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("httpx")
+pytest.importorskip("h11")
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
@@ -103,6 +104,56 @@ def test_what_an_endpoint_has_answered_is_there_when_it_is_away(tmp_path: Path) 
     later.close()
 
 
+def echo(value: Any) -> Any:
+    """The reply with the key as the model's answer."""
+    choice = value["choices"][0]
+    return value | {"choices": [choice | {"message": {"content": f"The key is {SECRET}"}}]}
+
+
+def test_answers_are_kept_whatever_an_endpoint_says_that_they_cost(tmp_path: Path) -> None:
+    huge = edited(lambda value: value | {"usage": {"prompt_tokens": 10**30, "completion_tokens": 2**63 - 1}})
+    asked = [Generate(Prompt.chat(f"hello {i}"), max_tokens=2) for i in range(20)]
+    with Endpoint() as server:
+        model = llm(f"openai:toy@{server.url}")
+        assert model.card.abilities
+        server.behaviour = lambda seen: huge
+        server.seen.clear()
+        for _ in range(2):
+            with Store(tmp_path / "calls.sqlite") as store:
+                job = Job(model, store)
+                assert all(isinstance(one, Generated) for one in job.run(asked))
+                assert (job.tally.prompt_tokens, job.tally.new_tokens) == (0, 0)
+        assert len(server.asked()) == 20, "and no answer is paid for twice"
+        model.close()
+    assert CliRunner().invoke(main, ["calls", "show", str(tmp_path / "calls.sqlite")]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (status(429, retry_after="Wed, 21 Oct 20150000000000000000 07:28:10 GMT"), "rate-limited"),
+        (edited(lambda value: _with_logprob(value, -(10**400))), "malformed"),
+        (edited(lambda value: _with_logprob(value, 0)), "malformed"),
+        (edited(lambda value: _with_logprob(value, float("-inf"))), "malformed"),
+    ],
+)
+def test_what_cannot_be_true_is_no_crash(act: Act, reason: str) -> None:
+    with Endpoint() as server:
+        model = llm(f"openai:toy@{server.url}", retries=1)
+        assert model.card.abilities
+        server.script(act, act, act)
+        [found] = Job(model).run([Choose(Prompt.chat("hello"), ("yes", "no"))])
+        model.close()
+    assert isinstance(found, Failure)
+    assert found.reason == reason
+
+
+def _with_logprob(value: Any, number: float) -> Any:
+    top = [{"token": f"t{i}", "logprob": number} for i in range(5)]
+    content = [{"token": "t0", "logprob": -1.0, "top_logprobs": top}]
+    return value | {"choices": [value["choices"][0] | {"logprobs": {"content": content}}]}
+
+
 def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("RAGWORTH_API_KEY", SECRET)
     monkeypatch.chdir(tmp_path)
@@ -111,9 +162,9 @@ def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     shown: list[str] = []
 
     def behaviour(seen: Seen) -> Act:
-        if seen.number % 2:
+        if seen.number % 3 == 1:
             return status(400, f"Incorrect API key provided: {SECRET}")
-        return GOOD
+        return edited(echo) if seen.number % 3 == 2 else GOOD
 
     with Endpoint() as server:
         model = f"openai:toy@{server.url}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("httpx")
+pytest.importorskip("h11")
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 

@@ -12,6 +12,9 @@ from ragworth.llm.contract import Card, Choose, Failure, Generate, Model, Reques
 CHARACTERS_A_TOKEN = 4
 """Rule of thumb for prompts that nobody has counted yet."""
 
+DEAREST = 10**9
+"""The highest price of a million tokens that is believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -21,8 +24,11 @@ class Price:
     written: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.read < float("inf") and 0 <= self.written < float("inf")):
-            raise InputError(f"the price is {self.read} and {self.written}", expected="numbers that are not negative")
+        if not (0 <= self.read <= DEAREST and 0 <= self.written <= DEAREST):
+            raise InputError(
+                f"the price is {self.read} and {self.written}",
+                expected=f"numbers that are not negative, {DEAREST:,} at most",
+            )
 
     def of(self, prompt_tokens: int, new_tokens: int) -> float:
         return (self.read * prompt_tokens + self.written * new_tokens) / 1e6

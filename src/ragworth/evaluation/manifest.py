@@ -14,7 +14,7 @@ from ragworth.evaluation.asking import card_facts
 from ragworth.evaluation.state import State
 
 PACKAGES = (
-    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "httpx"),
+    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "h11"),
     *("bm25s", "PyStemmer", "altair", "vl-convert-python", "ir-measures"),
 )
 

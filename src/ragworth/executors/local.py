@@ -5,10 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
-from math import isfinite
 
 from ragworth.errors import ModelError, RagworthError, quoted
 from ragworth.executors import Finished
+from ragworth.executors.checks import checked
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -111,19 +111,4 @@ def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Fai
                 f"the backend {model.card.backend!r} gave {quoted(outcome)} where it was to {name}",
                 expected=f"{EXPECTED[kind].__name__} or Failure",
             )
-    return [outcome if _finite(outcome) else _UNREAL for outcome in outcomes]
-
-
-_UNREAL = Failure("malformed", "a number in the response is not finite")
-
-
-def _finite(outcome: Response | Failure) -> bool:
-    """Whether all numbers are numbers."""
-    if isinstance(outcome, Chosen):
-        return all(0 <= value <= 1 + 1e-6 for part in outcome[:3] for value in part)
-    if isinstance(outcome, Failure):
-        return True
-    traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]
-    return all(
-        all(map(isfinite, trace.logprobs)) and all(map(isfinite, trace.entropies or ())) for trace in traces if trace
-    )
+    return [checked(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]

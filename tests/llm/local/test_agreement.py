@@ -46,7 +46,7 @@ def prompts() -> list[Prompt]:
 @pytest.fixture(scope="module")
 def server(embedded: Any) -> Iterator[Any]:
     xllamacpp: Any = pytest.importorskip("xllamacpp")
-    pytest.importorskip("httpx")
+    pytest.importorskip("h11")
     settings = xllamacpp.CommonParams()
     settings.model.path = str(weights())
     settings.n_ctx, settings.n_parallel, settings.port, settings.verbosity = 1024, 1, 0, -1

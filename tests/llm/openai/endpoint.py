@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -47,6 +48,9 @@ class Act:
     headers: dict[str, str] = field(default_factory=dict)
     edit: Callable[[Any], Any] | None = None
     """Changes the JSON that would have been sent."""
+    raw: bytes | None = None
+    """Everything that is sent, head and all; the connection ends with it, unless it is to be kept."""
+    keep: bool = False
     delay: float = 0.0
     manner: Literal["whole", "hang", "drip", "reset", "silent", "endless"] = "whole"
 
@@ -83,8 +87,11 @@ class Endpoint:
     """A server on a free port of the loopback interface. ``behaviour`` decides for each request to the model how
     it is answered; keywords are `Traits`."""
 
-    def __init__(self, behaviour: Callable[[Seen], Act] | None = None, **traits: Any) -> None:
+    def __init__(
+        self, behaviour: Callable[[Seen], Act] | None = None, *, tls: ssl.SSLContext | None = None, **traits: Any
+    ) -> None:
         self.behaviour = behaviour
+        self.tls = tls
         self.traits = Traits(**traits)
         self.seen: list[Seen] = []
         self.active = 0
@@ -107,7 +114,7 @@ class Endpoint:
     def __enter__(self) -> Endpoint:
         self._thread.start()
         self._server = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
-        self.url = "http://{}:{}".format(*self._server.sockets[0].getsockname())
+        self.url = "{}://{}:{}".format("https" if self.tls else "http", *self._server.sockets[0].getsockname())
         return self
 
     def __exit__(
@@ -119,7 +126,7 @@ class Endpoint:
         self._loop.close()
 
     async def _start(self) -> asyncio.Server:
-        return await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
+        return await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512, ssl=self.tls)
 
     async def _stop(self) -> None:
         self._server.close()
@@ -169,6 +176,10 @@ class Endpoint:
             await asyncio.sleep(3600)
         if act.manner == "silent":
             return False
+        if act.raw is not None:
+            writer.write(act.raw)
+            await writer.drain()
+            return act.keep
         code, body = self._reply(act, seen)
         lines = [f"HTTP/1.1 {code} Whatever", "Content-Type: application/json"]
         lines += [f"{name}: {value}" for name, value in act.headers.items()]

@@ -79,7 +79,7 @@ def test_options() -> None:
     assert found.limits == (4, 1.5, 6, None, 1000)
 
 
-def test_opening_sends_nothing_and_needs_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_sends_nothing_and_needs_h11(monkeypatch: pytest.MonkeyPatch) -> None:
     model = open_model("m@http://127.0.0.1:9", concurrency=3)
     assert (model.batch, model.concurrency) == (1, 3)
     assert repr(model) == "OpenAI('m', 'http://127.0.0.1:9/v1')"

@@ -209,6 +209,11 @@ def test_backoff_doubles_up_to_a_limit() -> None:
         ("1.2.3", None),
         ("²", None),
         ("Wed, 99 Oct 99999 07:28:10 GMT", None),
+        ("Wed, 21 Oct 20150000000000000000 07:28:10 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:10 +99999999999999999999", None),
+        ("9" * 30, 1e30),
+        ("9" * 5000, None),
+        ("1 " * 5000, None),
     ],
 )
 def test_retry_after_as_number_and_as_date(header: str | None, seconds: float | None) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import gc
 import json
 import logging
 import pickle
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Failure, Generate, Prompt
+from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai.model import OpenAI, open_model
 from ragworth.llm.openai.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
 from ragworth.llm.openai.spec import Address
+from tests.llm.openai import endpoint_replies
 from tests.llm.openai.endpoint import Act, Endpoint, status
 
 KEY = 'sk-test/5ecret+"KEY"_0123456789abcdef'
@@ -79,6 +82,85 @@ def test_scrubbing_finds_the_key_as_json_and_urls_write_it() -> None:
     secret = Secret(KEY)
     text = f"{KEY} {json.dumps(KEY)} sk-test%2F5ecret%2B%22KEY%22_0123456789abcdef"
     assert secret.scrub(text) == f'{HIDDEN} "{HIDDEN}" {HIDDEN}'
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "Bearer "])
+@pytest.mark.parametrize("after", ["", "x", "xy", " and more"])
+def test_scrubbing_finds_the_key_in_base64(before: str, after: str) -> None:
+    text = f"{before}{KEY}{after}".encode()
+    for encoded in (base64.b64encode(text).decode(), base64.urlsafe_b64encode(text).decode()):
+        found = Secret(KEY).scrub(f"it is {encoded}, see?")
+        assert HIDDEN in found
+        rest = len(found) - len(f"it is {HIDDEN}, see?")
+        assert rest <= (len(before) + len(after)) * 4 / 3 + 6, "next to nothing of the key is left"
+
+
+def test_a_reply_without_the_key_is_left_alone() -> None:
+    value = {"choices": [{"text": "a\\b"}, 7, None]}
+    secret = Secret(KEY)
+    assert secret.redact(value, json.dumps(value)) == value
+    plain = {"text": "ab"}
+    assert secret.redact(plain, json.dumps(plain)) is plain
+
+
+@pytest.mark.parametrize("escape", [str, lambda text: "".join(f"\\u{ord(sign):04x}" for sign in text)])
+def test_the_key_is_found_however_json_spells_it(escape: Callable[[str], str]) -> None:
+    written = f'{{"a": ["x{escape(json.dumps(KEY)[1:-1] if escape is str else KEY)}y"], "{escape("k")}": 1}}'
+    value = json.loads(written)
+    assert value["a"] == [f"x{KEY}y"]
+    assert Secret(KEY).redact(value, written) == {"a": [f"x{HIDDEN}y"], "k": 1}
+
+
+@pytest.mark.parametrize("word", ["none", "EMPTY", "required", "anything", "sk-1"])
+def test_a_key_that_is_but_a_word_is_left_in_answers(word: str) -> None:
+    value = {"text": f"it is {word}"}
+    assert Secret(word).redact(value, json.dumps(value)) == value
+    assert Secret(word).redact_tokens(["it is ", word]) == ("it is ", word)
+
+
+def test_tokens_that_spell_out_the_key_together() -> None:
+    tokens = ["The", " key is ", KEY[:5], KEY[5:20], f"{KEY[20:]}.", " Good", " day"]
+    assert Secret(KEY).redact_tokens(tokens) == ("The", " key is ", HIDDEN, HIDDEN, HIDDEN, " Good", " day")
+
+
+def echo(value: Any) -> Any:
+    """The reply of a server that repeats the key wherever there is room for it."""
+    top = [{"token": KEY, "logprob": -0.1}, {"token": "b", "logprob": -3}]
+    pieces = [{"token": one, "logprob": -0.1, "top_logprobs": top} for one in (KEY[:9], KEY[9:])]
+    choice = {"message": {"content": f"It is {KEY}."}, "finish_reason": KEY, "logprobs": {"content": pieces}}
+    return value | {"choices": [choice], "model": KEY}
+
+
+def test_a_key_that_is_repeated_by_the_model_is_taken_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(OWN, KEY)
+    caplog.set_level(logging.DEBUG)
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}")
+        assert model.card.abilities
+        server.script(*[Act(edit=echo, headers={"X-Key": KEY, "Set-Cookie": f"key={KEY}"})] * 2)
+        [plain, traced] = [
+            model.generate([Generate(Prompt.chat("hello"), max_tokens=2, detail=detail)])[0]
+            for detail in ("text", "logprobs")
+        ]
+        model.close()
+    assert isinstance(plain, Generated)
+    assert isinstance(traced, Generated)
+    assert plain.outputs[0].text == f"It is {HIDDEN}."
+    assert traced.outputs[0].trace is not None
+    assert traced.outputs[0].trace.tokens == (HIDDEN, HIDDEN)
+    assert "5ecret" not in repr(plain) + repr(traced)
+    assert "5ecret" not in caplog.text
+
+
+def test_a_card_does_not_repeat_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OWN, KEY)
+    monkeypatch.setattr(endpoint_replies, "MODEL", KEY)
+    with Endpoint(kind="llamacpp") as server:
+        model = open_model(f"other@{server.url}")
+        assert "5ecret" not in repr(model.card)
+        model.close()
 
 
 def shown(error: BaseException) -> str:

@@ -217,3 +217,109 @@ def test_the_list_of_models() -> None:
     found = read_list({"data": [{"id": "x.gguf", "owned_by": "llamacpp", "meta": meta}]}, "m")
     assert (found.owner, found.context_length, found.vocabulary, found.quantisation) == ("llamacpp", 512, 9, "Q4_1")
     assert read_list({"data": [{"id": "a"}, {"id": "b"}]}, "m").owner == "", "another model's facts are not ours"
+
+
+def shown(*values: Any) -> Any:
+    top = [{"token": f"t{i}", "logprob": value} for i, value in enumerate(values)]
+    return chat(logprobs={"content": [{"token": "t0", "logprob": -0.5, "top_logprobs": top}]})
+
+
+def listed(**values: Any) -> Any:
+    old = {"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [values]}
+    return {"choices": [{"text": "a", "logprobs": old}]}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        shown(0, 0),
+        shown(*[0.0] * 20),
+        shown(-math.inf, -math.inf),
+        shown(-9999, -9999, -9999),
+        shown(math.log(0.6), math.log(0.6)),
+        shown(-0.1, math.nan),
+        shown(-0.1, math.inf),
+        shown(0.2, -3),
+        shown(-0.1, -(10**400)),
+        shown(-0.1, 10**400),
+        shown(-0.1, True),
+        listed(a=0, b=0),
+        listed(a=-math.inf, b=-math.inf),
+        chat(logprobs={"content": [{"token": "a", "logprob": -math.inf}]}),
+        chat(logprobs={"content": [{"token": "a", "logprob": -(10**400)}]}),
+        chat(logprobs={"content": [{"token": "a", "logprob": -1}] * 200_001}),
+        shown(*[-9.0] * 1001),
+        {"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": [-math.inf]}}]},
+    ],
+)
+def test_distributions_that_none_can_be(value: Any) -> None:
+    with pytest.raises(Trouble) as caught:
+        choices(value)
+    assert caught.value.failure.reason == "malformed"
+    assert caught.value.failure.retry
+    assert choices(value, shown=False)[0].text in ("Hi", "a"), "the text is kept where nobody asked for more"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        shown(0.0, -9999.0, -9999.0),
+        shown(0.0, -math.inf),
+        shown(0.0, -3.4028234663852886e38),
+        shown(0.0),
+        shown(-18.0),
+        shown(math.log(0.7 * 1.001), math.log(0.3 * 1.001)),
+        shown(0.005, -7.0),
+        shown(*[-math.log(300_000)] * 20),
+        shown(),
+        listed(a=-0.1, b=-9999),
+    ],
+)
+def test_distributions_that_are_only_rounded(value: Any) -> None:
+    steps = choices(value)[0].steps
+    assert steps is not None
+    assert len(steps) == 1
+
+
+def test_a_token_that_is_listed_twice_counts_once() -> None:
+    one = {"token": "a", "logprob": -0.1}
+    steps = choices(chat(logprobs={"content": [one | {"top_logprobs": [one, one]}]}))[0].steps
+    assert steps is not None
+    assert len(steps[0].top) == 2
+
+
+@pytest.mark.parametrize("number", [10**30, 2**63 - 1, 2**63, 10**9 + 1, -1, True, 1.5, "7", None, math.inf, math.nan])
+def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
+    assert counts({"usage": {"prompt_tokens": number, "completion_tokens": 10**9}}) == (0, 10**9)
+
+
+@pytest.mark.parametrize("number", [10**30, 2**63, 0, -1, True, 4096.0, "4096"])
+def test_a_context_that_cannot_be_true_is_unknown(number: Any) -> None:
+    found = read_list({"data": [{"id": "m", "meta": {"n_ctx": number, "n_vocab": number}}]}, "m")
+    assert (found.context_length, found.vocabulary) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["token_id:" + "9" * 5000, "token_id:٧", "token_id:", "token_id:-1", "token_id:4294967296"]
+)
+def test_names_that_are_no_ids(name: str) -> None:
+    steps = choices(chat(logprobs={"content": [{"token": name, "logprob": -1, "id": 10**30}]}))[0].steps
+    assert steps is not None
+    assert steps[0].token == (name, -1.0, None)
+
+
+def test_a_list_of_models_is_made_printable() -> None:
+    entry = {"id": "\ud800m\x1b[31m", "owned_by": "llamacpp", "meta": {"ftype": "Q4\ud800" + "x" * 500}}
+    found = read_list({"data": [entry]}, "m")
+    assert found.names == ("m [31m",)
+    assert found.quantisation.isprintable()
+    assert len(found.quantisation) <= 80
+
+
+def test_half_a_character_is_replaced() -> None:
+    assert choices(chat(message={"content": "a\ud800é\U0001f600"}))[0].text == "a\ufffdé\U0001f600"
+
+
+def test_no_more_texts_than_were_asked_for_are_read() -> None:
+    value = {"choices": [{"text": "a"}, {"text": 7}]}
+    assert [one.text for one in choices(value, 1)] == ["a"]

@@ -56,6 +56,14 @@ def test_all_visible_and_nothing_hidden() -> None:
     assert entropy_bounds([math.log(0.6), math.log(0.6)], 10).low > 0, "rounding may bring the sum above 1"
 
 
+@given(st.lists(st.floats(-1e39, 0) | st.just(-math.inf), min_size=1, max_size=6), st.integers(2, 10**9))
+@example([-0.7, -745.0], 300_000)
+@example([-0.7, -3.4e38], 300_000)
+def test_bounds_are_numbers_whatever_is_shown(values: list[float], vocabulary: int) -> None:
+    low, high = entropy_bounds(sorted(values, reverse=True), vocabulary)
+    assert 0 <= low <= high < math.inf
+
+
 def test_a_vocabulary_that_is_too_small_for_what_is_hidden() -> None:
     low, high = entropy_bounds([math.log(0.1)], 2)
     assert low == pytest.approx(math.log(10))

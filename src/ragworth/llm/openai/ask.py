@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ragworth.errors import quoted
 from ragworth.llm.contract import (
@@ -40,8 +40,10 @@ context by both need not be counted."""
 T = TypeVar("T")
 
 
-class Reply(NamedTuple):
-    choices: list[Choice]
+class Reply(NamedTuple, Generic[T]):
+    """What was made of each text of a reply, and what it cost."""
+
+    texts: list[T]
     counts: Counts
 
 
@@ -67,8 +69,7 @@ class Asking:
         manner = self.facts.manner._replace(chat=chat, top=shown)
         wanted = request.n if request.temperature > 0 else 1
         replies = await self._sampled(request, manner, wanted)
-        found = [choice for reply in replies for choice in reply.choices][:wanted]
-        outputs = [Output(one.text, one.finish, self._trace(request, one)) for one in found]
+        outputs = [output for reply in replies for output in reply.texts][:wanted]
         if wanted < request.n:
             outputs *= request.n
         prompts, new = (sum(column) for column in zip(*(reply.counts for reply in replies), strict=True))
@@ -89,40 +90,54 @@ class Asking:
             raise cannot("refused", "the schema of the request is no JSON") from None
         return chat
 
-    async def _sampled(self, request: Generate, manner: Manner, wanted: int) -> list[Reply]:
+    async def _sampled(self, request: Generate, manner: Manner, wanted: int) -> list[Reply[Output]]:
+        def output(choice: Choice) -> Output:
+            return Output(choice.text, choice.finish, self._trace(request, choice))
+
         try:
-            replies = [await self._complete(request, manner, request.seed, wanted)]
+            replies = [await self._complete(request, manner, request.seed, wanted, output)]
         except Trouble as trouble:
             # Some servers refuse to be asked for several at once.
             if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
                 raise
             replies = []
-        have = sum(len(reply.choices) for reply in replies)
+        have = sum(len(reply.texts) for reply in replies)
         seeds = range(request.seed + have, request.seed + wanted)
-        return replies + await together([self._complete(request, manner, seed, 1) for seed in seeds])
+        return replies + await together([self._complete(request, manner, seed, 1, output) for seed in seeds])
 
-    async def _complete(self, request: Generate, manner: Manner, seed: int, n: int) -> Reply:
+    async def _complete(
+        self, request: Generate, manner: Manner, seed: int, n: int, make: Callable[[Choice], T]
+    ) -> Reply[T]:
         path = "chat/completions" if manner.chat else "completions"
         fields = body(self.model, request, manner, seed=seed, n=n)
-        return await self.line.ask(path, fields, lambda value: Reply(choices(value), counts(value)))
+
+        def read(value: Any) -> Reply[T]:
+            return Reply([make(one) for one in choices(value, n, shown=manner.top > 0)], counts(value))
+
+        return await self.line.ask(path, fields, read)
 
     def _trace(self, request: Generate, choice: Choice) -> Trace | None:
         if request.detail == "text":
             return None
         if choice.steps is None and choice.text:
             raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
-        return trace(choice.steps or (), self.facts.vocabulary)
+        return self._traced(choice.steps or ())
+
+    def _traced(self, steps: Sequence[Step]) -> Trace:
+        """Tokens and log-probabilities. Tokens may spell out the key between them, though none has it alone."""
+        found = trace(steps, self.facts.vocabulary)
+        return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
     async def score(self, request: Score) -> Scored:
         prompt = self._suited(request.prompt)
         if self.facts.echo:
             steps, before = await echoed(self.line.ask, self.model, prompt, request.continuation)
-            return Scored(trace(steps, self.facts.vocabulary), Usage(before, len(steps), self.line.turn.seconds))
+            return Scored(self._traced(steps), Usage(before, len(steps), self.line.turn.seconds))
         tokens = self._exact()
         [parts], cut = await self._split(prompt, [request.continuation])
         steps = await tokens.forced(self.line.ask, parts.before, parts.after)
         usage = self._usage(len(parts.before), len(parts.after), cut)
-        return Scored(trace(steps, self.facts.vocabulary), usage)
+        return Scored(self._traced(steps), usage)
 
     async def choose(self, request: Choose) -> Chosen:
         if not request.labels or "" in request.labels:
@@ -170,8 +185,8 @@ class Asking:
         prompt, cut = await self._fitted(prompt, 1)
         chat = not is_text(prompt)
         manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
-        reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1)
-        shown = _first_top(reply.choices)
+        reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1, lambda choice: choice)
+        shown = _first_top(reply.texts)
         if not shown:
             raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
         for one in shown:

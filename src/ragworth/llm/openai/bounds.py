@@ -38,7 +38,7 @@ def entropy_bounds(top: Sequence[float], vocabulary: int, others: Iterable[float
     visible = sum(_surprise(p) for p in seen)
     hidden = max(0.0, 1.0 - math.fsum(seen))
     most = math.exp(min(top))
-    if hidden <= 0.0 or most <= 0.0:
+    if hidden <= 0.0 or most < 1e-300:  # a quotient by less would overflow
         return Bounds(visible, visible)
     full = math.floor(hidden / most)
     low = visible + full * _surprise(most) + _surprise(max(0.0, hidden - full * most))

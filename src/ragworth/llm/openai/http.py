@@ -1,24 +1,18 @@
-"""The way to an endpoint: one client, and patience within a hard deadline.
+"""The way to an endpoint: requests sent as often as it takes, within a hard deadline.
 
-This module imports httpx, so it is itself imported only when a model is first asked.
-
-Of the environment nothing is read but where certificates are: no proxies and no netrc, so that prompts and
-keys go to the endpoint that was named and nowhere else. Redirects are not followed for the same reason.
+This module imports h11, so it is itself imported only when a model is first asked.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import ssl
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import httpx
-
 from ragworth.llm.contract import Failure
+from ragworth.llm.openai.connections import BrokenConnection, Connections, HttpReply, NoConnection, TooLarge
 from ragworth.llm.openai.loop import Loop
 from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
 from ragworth.llm.openai.secret import Secret
@@ -26,10 +20,10 @@ from ragworth.llm.openai.trouble import Trouble, is_hopeless, is_overload, malfo
 from ragworth.llm.openai.wire import counts
 
 LARGEST = 32 << 20
-"""Bytes of a reply that are read, at most."""
+"""Bytes of a reply that are read, at most, both as they come and decoded."""
 
-CONNECT = 10.0
-"""Seconds for a connection to come about."""
+LARGE = 1 << 20
+"""Bytes from which on a reply is read in a thread of its own, so that the event loop goes on and deadlines hold."""
 
 GARBLED = 2
 """How often a reply that cannot be understood is asked for anew: it may have been paid for."""
@@ -64,17 +58,6 @@ class Turn:
         return 0.0 if self.began is None else time.monotonic() - self.began
 
 
-class Bearer(httpx.Auth):
-    """Adds the key to a request at the last moment, so that it is nobody's argument or attribute before."""
-
-    def __init__(self, secret: Secret) -> None:
-        self._secret = secret
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = self._secret.header()
-        yield request
-
-
 class Setback(Exception):  # noqa: N818 (it may come right yet)
     """An attempt that failed, and what it says about the next one."""
 
@@ -86,12 +69,11 @@ class Setback(Exception):  # noqa: N818 (it may come right yet)
 class Channel:
     """A loop, a client and a pace for one endpoint. Can be used from any thread but its own."""
 
-    def __init__(self, limits: Limits, secret: Secret | None, *, tls: bool) -> None:
+    def __init__(self, limits: Limits, secret: Secret | None) -> None:
         self.limits = limits
         self._secret = secret
-        self._tls = tls
         self._loop = Loop()
-        self._client: httpx.AsyncClient | None = None
+        self._connections = Connections(secret, limits.concurrency)
         self._pace: Pace | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -100,7 +82,7 @@ class Channel:
 
     def close(self) -> None:
         """Give up what is under way and let go of connections, loop and thread."""
-        self._loop.close(self._hang_up)
+        self._loop.close(self._connections.close)
 
     def hurry(self) -> None:
         """Turn requests away that wait for their turn."""
@@ -111,13 +93,13 @@ class Channel:
 
         self.run(work())
 
-    async def _hang_up(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-
     def line(self, base: str, *, probing: bool = False) -> Line:
         """For one request of the caller's, or for finding out what there is."""
         return Line(self, base, probing)
+
+    def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """Tokens without those that spell out the key."""
+        return tuple(tokens) if self._secret is None else self._secret.redact_tokens(tokens)
 
     async def ask(self, turn: Turn, call: Call, read: Callable[[Any], T]) -> T:
         """Send a request as often as it takes, and give what ``read`` makes of the reply, or raise `Trouble`."""
@@ -155,9 +137,8 @@ class Channel:
             place = place or await pace.enter(call.cost, again=True)
             attempts.began, attempts.waiting = place.began, False
             try:
-                value = await self._once(call)
-                result = _understood(value, read)
-                if spent := sum(counts(value)):
+                result, spent = await self._once(call, read)
+                if spent:
                     pace.correct(place, spent)
                 pace.faster()
                 return result
@@ -175,38 +156,46 @@ class Channel:
                 raise failed.cause
             await asyncio.sleep(wait)
 
-    async def _once(self, call: Call) -> Any:
-        """One attempt: the JSON of the reply."""
-        content, body = encoded(call.body), bytearray()
+    async def _once(self, call: Call, read: Callable[[Any], T]) -> tuple[T, int]:
+        """One attempt: what ``read`` makes of the reply, and the tokens that it took."""
+        content = encoded(call.body)
         try:
-            method = "GET" if content is None else "POST"
-            async with self._opened().stream(method, call.url, content=content, headers=HEADERS) as response:
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > LARGEST:
-                        break
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise self._unreachable(f"no connection to {call.url} ({str(error) or type(error).__name__})") from None
-        except httpx.DecodingError:
-            raise Setback(malformed("the reply is compressed and damaged"), most=GARBLED) from None
-        except httpx.HTTPError as error:
-            raise self._unreachable(f"the connection broke off ({str(error) or type(error).__name__})") from None
-        if len(body) > LARGEST:
-            raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0)
-        text = body.decode("utf-8", "replace")
-        try:
-            if response.is_success:
-                return parsed(text, self._scrub)
-            raise trouble(response.status_code, text, self._scrub)
+            reply = await self._connections.send(call.url, content, LARGEST)
+        except NoConnection as error:
+            raise self._unreachable(f"no connection to {call.url} ({error})") from None
+        except BrokenConnection as error:
+            raise self._unreachable(f"the connection broke off ({error})") from None
+        except TooLarge:
+            raise Setback(malformed(f"the reply has more than {LARGEST >> 20} MiB"), most=0) from None
         except Trouble as cause:
-            raise self._setback(cause, text, response) from None
+            raise Setback(cause, most=GARBLED) from None
+        if len(reply.body) > LARGE:
+            return await asyncio.to_thread(self._understood, reply, read)
+        return self._understood(reply, read)
 
-    def _setback(self, cause: Trouble, text: str, response: httpx.Response) -> Setback:
+    def _understood(self, reply: HttpReply, read: Callable[[Any], T]) -> tuple[T, int]:
+        text = reply.body.decode("utf-8", "replace")
+        try:
+            if not 200 <= reply.status < 300:
+                raise trouble(reply.status, text, self._scrub)
+            value = parsed(text, self._scrub)
+        except Trouble as cause:
+            raise self._setback(cause, text, reply.retry_after) from None
+        try:
+            if self._secret is not None:
+                value = self._secret.redact(value, text)
+            return read(value), sum(counts(value))
+        except RecursionError:
+            raise Setback(malformed("the reply is nested too deeply"), most=GARBLED) from None
+        except Trouble as cause:
+            raise Setback(cause, most=GARBLED if cause.failure.reason == "malformed" else 0) from None
+
+    def _setback(self, cause: Trouble, text: str, after: str | None) -> Setback:
         overload = is_overload(cause.status)
         most = GARBLED if cause.failure.reason == "malformed" else self.limits.retries
         if not cause.failure.retry or is_hopeless(text):
             most = 0
-        wait = retry_after(response.headers.get("retry-after")) if overload and most else None
+        wait = retry_after(after) if overload and most else None
         return Setback(cause, most=most, overload=overload, wait=wait)
 
     def _unreachable(self, detail: str) -> Setback:
@@ -214,18 +203,6 @@ class Channel:
 
     def _scrub(self, text: str) -> str:
         return text if self._secret is None else self._secret.scrub(text)
-
-    def _opened(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                auth=None if self._secret is None else Bearer(self._secret),
-                verify=_certificates() if self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-                trust_env=False,
-                follow_redirects=False,
-                timeout=httpx.Timeout(None, connect=CONNECT),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=self.limits.concurrency),
-            )
-        return self._client
 
 
 class Line:
@@ -278,26 +255,9 @@ class Attempts:
         return self.ends - time.monotonic()
 
 
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
-
-
 def encoded(body: dict[str, Any] | None) -> bytes | None:
     """The JSON of a request. Half a character, which no reply could be the answer to, is refused here."""
     try:
         return None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
         raise Trouble(Failure("refused", "the prompt has half a character in it", retry=False)) from None
-
-
-def _understood(value: Any, read: Callable[[Any], T]) -> T:
-    try:
-        return read(value)
-    except Trouble as cause:
-        raise Setback(cause, most=GARBLED if cause.failure.reason == "malformed" else 0) from None
-
-
-def _certificates() -> ssl.SSLContext:
-    """Those that the environment names, as many firms have their own; else httpx's."""
-    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
-        return ssl.create_default_context()
-    return httpx.create_ssl_context(trust_env=False)

@@ -39,8 +39,8 @@ T = TypeVar("T")
 def open_model(rest: str, **options: Any) -> OpenAI:
     """The model that ``MODEL@URL`` names; without a URL, OpenAI's. Nothing is sent yet."""
     address, checked = parse(rest), check(options)
-    if importlib.util.find_spec("httpx") is None:
-        raise MissingExtraError("httpx", "openai", "calling an endpoint")
+    if importlib.util.find_spec("h11") is None:
+        raise MissingExtraError("h11", "openai", "calling an endpoint")
     return OpenAI(address, checked)
 
 
@@ -133,8 +133,7 @@ class OpenAI:
 
         with self._opening:
             if self._channel is None:
-                tls = self.address.url.startswith("https:")
-                self._channel = Channel(self.options.limits, self._secret, tls=tls)
+                self._channel = Channel(self.options.limits, self._secret)
                 weakref.finalize(self, self._channel.close)
             return self._channel
 

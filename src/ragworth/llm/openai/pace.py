@@ -22,6 +22,9 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0
 LONGEST_PAUSE = 3600.0
 """What a ``Retry-After`` is cut to, lest one wrong header put a model out of use for days."""
 
+LONGEST_HEADER = 64
+"""Characters of a ``Retry-After`` that is read; no date has more."""
+
 
 class Limits(NamedTuple):
     """What the user allows."""
@@ -211,12 +214,13 @@ def backoff(attempt: int) -> float:
 def retry_after(header: str | None, now: datetime | None = None) -> float | None:
     """The seconds a header ``Retry-After`` asks for, written as a number or as a date; None where it says nothing."""
     text = (header or "").strip()
+    if len(text) > LONGEST_HEADER:
+        return None
     if text.replace(".", "", 1).isdecimal() and text.isascii():
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):  # a year of twenty digits, or a date that another time zone puts out of range
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())

@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 from ragworth.errors import ModelError, counted, listed, quoted
 from ragworth.llm.contract import Generate, Prompt
 from ragworth.llm.openai.bounds import VOCABULARY
+from ragworth.llm.openai.numbers import MOST_TOKENS, whole
 from ragworth.llm.openai.tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.trouble import Trouble, tidy
 from ragworth.llm.openai.wire import Manner, Step, body, choices, raw_choices, steps
 
 TOPS = (20, 5, 0)
 """How many of the likeliest tokens are asked for, until an endpoint agrees."""
+
+MOST_NAMES = 10_000
+"""Names of models that are looked at."""
 
 OTHER_LIMIT = "max_completion_tokens"
 """What newer models of OpenAI have in place of ``max_tokens``."""
@@ -132,7 +136,11 @@ class Probe:
         value = value if isinstance(value, dict) else {}
         settings, template = value.get("default_generation_settings"), value.get("chat_template")
         context = _whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
-        digest = hashlib.sha256(template.encode()).hexdigest()[:16] if isinstance(template, str) else ""
+        digest = (
+            hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            if isinstance(template, str)
+            else ""
+        )
         return context or told, digest
 
     async def _generates(self, facts: Facts, found: Listed) -> Facts:
@@ -169,7 +177,7 @@ class Probe:
         request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
         fields = body(self.model, request, manner._replace(top=0), seed=0, n=1)
         try:
-            text = (await self.ask("chat/completions", fields, choices))[0].text
+            text = (await self.ask("chat/completions", fields, lambda value: choices(value, 1, shown=False)))[0].text
             return bool(json.loads(text) == {"animal": "zebra"})
         except Trouble as trouble:
             _only_denial(trouble)
@@ -218,7 +226,7 @@ def read_list(value: Any, model: str) -> Listed:
     """The list of models, as far as it is what it should be."""
     data = value.get("data") if isinstance(value, dict) else None
     entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-    names = tuple(one["id"] for one in entries if isinstance(one.get("id"), str))
+    names = tuple(tidy(one["id"], 200) for one in entries[:MOST_NAMES] if isinstance(one.get("id"), str))
     own = next((one for one in entries if one.get("id") == model), entries[0] if len(entries) == 1 else {})
     meta, owner = own.get("meta"), own.get("owned_by")
     meta = meta if isinstance(meta, dict) else {}
@@ -229,13 +237,13 @@ def read_list(value: Any, model: str) -> Listed:
         owner,
         next((one for one in map(_whole, told) if one), None),
         _whole(meta.get("n_vocab")),
-        meta["ftype"] if isinstance(meta.get("ftype"), str) else "",
+        tidy(meta["ftype"], 80) if isinstance(meta.get("ftype"), str) else "",
         owner == "vllm" or _whole(own.get("max_model_len")) is not None,
     )
 
 
 def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return whole(value, 1, MOST_TOKENS)
 
 
 def _shown(value: Any) -> int:

@@ -6,9 +6,12 @@ user names; ``OPENAI_API_KEY``, which many people have set for other programs, o
 
 from __future__ import annotations
 
+import base64
 import json
 import os
-from typing import NoReturn
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 from ragworth.errors import ModelError
@@ -16,8 +19,15 @@ from ragworth.errors import ModelError
 OWN, OPENAI = "RAGWORTH_API_KEY", "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"
 
+_PERCENT = re.compile("%[0-9A-F]{2}")
+
 HIDDEN = "[key]"
 """What stands where a key was."""
+
+
+SHORTEST, WORD = 8, 16
+"""Characters from which on a key is taken out of answers too, and from which on even if it is a plain word. Servers
+that need no key get one such as ``none`` or ``required``, which may well be part of an answer."""
 
 
 class Secret:
@@ -27,24 +37,58 @@ class Secret:
     traceback's list of attributes and local variables has it.
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("_is_word", "_spellings", "_value")
 
     def __init__(self, value: str) -> None:
-        def reveal() -> str:
-            return value
-
-        self._value = reveal
+        spellings = _spellings(value)
+        self._value: Callable[[], str] = lambda: value
+        self._spellings: Callable[[], tuple[str, ...]] = lambda: spellings
+        self._is_word = len(value) < SHORTEST or (len(value) < WORD and value.isalpha() and value.islower())
 
     def header(self) -> str:
         """What goes into the header ``Authorization``. For the one place that sends it."""
         return f"Bearer {self._value()}"
 
     def scrub(self, text: str) -> str:
-        """``text`` without the key, as it is or as JSON and URLs write it. Scrub first, cut to length after."""
-        value = self._value()
-        for form in {value, json.dumps(value)[1:-1], quote(value, safe="")}:
-            text = text.replace(form, HIDDEN)
+        """``text`` without the key, in any spelling. Scrub first, cut to length after."""
+        for spelling in self._spellings():
+            text = text.replace(spelling, HIDDEN)
         return text
+
+    def redact(self, value: Any, written: str) -> Any:
+        """A reply without the key, in any of its strings. ``written`` is its JSON.
+
+        Only where there is a backslash can a string be other than what is written, so most replies need no second look.
+        """
+        if self._is_word or ("\\" not in written and not self._is_in(written)):
+            return value
+        return self._redacted(value)
+
+    def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """A text's tokens, without those that spell out the key between them."""
+        text = "".join(tokens)
+        if self._is_word or not self._is_in(text):
+            return tuple(tokens)
+        hidden = [spelling for spelling in self._spellings() if spelling in text]
+        spans = [(at, at + len(one)) for one in hidden for at in range(len(text)) if text.startswith(one, at)]
+        made, start = [], 0
+        for token in tokens:
+            end = start + len(token)
+            made.append(HIDDEN if any(start < last and first < end for first, last in spans) else token)
+            start = end
+        return tuple(made)
+
+    def _is_in(self, text: str) -> bool:
+        return any(spelling in text for spelling in self._spellings())
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.scrub(value)
+        if isinstance(value, list):
+            return [self._redacted(one) for one in value]
+        if isinstance(value, dict):
+            return {self.scrub(name): self._redacted(one) for name, one in value.items()}
+        return value
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"
@@ -54,6 +98,18 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a key is neither stored nor sent to another process")
+
+
+def _spellings(value: str) -> tuple[str, ...]:
+    """The key as it is, as JSON and URLs write it, and inside anything that was put into base64."""
+    in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
+    found = {value, in_json, in_json.replace("/", "\\/"), in_url, _PERCENT.sub(lambda sign: sign[0].lower(), in_url)}
+    for before in range(3 if len(value) >= SHORTEST else 0):
+        # Whatever stands before and after shares a character with it at both ends; those between are the key's alone.
+        encoded = base64.b64encode(bytes(before) + value.encode()).decode().rstrip("=")
+        inner = encoded[(before * 8 + 5) // 6 : len(encoded) - ((before + len(value)) % 3 != 0)]
+        found |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return tuple(sorted(found, key=len, reverse=True))
 
 
 def find_key(host: str, variable: str | None = None) -> Secret | None:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ragworth.llm.contract import Failure, Prompt
+from ragworth.llm.openai.numbers import MOST_ID, own_logprob, whole
 from ragworth.llm.openai.trouble import Trouble, malformed
-from ragworth.llm.openai.wire import Step, Visible, is_text, logprob, messages, plain, raw_choices, step, steps
+from ragworth.llm.openai.wire import Step, Visible, encodable, is_text, messages, plain, raw_choices, step, steps
 
 FORCE = 1e4
 """Added to the logit of a token that has to come next: far more than logits differ by."""
@@ -203,12 +204,12 @@ def _entry(entry: Any, token: int) -> Step:
     if not isinstance(found, dict):
         raise malformed("a token of the prompt has no log-probability")
     text = found.get("decoded_token")
-    return Step(Visible(text if isinstance(text, str) else "", logprob(found.get("logprob")), token), ())
+    return Step(Visible(encodable(text) if isinstance(text, str) else "", own_logprob(found.get("logprob")), token), ())
 
 
 def _ids(value: Any) -> list[int]:
     found = value.get("tokens") if isinstance(value, dict) else None
-    if not isinstance(found, list) or not all(isinstance(one, int) for one in found):
+    if not isinstance(found, list) or any(whole(one, 0, MOST_ID) is None for one in found):
         raise malformed("the reply has no list of token ids")
     return found
 

@@ -11,6 +11,12 @@ from ragworth.llm.contract import Failure
 DETAIL = 300
 """How many characters of an endpoint's words are passed on."""
 
+LONGEST = 1 << 20
+"""Characters of an error in which its words are looked for."""
+
+MOST_VALUES = 3_000_000
+"""Values in a reply, at most: a few bytes each, they become objects of some hundred, and take a second to read."""
+
 _TOO_LONG = ("context length", "context size", "context window", "context_length", "exceed_context", "too many tokens")
 _RATES = {408: "timed-out", 429: "rate-limited", 503: "server-error", 529: "server-error"}
 
@@ -34,6 +40,8 @@ def parsed(text: str, clean: Callable[[str], str]) -> Any:
 
     ``clean`` takes keys out of what is quoted.
     """
+    if sum(text.count(sign) for sign in ",[{") > MOST_VALUES:
+        raise malformed(f"the reply has more than {MOST_VALUES:,} values")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -83,7 +91,9 @@ def tidy(text: str, most: int = DETAIL) -> str:
 
 
 def _message(text: str) -> str:
-    """The words of an error, out of whichever form it is in."""
+    """The words of an error, out of whichever form it is in. A very long one has none that are worth the search."""
+    if len(text) > LONGEST:
+        return text[:LONGEST]
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -8,12 +8,17 @@ fields and types, never its content, which may be anything.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sized
+from typing import Any, NamedTuple, TypeVar
 
 from ragworth.llm.contract import Failure, Generate, Message, Prompt, Span
+from ragworth.llm.openai.numbers import MOST_ID, MOST_TOKENS, check_top, kind, logprob, own_logprob, whole
 from ragworth.llm.openai.trouble import Trouble, malformed, tidy
+
+MOST_STEPS, MOST_TOP = 200_000, 1000
+"""Tokens of a text, and likeliest ones at each place, that are believed."""
+
+S = TypeVar("S", bound=Sized)
 
 
 class Visible(NamedTuple):
@@ -107,9 +112,12 @@ def plain(prompt: Prompt) -> str:
     return as_text(prompt).messages[0].content
 
 
-def choices(value: Any) -> list[Choice]:
-    """The texts of a reply. A refusal without any text is trouble of its own kind."""
-    return [_choice(one) for one in raw_choices(value)]
+def choices(value: Any, most: int | None = None, *, shown: bool = True) -> list[Choice]:
+    """The texts of a reply, ``most`` of them. A refusal without any text is trouble of its own kind.
+
+    ``shown``: whether log-probabilities were asked for. Where they were not, none are read.
+    """
+    return [_choice(one, shown) for one in raw_choices(value)[:most]]
 
 
 def raw_choices(value: Any) -> list[dict[str, Any]]:
@@ -119,7 +127,7 @@ def raw_choices(value: Any) -> list[dict[str, Any]]:
     return [_object(one, "a choice") for one in found]
 
 
-def _choice(choice: dict[str, Any]) -> Choice:
+def _choice(choice: dict[str, Any], shown: bool) -> Choice:
     finish = choice.get("finish_reason")
     finish = finish if isinstance(finish, str) else "unknown"
     message = choice if "text" in choice else _field(choice, "message", dict)
@@ -131,8 +139,8 @@ def _choice(choice: dict[str, Any]) -> Choice:
     if text is None and (message.get("reasoning_content") or message.get("reasoning")):
         raise malformed(f"only reasoning and no text came (finish reason {_short(finish)}): allow more max_tokens")
     if not isinstance(text, str):
-        raise malformed(f"the text of a choice is {_kind(text)}, not a string")
-    return Choice(text, _short(finish), steps(choice))
+        raise malformed(f"the text of a choice is {kind(text)}, not a string")
+    return Choice(encodable(text), _short(finish), steps(choice) if shown else None)
 
 
 def steps(choice: dict[str, Any]) -> tuple[Step, ...] | None:
@@ -142,7 +150,7 @@ def steps(choice: dict[str, Any]) -> tuple[Step, ...] | None:
         return None
     found = _object(found, "logprobs")
     if isinstance(found.get("content"), list):
-        return tuple(step(one) for one in found["content"])
+        return tuple(step(one) for one in _bounded(found["content"], MOST_STEPS))
     if isinstance(found.get("tokens"), list):
         return _columns(found)
     return None
@@ -153,79 +161,79 @@ def step(value: Any) -> Step:
     one = _object(value, "a token")
     top = one.get("top_logprobs") or []
     if not isinstance(top, list):
-        raise malformed(f"top_logprobs is {_kind(top)}, not a list")
-    return Step(_visible(one), tuple(_visible(_object(other, "a token")) for other in top))
+        raise malformed(f"top_logprobs is {kind(top)}, not a list")
+    shown = tuple(_visible(_object(other, "a token"), logprob) for other in _bounded(top, MOST_TOP))
+    check_top(shown)
+    return Step(_visible(one, own_logprob), shown)
 
 
-def _visible(one: dict[str, Any]) -> Visible:
-    number = one.get("id")
-    return _named(_field(one, "token", str), logprob(one.get("logprob")), number if isinstance(number, int) else None)
+def _visible(one: dict[str, Any], number: Callable[[Any], float]) -> Visible:
+    token = _field(one, "token", str)
+    return _named(token, number(one.get("logprob")), whole(one.get("id"), 0, MOST_ID))
 
 
 def _named(token: str, value: float, number: int | None = None) -> Visible:
     """A token whose name may be its id, which is how vLLM shows ids when asked to."""
     head, _, tail = token.partition(":")
-    if head == "token_id" and tail.isdecimal():
+    if head == "token_id" and tail.isascii() and tail.isdecimal() and len(tail) < 10:
         return Visible("", value, int(tail))
-    return Visible(token, value, number)
+    return Visible(encodable(token), value, number)
 
 
 def _columns(found: dict[str, Any]) -> tuple[Step, ...]:
     """The older form, of completions: one list of tokens, one of values, one of tables."""
-    tokens, values = found["tokens"], _field(found, "token_logprobs", list)
+    tokens, values = _bounded(found["tokens"], MOST_STEPS), _field(found, "token_logprobs", list)
     tops = found.get("top_logprobs") or [None] * len(tokens)
     if not isinstance(tops, list) or not len(tokens) == len(values) == len(tops):
         raise malformed("the lists in logprobs are not of one length")
     made = []
     for token, value, top in zip(tokens, values, tops, strict=True):
         if not isinstance(token, str):
-            raise malformed(f"a token is {_kind(token)}, not a string")
+            raise malformed(f"a token is {kind(token)}, not a string")
         table = {} if top is None else _object(top, "top_logprobs")
+        _bounded(table, MOST_TOP)
         # Different pieces of characters are all named U+FFFD here, and all but one are lost: better none at all.
         lossy = any("\ufffd" in name for name in table)
         shown = () if lossy else tuple(_named(name, logprob(one)) for name, one in table.items())
+        check_top(shown)
         # The first token of a text has nothing before it that it could be expected from.
-        made.append(Step(_named(token, 0.0 if value is None else logprob(value)), shown))
+        made.append(Step(_named(token, 0.0 if value is None else own_logprob(value)), shown))
     return tuple(made)
 
 
-def logprob(value: Any) -> float:
-    """A log-probability; rounding may have brought it above 0, and some write -9999 for minus infinity."""
-    if not _is_number(value) or math.isnan(value) or value > 0.01:
-        raise malformed(f"a log-probability is {_kind(value)}, not a number below 0")
-    return min(float(value), 0.0)
-
-
 def counts(value: Any) -> Counts:
-    """What the reply says of its cost."""
+    """What the reply says of its cost. A number that can't be true is as good as none: the text was paid for."""
     usage = value.get("usage") if isinstance(value, dict) else None
     usage = usage if isinstance(usage, dict) else {}
-    found = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    return Counts(*(one if isinstance(one, int) and one >= 0 else 0 for one in found))
+    return Counts(*(whole(usage.get(name), 0, MOST_TOKENS) or 0 for name in ("prompt_tokens", "completion_tokens")))
 
 
-def _field(value: Any, name: str, kind: type) -> Any:
+def _field(value: Any, name: str, wanted: type) -> Any:
     found = _object(value, "the reply").get(name)
-    if not isinstance(found, kind):
-        raise malformed(f"the field {name!r} is {_kind(found)}, not {_KINDS[kind]}")
+    if not isinstance(found, wanted):
+        raise malformed(f"the field {name!r} is {kind(found)}, not {kind(wanted())}")
     return found
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise malformed(f"{what} is {_kind(value)}, not an object")
+        raise malformed(f"{what} is {kind(value)}, not an object")
     return value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _bounded(found: S, most: int) -> S:
+    if len(found) > most:
+        raise malformed(f"a list has {len(found):,} entries, more than {most:,}")
+    return found
 
 
-_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "missing or null"}
-
-
-def _kind(value: Any) -> str:
-    return _KINDS.get(type(value), "a number")
+def encodable(text: str) -> str:
+    """The text, with U+FFFD in place of half a character, which JSON can spell and no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _short(word: str) -> str:

@@ -1,0 +1,66 @@
+"""Compressed replies: one layer, decoded piece by piece, so that a limit on the decoded size holds before it is passed.
+
+A few kilobytes of gzip can stand for gigabytes, and layers multiply. The client asks for gzip; deflate is read too,
+since some servers send it unasked. Everything else is refused without decoding a byte.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from ragworth.llm.openai.trouble import malformed
+
+PIECE = 1 << 18
+"""Bytes decoded at a time, at most."""
+
+_GZIP, _ZLIB, _RAW = 31, 15, -15
+"""What zlib calls the three forms: gzip's, its own, and deflate without any header."""
+
+_NAMES = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
+
+
+class Decoder:
+    """Decodes one layer. Bytes after its end are ignored."""
+
+    def __init__(self, form: int) -> None:
+        self._form = form
+        self._start = b""
+        self._stream = None if form == _ZLIB else zlib.decompressobj(form)
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes, in pieces of at most `PIECE`."""
+        if self._stream is None:
+            self._start += data
+            if len(self._start) < 2:
+                return
+            data, self._stream = self._start, zlib.decompressobj(_ZLIB if _has_header(self._start) else _RAW)
+        try:
+            # A full piece may have more behind it, even if all input is consumed.
+            size = PIECE
+            while (data or size == PIECE) and not self._stream.eof:
+                piece = self._stream.decompress(data, PIECE)
+                data, size = self._stream.unconsumed_tail, len(piece)
+                yield piece
+        except zlib.error:
+            raise malformed("the reply is compressed and damaged") from None
+
+    def finish(self) -> None:
+        """Trouble if the end is missing."""
+        if self._stream is None or not self._stream.eof:
+            raise malformed("the reply is compressed and cut short")
+
+
+def decoder_for(encodings: str) -> Decoder | None:
+    """The decoder for a header ``Content-Encoding``; None where nothing is compressed."""
+    names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
+    if not names:
+        return None
+    if len(names) > 1 or names[0] not in _NAMES:
+        raise malformed("the reply is compressed in a way that can't be read; one layer of gzip or deflate can")
+    return Decoder(_NAMES[names[0]])
+
+
+def _has_header(start: bytes) -> bool:
+    """Whether deflated data begins with zlib's header, as the standard wants, or without, as some servers send it."""
+    return start[0] & 15 == 8 and (start[0] << 8 | start[1]) % 31 == 0

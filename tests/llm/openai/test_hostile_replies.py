@@ -1,0 +1,204 @@
+"""Replies that are meant to do harm: too large, compressed many times over, with wrong lengths and endless heads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ragworth.llm.contract import Failure, Generate, Generated, Prompt
+from ragworth.llm.openai import http, pace, trouble
+from ragworth.llm.openai.connections import CountingReader
+from ragworth.llm.openai.http import Channel
+from ragworth.llm.openai.model import OpenAI, open_model
+from ragworth.llm.openai.pace import Limits
+from ragworth.llm.openai.trouble import Trouble
+from tests.llm.openai.endpoint import DRIP, Act, Endpoint, status
+
+ASK = Generate(Prompt.chat("hello"), max_tokens=2)
+GOOD_BODY = json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).encode()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+
+
+@pytest.fixture
+def server() -> Iterator[Endpoint]:
+    with Endpoint() as server:
+        yield server
+
+
+@pytest.fixture
+def model(server: Endpoint) -> Iterator[OpenAI]:
+    model = open_model(f"toy@{server.url}", retries=3, deadline=20)
+    assert model.card
+    server.seen.clear()
+    yield model
+    model.close()
+
+
+def ask(server: Endpoint, model: OpenAI, act: Act) -> Generated | Failure:
+    server.script(*[act] * 4)
+    return model.generate([ASK])[0]
+
+
+def zeros(mebibytes: int, form: int = 31) -> bytes:
+    maker = zlib.compressobj(9, zlib.DEFLATED, form)
+    return b"".join(maker.compress(bytes(1 << 20)) for _ in range(mebibytes)) + maker.flush()
+
+
+def packed(data: bytes, form: int = 31) -> bytes:
+    maker = zlib.compressobj(9, zlib.DEFLATED, form)
+    return maker.compress(data) + maker.flush()
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "detail"),
+    [
+        (packed(zeros(96)), "gzip, gzip", "one layer"),
+        (zeros(96), "gzip", "more than 4 MiB"),
+        (zeros(96, 15), "deflate", "more than 4 MiB"),
+        (zeros(96, -15), "deflate", "more than 4 MiB"),
+    ],
+)
+def test_a_small_reply_that_stands_for_a_large_one(
+    server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch, body: bytes, encoding: str, detail: str
+) -> None:
+    monkeypatch.setattr(http, "LARGEST", 4 << 20)
+    tracemalloc.start()
+    try:
+        found = ask(server, model, Act(body=body, headers={"Content-Encoding": encoding}))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(found, Failure)
+    assert found.reason == "malformed"
+    assert detail in found.detail
+    assert peak < 32 << 20, "of 96 MiB"
+
+
+@pytest.mark.parametrize(("form", "encoding"), [(31, "gzip"), (15, "deflate"), (-15, "deflate"), (31, "x-gzip")])
+def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAI, form: int, encoding: str) -> None:
+    found = ask(server, model, Act(body=packed(GOOD_BODY, form), headers={"Content-Encoding": encoding}))
+    assert isinstance(found, Generated)
+    assert found.outputs[0].text == "Hi"
+
+
+def test_two_headers_are_two_layers(server: Endpoint, model: OpenAI) -> None:
+    body = packed(packed(GOOD_BODY))
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(
+        body
+    )
+    found = ask(server, model, Act(raw=head + body))
+    assert isinstance(found, Failure)
+    assert found.reason == "malformed"
+
+
+def raw(*headers: bytes, body: bytes = GOOD_BODY, start: bytes = b"HTTP/1.1 200 OK") -> Act:
+    return Act(raw=b"\r\n".join([start, *headers, b"", body]))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        raw(b"X: " + b"x" * 300_000, b"Content-Length: 9"),
+        raw(*[b"X: y"] * 60_000, b"Content-Length: 9"),
+        raw(b"Content-Length: 7"),
+        raw(b"Content-Length: 99999"),
+        raw(b"Content-Length: -1"),
+        raw(b"Content-Length: many"),
+        raw(b"Content-Length: " + b"9" * 5000),
+        raw(b"Content-Length: 5", b"Content-Length: 6"),
+        raw(b"Transfer-Encoding: chunked"),
+        raw(b"Transfer-Encoding: chunked", body=b"f" * 5000 + b"\r\n"),
+        raw(b"Transfer-Encoding: chunked", body=b"5\r\nhello\r\n0\r\n" + b"T: x\r\n" * 60_000),
+        raw(b"Content-Length: 3", start=b"HTTP/1.1 99999999999999999999 OK"),
+        raw(b"Content-Length: 3", start=b"HTTP/9.9 200 OK"),
+        raw(b"Upgrade: x", start=b"HTTP/1.1 101 Switching", body=b""),
+        raw(b"Content-Encoding: gzip", b"Content-Length: 0", body=b""),
+        Act(raw=b"\x00\xff" * 1000),
+        Act(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    ],
+)
+def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAI, act: Act) -> None:
+    found = ask(server, model, act)
+    assert isinstance(found, Failure)
+    assert found.reason in ("malformed", "unreachable")
+    assert found.detail.isprintable()
+    server.script()
+    assert isinstance(model.generate([ASK])[0], Generated), "and nothing of it is left for the next request"
+
+
+def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoint, model: OpenAI) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD_BODY)
+    server.script(Act(raw=(head + GOOD_BODY) * 2, keep=True))
+    found = [model.generate([ASK])[0] for _ in range(2)]
+    assert all(isinstance(one, Generated) for one in found)
+    texts = [one.outputs[0].text for one in found if isinstance(one, Generated)]
+    assert texts[0] == "Hi"
+    assert texts[1] != "Hi"
+
+
+def test_bytes_that_nobody_asked_for_are_counted() -> None:
+    async def work() -> list[int]:
+        reader = CountingReader()
+        reader.feed_data(b"abcdef")
+        counts = [reader.unread]
+        await reader.read(4)
+        return [*counts, reader.unread]
+
+    assert asyncio.run(work()) == [6, 2]
+
+
+def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> None:
+    model = open_model(f"toy@{server.url}", deadline=0.7)
+    assert model.card
+    begun = time.monotonic()
+    server.script(Act(manner="drip", body=zeros(1), headers={"Content-Encoding": "gzip"}), DRIP)
+    found = model.generate([ASK])[0]
+    model.close()
+    assert isinstance(found, Failure)
+    assert found.reason == "timed-out"
+    assert time.monotonic() - begun < 5
+
+
+def test_more_values_than_are_worth_reading(server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trouble, "MOST_VALUES", 1000)
+    found = ask(server, model, Act(body=b'{"choices": [' + b"{}," * 1000 + b"{}]}"))
+    assert isinstance(found, Failure)
+    assert (found.reason, found.detail) == ("malformed", "the reply has more than 1,000 values")
+
+
+def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> None:
+    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * http.LARGE + b'"}')
+    channel = Channel(Limits(deadline=0.5), None)
+    ready = threading.Event()
+
+    def read(value: Any) -> bool:
+        return ready.wait(10)
+
+    begun = time.monotonic()
+    try:
+        with pytest.raises(Trouble) as caught:
+            channel.run(channel.line(f"{server.url}/v1").ask("chat/completions", {}, read))
+        assert caught.value.failure.reason == "timed-out"
+        assert time.monotonic() - begun < 8, "the loop was not held up by the reader"
+    finally:
+        ready.set()
+        channel.close()
+
+
+def test_a_long_error_is_cut(server: Endpoint, model: OpenAI) -> None:
+    found = ask(server, model, status(400, "é" * (3 << 20)))
+    assert isinstance(found, Failure)
+    assert found.reason == "refused"
+    assert len(found.detail) <= 300
