@@ -111,10 +111,17 @@ def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Fai
                 f"the backend {model.card.backend!r} gave {quoted(outcome)} where it was to {name}",
                 expected=f"{EXPECTED[kind].__name__} or Failure",
             )
-    return [outcome if _finite(outcome) else _UNREAL for outcome in outcomes]
+    return [_bounded(outcome) if _finite(outcome) else _UNREAL for outcome in outcomes]
 
 
 _UNREAL = Failure("malformed", "a number in the response is not finite")
+
+
+def _bounded(outcome: Response | Failure) -> Response | Failure:
+    """An impossible count of tokens is no reason to lose an answer that was paid for."""
+    if isinstance(outcome, Failure) or (usage := outcome.usage.bounded()) is outcome.usage:
+        return outcome
+    return outcome._replace(usage=usage)
 
 
 def _finite(outcome: Response | Failure) -> bool:

@@ -91,6 +91,12 @@ class Choose:
     estimator: Literal["first-token", "sequence"] = "first-token"
 
 
+MOST_TOKENS = 2**32 - 1
+"""More tokens than a call can read or write. Billions of such counts can be added up in 64 bits."""
+
+MOST_SECONDS = 1e9
+
+
 class Usage(NamedTuple):
     """What a call cost, and what had to be done to the prompt to make it fit."""
 
@@ -103,6 +109,18 @@ class Usage(NamedTuple):
     """Control tokens of the model spelt out in the prompt's text, and taken apart."""
     limit: int = 0
     """The context length that the passages were cut for."""
+
+    def bounded(self) -> Usage:
+        """The same, with impossible numbers brought to the nearest possible one: they may come from a server."""
+        read, written, seconds = self[:3]
+        if 0 <= read <= MOST_TOKENS and 0 <= written <= MOST_TOKENS and 0 <= seconds <= MOST_SECONDS:
+            return self
+        read, written = (min(max(0, count), MOST_TOKENS) for count in (read, written))
+        return self._replace(
+            prompt_tokens=read,
+            new_tokens=written,
+            seconds=min(max(0.0, seconds), MOST_SECONDS) if seconds == seconds else 0.0,
+        )
 
 
 class Trace(NamedTuple):
