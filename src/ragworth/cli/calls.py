@@ -131,7 +131,7 @@ def prune(
     from ragworth.calls import care
 
     choice = care.Choice(model, kind or "", older_than, errors, prompts, damaged)
-    what = "prompts" if prompts else "errors" if errors else "calls"
+    what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
     with _opened(store) as found:
         number = care.prune(found, choice, dry=True)
         if older_than is not None and (ahead := care.dated_ahead(found)):
