@@ -1,8 +1,8 @@
 """What the store costs: a second run over 100,000 answered calls, and where its time goes.
 
-A warm run renders nothing and asks nothing: it computes keys, reads SQLite, checks the seal of every answer and rebuilds the
-answers. The same rows read by SQLite alone, without looking at them, are the floor. What the seals cost is measured by
-taking turns: a run that checks them, and a run that doesn't. All times but the first run's are CPU time.
+A warm run renders nothing and asks nothing: it computes keys, reads SQLite, checks the seal of every answer and
+rebuilds the answers. The same rows read by SQLite alone, without looking at them, are the floor. What the seals cost is
+measured by taking turns: a run that checks them, and a run that doesn't. All times but the first run's are CPU time.
 
     python benchmarks/calls.py
 """

@@ -53,7 +53,9 @@ POSSIBLE = {"prompt_tokens": TOKENS, "new_tokens": TOKENS, "seconds": SECONDS, "
 def holdings(store: Store) -> list[Holding]:
     """What is in a store, by model and kind. Impossible numbers are left out of the totals and counted."""
     tests = {name: test.format(name) for name, test in POSSIBLE.items()}
-    sums = [f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")]
+    sums = [
+        f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
+    ]
     dates = [f"{pick}(made) FILTER (WHERE {tests['made']})" for pick in ("min", "max")]
     uncounted = f"sum(NOT ({' AND '.join(f'({test})' for test in tests.values())}))"
     rows = store.query(
@@ -168,7 +170,7 @@ def _unknown_models(store: Store) -> list[str]:
     cards = store.cards()
     rows = store.query("SELECT model, count(*) FROM answers GROUP BY model")
     return [
-        f"model {model} is not known (its card is gone or damaged; the next call to it writes it again): {calls:,} calls"
+        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call to it writes it again)"
         for model, calls in rows
         if cards.get(model) is None
     ]

@@ -1,8 +1,8 @@
 """Seals: a short hash beside each stored answer that shows whether the answer was changed after it was written.
 
-A seal covers the key, the kind and the response. The key is itself a hash of the model and the request, so an answer moved to
-another call or another model doesn't fit its seal. Seals find accidents and careless edits. They are no defence against
-somebody who computes new ones.
+A seal covers the key, the kind and the response. The key is itself a hash of the model and the request, so an answer
+moved to another call or another model doesn't fit its seal. Seals find accidents and careless edits. They are no defence
+against somebody who computes new ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def seal(key: bytes, kind: str, response: str) -> bytes:
 
 
 def is_intact(row: Sequence[Any]) -> bool:
-    """Whether a row (key, kind, response, seal), all read as bytes, is as it was written. Values of any type are allowed."""
+    """Whether a row (key, kind, response, seal), all read as bytes, is as it was written. It may hold any type."""
     key, kind, response, found = row
     try:
         return bool(blake2b(response, key=key, person=kind, digest_size=SIZE).digest() == found) and len(key) > 0

@@ -3,8 +3,8 @@
 Answers are committed as they come and synced to the disk. Errors are kept with their reason beside them,
 never among them, and are tried again. Many may read; one process at a time writes.
 
-An answer is used only if its seal fits (`ragworth.calls.seals`), and only out of tables that are ours: a file may come from
-anybody, and a view or a trigger in it would run with every statement.
+An answer is used only if its seal fits (`ragworth.calls.seals`), and only out of tables that are ours: a file may come
+from anybody, and a view or a trigger in it would run with every statement.
 """
 
 from __future__ import annotations
@@ -244,7 +244,9 @@ class Store:
 
     def _holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
-        return "" if row is None else f" (process {row[0]} on {row[1]}, since {written_time(row[2], '%Y-%m-%d %H:%M:%S')})"
+        return (
+            "" if row is None else f" (process {row[0]} on {row[1]}, since {written_time(row[2], '%Y-%m-%d %H:%M:%S')})"
+        )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -286,7 +288,7 @@ class Store:
                 f"{counted(damaged, 'answer')} of {answers:,} changed after being written{rest}",
                 file=str(self.path),
                 expected="answers as the model gave them",
-                remedy=f"ragworth calls prune {self.path} --damaged takes them out, to be asked again; nothing else is lost",
+                remedy=f"ragworth calls prune {self.path} --damaged takes them out, to be asked again, and nothing else",
             )
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
