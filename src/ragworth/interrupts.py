@@ -1,14 +1,15 @@
 """Ctrl-C on the command line, from the first line on: no traceback, and exit code 130.
 
 `handle` is the handler of the command line. It raises KeyboardInterrupt, so that work can be cleaned up, except inside
-an import, where a library may turn it into another error or lose it, and when Ctrl-C is pressed again. There the process
-ends at once. Jobs handle Ctrl-C themselves while calls are under way, so nothing that was paid for is lost.
+an import, where a library may turn it into another error or lose it, and when Ctrl-C is pressed again. There the
+process ends at once. Jobs handle Ctrl-C themselves while calls are under way, so nothing that was paid for is lost.
 
 Imports nothing that Python has not loaded anyway.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -27,6 +28,8 @@ def install() -> None:
     """Handle Ctrl-C from now on, unless whoever started the process has it ignored (as ``nohup`` and ``&`` do)."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, handle)
+        # Python puts the default back while it ends, after everything that is registered here.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def handle(number: int, frame: FrameType | None) -> None:
@@ -36,6 +39,12 @@ def handle(number: int, frame: FrameType | None) -> None:
         leave()
     _pressed = True
     raise KeyboardInterrupt
+
+
+def end_at_once() -> None:
+    """From now on, the first Ctrl-C ends the process: all work is done, and nothing is left to clean up."""
+    global _pressed
+    _pressed = True
 
 
 def leave(code: int = EXIT_CODE) -> None:

@@ -10,7 +10,7 @@ Shortage = Literal["memory", "threads", "files"]
 
 MEMORY = re.compile(
     r"out of memory|(can't|cannot|could not|failed to|unable to) allocate|bad_alloc|memory allocation|"
-    r"failed to map segment",
+    r"failed to map segment|Polars binary is missing",  # Polars says so when its library can't be loaded
     re.IGNORECASE,
 )
 THREADS = re.compile(r"can't start new thread|thread ?pool|failed to spawn thread|pthread_create", re.IGNORECASE)

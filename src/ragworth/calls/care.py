@@ -170,7 +170,7 @@ def _unknown_models(store: Store) -> list[str]:
     cards = store.cards()
     rows = store.query("SELECT model, count(*) FROM answers GROUP BY model")
     return [
-        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call to it writes it again)"
+        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call writes it again)"
         for model, calls in rows
         if cards.get(model) is None
     ]

@@ -1,8 +1,8 @@
 """Seals: a short hash beside each stored answer that shows whether the answer was changed after it was written.
 
 A seal covers the key, the kind and the response. The key is itself a hash of the model and the request, so an answer
-moved to another call or another model doesn't fit its seal. Seals find accidents and careless edits. They are no defence
-against somebody who computes new ones.
+moved to another call or another model doesn't fit its seal. Seals find accidents and careless edits. They are no
+defence against somebody who computes new ones.
 """
 
 from __future__ import annotations

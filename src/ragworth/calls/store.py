@@ -288,7 +288,7 @@ class Store:
                 f"{counted(damaged, 'answer')} of {answers:,} changed after being written{rest}",
                 file=str(self.path),
                 expected="answers as the model gave them",
-                remedy=f"ragworth calls prune {self.path} --damaged takes them out, to be asked again, and nothing else",
+                remedy=f"ragworth calls prune {self.path} --damaged takes out these alone, to be asked again",
             )
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:

@@ -1,22 +1,15 @@
-"""Runs the command line as a process: every way to end has one exit code (docs/exit_codes.md) and no traceback.
-
-0    done
-1    refused at a prompt
-2    the input, a file, a model or the store can't be used
-3    a gate failed
-4    ended early: the budget is spent, or calls keep failing
-5    out of memory, threads or open files
-130  Ctrl-C
-"""
+"""Runs the command line as a process: every way to end has one exit code (docs/exit-codes.md) and no traceback."""
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import click
 
-from ragworth.errors import ResourceError
+from ragworth.errors import ResourceError, quoted
+from ragworth.interrupts import end_at_once
 from ragworth.resources import Shortage, shortage
 
 
@@ -24,11 +17,14 @@ def start() -> None:
     """Run the command and exit."""
     from ragworth.cli import main
 
+    # Polars goes on without its binary, and fails later in ways that nobody understands.
+    warnings.filterwarnings("error", message="Polars binary is missing")
     code = 0
     try:
         main(prog_name="ragworth")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    end_at_once()
     _flush()
     sys.exit(code)
 
@@ -89,4 +85,5 @@ def lacking(error: BaseException, command: click.Command | None) -> ResourceErro
     names = {each.name for each in command.params} if command is not None else set()
     lower = ", ".join(what for name, what in LOWER[short].items() if name in names)
     found, remedy = ADVICE[short]
-    return ResourceError(f"{found}: {f'lower {lower}, ' if lower else ''}{remedy}; answers so far are kept")
+    said = f" ({quoted(error, 100)})" if str(error) else ""
+    return ResourceError(f"{found}{said}: {f'lower {lower}, ' if lower else ''}{remedy}; answers so far are kept")
