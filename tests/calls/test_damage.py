@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.errors import RagworthError, StoreError
-from ragworth.llm.contract import Failure, Usage
+from ragworth.llm.contract import Choose, Chosen, Failure, Usage
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
 
@@ -159,9 +160,12 @@ def test_an_impossible_usage_is_bounded_and_the_answer_kept(number: int, tmp_pat
     class Odd(Scripted):
         """Says something impossible about what its calls took."""
 
-        def choose(self, requests):  # type: ignore[no-untyped-def]
+        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
             usage = Usage(number, number, float("nan"))
-            return [found._replace(usage=usage) for found in super().choose(requests)]
+            return [
+                found if isinstance(found, Failure) else found._replace(usage=usage)
+                for found in super().choose(requests)
+            ]
 
     with Store(path) as kept:
         job = Job(Odd(share), kept)

@@ -216,7 +216,7 @@ def test_what_is_no_shortage_is_not_called_one() -> None:
 def test_what_to_lower_depends_on_the_command() -> None:
     context = click.Context(main)
     for name, words in {"compare": "--resamples", "ask": "-O concurrency", "evaluate": "--limit"}.items():
-        assert words in str(lacking(MemoryError(), main.get_command(context, name)))  # type: ignore[attr-defined]
+        assert words in str(lacking(MemoryError(), main.get_command(context, name)))
 
 
 LIMITED = """
