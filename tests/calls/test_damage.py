@@ -361,3 +361,49 @@ def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
         assert noted.seen == []
         assert care.prune(kept, Choice(older_than_days=0), dry=True) == 0
         assert care.verify(kept).problems == []
+
+
+def pages_overwritten(path: Path, *numbers: int) -> None:
+    content = bytearray(path.read_bytes())
+    for number in numbers:
+        content[4096 * number : 4096 * (number + 1)] = random.Random(number).randbytes(4096)
+    path.write_bytes(content)
+
+
+def test_a_damaged_file_is_rebuilt_from_all_that_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    asked = questions(1000, words=20)
+    right = filled(path, asked)
+    with Store(path) as kept:
+        list(Job(Scripted(lambda _: Failure("server-error", "down")), kept).run([question(2001), question(2002)]))
+    pages_overwritten(path, path.stat().st_size // 4096 // 2, path.stat().st_size // 4096 - 3)
+    before = path.read_bytes()
+    with Store(path) as kept, pytest.raises(StoreError, match="malformed") as caught:
+        list(care.exported(kept))
+    assert "--damaged" in str(caught.value)
+    assert called("verify", str(path)).exit_code == 2
+    assert "would go into a new one" in called("prune", str(path), "--damaged", "--dry-run").stdout
+    assert path.read_bytes() == before
+    done = called("prune", str(path), "--damaged", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "2 errors are in the new file" in done.stdout
+    assert Path(f"{path}.damaged").read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} <= {"c.sqlite", "c.sqlite.lock", "c.sqlite.damaged"}
+    assert called("verify", str(path)).exit_code == 0
+    model, noted = fresh()
+    with Store(path) as kept:
+        assert list(Job(model, kept).run(asked)) == right
+    assert 0 < len(noted.seen) < 100  # those of the damaged pages, and no others
+    assert called("prune", str(path), "--damaged", "--yes").stdout == "0 damaged calls fit.\n"
+
+
+def test_a_store_in_use_is_not_rebuilt(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    filled(path, questions(1000, words=20))
+    pages_overwritten(path, path.stat().st_size // 4096 // 2)
+    before = path.read_bytes()
+    with Store(path) as other, other.locked():
+        refused = called("prune", str(path), "--damaged", "--yes")
+    assert refused.exit_code == 2
+    assert "another process is writing" in refused.stderr
+    assert path.read_bytes() == before

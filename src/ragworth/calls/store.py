@@ -114,11 +114,14 @@ class Store:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError, zlib.error) as error:
+            remedy = "check the file and its folder, or go on with another store"
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+                remedy = f"ragworth calls prune {self.path} --damaged makes a new file of all that can be read"
             raise StoreError(
                 f"it cannot be used: {error}",
                 file=str(self.path),
                 expected="a store of calls, or no file yet",
-                remedy="ragworth calls verify says more; go on with another store if it is damaged",
+                remedy=remedy,
             ) from error
 
     def _prepare_in_turn(self) -> None:
@@ -201,6 +204,17 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for those who have to look at SQLite's own errors."""
+        return self._db
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all writers out, without writing."""
+        with self._guarded(), closing(self._lock(0.0)):
+            yield
 
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:

@@ -94,7 +94,7 @@ def verify(store: str) -> None:
             more=shown,
             remedy=f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again"
             if result.repairable
-            else "go on with a copy from before, or with another store",
+            else f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
         )
     rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
     click.echo(f"{result.calls:,} calls are sound{rest}.")
@@ -123,6 +123,9 @@ def prune(
 ) -> None:
     """Take out the calls that fit everything given. They will be asked and paid for again.
 
+    --damaged also repairs a damaged file: it makes a new one of all answers that can be read, and keeps the old one
+    under another name.
+
     \b
     ragworth calls prune calls.sqlite --model old-model --dry-run
     ragworth calls prune calls.sqlite --errors --yes
@@ -131,6 +134,8 @@ def prune(
     from ragworth.calls import care
 
     choice = care.Choice(model, kind or "", older_than, errors, prompts, damaged)
+    if damaged and choice == care.Choice(damaged=True) and _rebuilt(store, dry_run, yes):
+        return
     what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
     with _opened(store) as found:
         number = care.prune(found, choice, dry=True)
@@ -145,6 +150,26 @@ def prune(
         if not yes:
             click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
         click.echo(f"{care.prune(found, choice, dry=False):,} {what} taken out.")
+
+
+def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
+    """Rebuild a store whose file is damaged; False where the file is whole and only rows may be damaged."""
+    from ragworth.calls.salvage import is_damaged, rebuild
+
+    with _opened(store) as found:
+        if not is_damaged(found):
+            return False
+        if dry_run:
+            click.echo("The file itself is damaged. All that can be read would go into a new one.")
+            return True
+        if not yes:
+            click.confirm(f"The file {store} is damaged. Make a new one of all that can be read?", abort=True)
+        made = rebuild(found)
+    click.echo(
+        f"{counted(made.answers, 'answer')} and {counted(made.errors, 'error')} are in the new file; the damaged one is "
+        f"{made.damaged}."
+    )
+    return True
 
 
 def _opened(store: str) -> Any:
