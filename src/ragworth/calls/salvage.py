@@ -109,8 +109,8 @@ def _answers(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:
         except UNREADABLE:
             continue
         keys.add(key)
-        stamp = stamp if isinstance(stamp, float) else 0.0
-        yield key, model, kind.decode(), response.decode(), *usage[:3], stamp, seal
+        date = stamp if isinstance(stamp, float) else 0.0
+        yield key, model, kind.decode(), response.decode(), *usage[:3], date, seal
 
 
 def _errors(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:

@@ -289,17 +289,13 @@ class Store:
     def refuse_damage(self) -> None:
         """An error with the number of damaged answers, if there are any."""
         answers = damaged = 0
-        rest = ""
-        try:
-            with self._guarded():
-                for row in self._db.execute(f"SELECT {SEALED} FROM answers"):
-                    answers += 1
-                    damaged += not is_intact(row)
-        except StoreError:
-            rest = ", and not all of it can be read"
-        if damaged or rest:
+        with self._guarded():
+            for row in self._db.execute(f"SELECT {SEALED} FROM answers"):
+                answers += 1
+                damaged += not is_intact(row)
+        if damaged:
             raise StoreError(
-                f"{counted(damaged, 'answer')} of {answers:,} changed after being written{rest}",
+                f"{counted(damaged, 'answer')} of {answers:,} changed after being written",
                 file=str(self.path),
                 expected="answers as the model gave them",
                 remedy=f"ragworth calls prune {self.path} --damaged takes out these alone, to be asked again",

@@ -165,10 +165,8 @@ def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
         if not yes:
             click.confirm(f"The file {store} is damaged. Make a new one of all that can be read?", abort=True)
         made = rebuild(found)
-    click.echo(
-        f"{counted(made.answers, 'answer')} and {counted(made.errors, 'error')} are in the new file; the damaged one is "
-        f"{made.damaged}."
-    )
+    kept = f"{counted(made.answers, 'answer')} and {counted(made.errors, 'error')}"
+    click.echo(f"{kept} are in the new file; the damaged one is {made.damaged}.")
     return True
 
 
