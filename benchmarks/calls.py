@@ -1,7 +1,8 @@
 """What the store costs: a second run over 100,000 answered calls, and where its time goes.
 
-A warm run renders nothing and asks nothing: it computes keys, reads SQLite and rebuilds the answers. The
-same rows read by SQLite alone, without looking at them, are the floor.
+A warm run renders nothing and asks nothing: it computes keys, reads SQLite, checks the seal of every answer and
+rebuilds the answers. The same rows read by SQLite alone, without looking at them, are the floor. What the seals cost is
+measured by taking turns: a run that checks them, and a run that doesn't. All times but the first run's are CPU time.
 
     python benchmarks/calls.py
 """
@@ -17,10 +18,13 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from ragworth.calls.job import WINDOW, Job
+from ragworth.calls import store as store_module
+from ragworth.calls.job import Job
 from ragworth.calls.records import key_of, model_digest, responses_from_json
-from ragworth.calls.store import Store
+from ragworth.calls.seals import all_intact
+from ragworth.calls.store import LOOKUP, Store
 from ragworth.llm.contract import Choose, Prompt
 from ragworth.llm.scripted import Scripted
 
@@ -38,13 +42,25 @@ def requests(number: int) -> list[Choose]:
 
 def timed(work: Callable[[], Any], times: int) -> float:
     """Median seconds."""
-    spent = []
+    return statistics.median(spent(work) for _ in range(times))
+
+
+def spent(work: Callable[[], Any]) -> float:
+    """Seconds of CPU."""
+    gc.collect()
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def with_and_without_seals(work: Callable[[], Any], times: int) -> tuple[float, float]:
+    """Median seconds of the same work with seals checked and unchecked, in turns."""
+    checked, unchecked = [], []
     for _ in range(times):
-        gc.collect()
-        start = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - start)
-    return statistics.median(spent)
+        checked.append(spent(work))
+        with patch.object(store_module, "all_intact", lambda rows: True):
+            unchecked.append(spent(work))
+    return statistics.median(checked), statistics.median(unchecked)
 
 
 def consume(items: Any) -> None:
@@ -67,25 +83,28 @@ def main() -> None:
             digest = model_digest(model.card)
             keys = [key_of(digest, request) for request in asked]
             rows = [row for part in store.look_up(keys) for row in part]
-            warm = timed(lambda: consume(Job(model, store).run(asked)), given.times)
+            sealed = store.query(f"SELECT {store_module.SEALED} FROM answers")
+            warm, unchecked = with_and_without_seals(lambda: consume(Job(model, store).run(asked)), given.times)
             lines = [
                 ("keys of all requests", timed(lambda: [key_of(digest, r) for r in asked], given.times)),
                 ("SQLite alone, same rows", timed(lambda: _read(store, keys), given.times)),
+                ("seals checked", timed(lambda: all_intact(sealed), given.times)),
                 ("answers rebuilt", timed(lambda: consume(responses_from_json(rows)), given.times)),
             ]
         size = path.stat().st_size / 1e6
     print(
         f"{given.calls:,} calls; store of {size:.0f} MB; first run {cold:.1f} s ({given.calls / cold:,.0f} calls/s)\n"
     )
-    print("| part of a warm run | seconds | share |\n| --- | --- | --- |")
+    print("| part of a warm run | CPU seconds | share |\n| --- | --- | --- |")
     for name, seconds in [*lines, ("the whole warm run", warm)]:
         print(f"| {name} | {seconds:.2f} | {seconds / warm:.0%} |")
-    print(f"\n{given.calls / warm:,.0f} calls/s")
+    print(f"\n{given.calls / warm:,.0f} calls/s; without seals {unchecked:.2f} s, ratio {warm / unchecked:.3f}")
 
 
 def _read(store: Store, keys: list[bytes]) -> None:
-    for start in range(0, len(keys), WINDOW):
-        consume(store.look_up(keys[start : start + WINDOW]))
+    for start in range(0, len(keys), LOOKUP):
+        part = keys[start : start + LOOKUP]
+        store.query(f"SELECT key, kind, response FROM answers WHERE key IN ({','.join('?' * len(part))})", part)
 
 
 if __name__ == "__main__":

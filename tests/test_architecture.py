@@ -16,8 +16,8 @@ ROOT = Path(ragworth.__file__).parent
 
 # From the ground up. A module may import from its own room and from the floors below it.
 FLOORS: list[set[str]] = [
-    {"errors"},
-    {"registry", "limits", "doors", "ordering", "config"},
+    {"errors", "interrupts"},
+    {"resources", "registry", "limits", "doors", "ordering", "config"},
     {"parquet"},
     {"schema"},
     {"tables"},

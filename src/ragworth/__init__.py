@@ -11,7 +11,10 @@ Names are imported when they are first used, so that ``import ragworth`` costs n
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as typing has it, without importing that: a command begins here
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

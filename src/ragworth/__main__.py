@@ -1,5 +1,27 @@
-"""``python -m ragworth``."""
+"""The command line's first lines: ``python -m ragworth``, and the script ``ragworth``.
 
-from ragworth.cli import main
+They stand before everything that takes long to import, so that Ctrl-C is handled from the start.
+"""
 
-main(prog_name="ragworth")
+import os
+
+try:
+    from ragworth.interrupts import EXIT_CODE, install, leave
+
+    install()
+except KeyboardInterrupt:
+    os._exit(130)
+
+
+def run() -> None:
+    """Run the command line and end the process."""
+    try:
+        from ragworth.cli.entry import start
+
+        start()
+    except KeyboardInterrupt:
+        leave(EXIT_CODE)
+
+
+if __name__ == "__main__":
+    run()

@@ -13,7 +13,8 @@
     │   ├── PromptError       a prompt's file or the values for its slots are not right
     │   └── StoreError        a store of calls cannot be opened, is in use, or is damaged
     ├── MissingExtraError     an optional dependency is not installed; exit code 2
-    └── Stopped               a job ended early, on request or by its budget; what is done is kept; exit code 4
+    ├── Stopped               a job ended early, on request or by its budget; what is done is kept; exit code 4
+    └── ResourceError         the machine has too little memory, or too few threads or files; exit code 5
 
 Each says what was found, where, what was expected and what to do about it. None of them is worth
 retrying unchanged.
@@ -111,6 +112,12 @@ class Stopped(RagworthError):  # noqa: N818 (it is not a mistake)
     """A job ended early, on request or because its budget was spent. What is done is kept."""
 
     exit_code = 4
+
+
+class ResourceError(RagworthError):
+    """The machine has too little memory, or allows too few threads or open files. What is done is kept."""
+
+    exit_code = 5
 
 
 class MissingExtraError(RagworthError):

@@ -70,7 +70,11 @@ def test_holdings_by_model_and_kind(path: Path) -> None:
         ("scripted", "score", 1, 4, 3),
         ("other", "choose", 2, 6, 2),
     ]
-    assert all(abs(one.first - time.time()) < 60 and one.first <= one.last for one in held)
+    for one in held:
+        assert one.first is not None
+        assert one.last is not None
+        assert abs(one.first - time.time()) < 60
+        assert one.first <= one.last
 
 
 def test_troubles_by_reason(path: Path) -> None:

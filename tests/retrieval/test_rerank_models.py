@@ -358,6 +358,15 @@ def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest
     assert kept_scores(tmp_path / "m.scores", "m", [Pair("q", "ab")], lengths) == [2.1]  # a file in the way
 
 
+def test_a_kept_score_that_was_changed_is_made_again(tmp_path: Path) -> None:
+    pair, old = Pair("q", "passage"), Pair("q", "old")
+    assert kept_scores(tmp_path, "m", [pair], lengths) == [7.1]
+    path = tmp_path / "m.scores"
+    path.write_text(path.read_text().replace("7.1", "9.1") + f"{old.key} 3.5 .\n")
+    assert kept_scores(tmp_path, "m", [pair], lengths) == [7.1]
+    assert kept_scores(tmp_path, "m", [old], lengths) == [3.5]  # as earlier versions wrote it
+
+
 def test_pairs_are_told_apart() -> None:
     assert Pair("ab", "c").key != Pair("a", "bc").key
     assert Pair("1 a", "").key != Pair("1", " a").key

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ragworth.calls.records import key_of, model_digest, request_to_json, response_from_json
-from ragworth.calls.store import Entry, Store, card_from_json, seal
+from ragworth.calls.store import UNREADABLE, Entry, Store, card_from_json
+from ragworth.calls.times import UNKNOWN, written_time
 from ragworth.errors import InputError, StoreError
-from ragworth.llm.contract import Chosen, Response, Scored
+from ragworth.llm.contract import MOST_SECONDS, MOST_TOKENS, Chosen, Response, Scored
 
 
 class Holding(NamedTuple):
@@ -24,8 +25,10 @@ class Holding(NamedTuple):
     prompt_tokens: int
     new_tokens: int
     seconds: float
-    first: float
-    last: float
+    first: float | None
+    last: float | None
+    uncounted: int = 0
+    """Calls whose tokens, seconds or date are impossible, and not in the totals."""
 
 
 class Trouble(NamedTuple):
@@ -38,39 +41,65 @@ class Trouble(NamedTuple):
     example: str
 
 
+TOKENS = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND " + str(MOST_TOKENS)
+SECONDS = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND " + str(MOST_SECONDS)
+DATES = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND 253402300799"
+"""Up to the year 9999."""
+
+POSSIBLE = {"prompt_tokens": TOKENS, "new_tokens": TOKENS, "seconds": SECONDS, "made": DATES}
+"""What the columns of a store may hold. A damaged one can hold anything, and sums of that can overflow."""
+
+
 def holdings(store: Store) -> list[Holding]:
-    """What is in a store, by model and kind."""
+    """What is in a store, by model and kind. Impossible numbers are left out of the totals and counted."""
+    tests = {name: test.format(name) for name, test in POSSIBLE.items()}
+    sums = [
+        f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
+    ]
+    dates = [f"{pick}(made) FILTER (WHERE {tests['made']})" for pick in ("min", "max")]
+    uncounted = f"sum(NOT ({' AND '.join(f'({test})' for test in tests.values())}))"
     rows = store.query(
-        "SELECT card, kind, count(*), sum(prompt_tokens), sum(new_tokens), sum(seconds), min(made), max(made) "
-        "FROM answers JOIN models ON models.number = answers.model GROUP BY model, kind ORDER BY model, kind"
+        f"SELECT card, kind, count(*), {', '.join(sums + dates)}, {uncounted} "
+        "FROM answers LEFT JOIN models ON models.number = answers.model GROUP BY model, kind ORDER BY model, kind"
     )
-    return [Holding(*_names(card), *rest) for card, *rest in rows]
+    return [Holding(*_names(card), _word(kind), *rest) for card, kind, *rest in rows]
 
 
 def troubles(store: Store) -> list[Trouble]:
     """What failed, by model, kind and reason."""
     rows = store.query(
-        "SELECT card, kind, reason, count(*), min(detail) FROM errors JOIN models ON models.number = errors.model "
+        "SELECT card, kind, reason, count(*), min(detail) FROM errors LEFT JOIN models ON models.number = errors.model "
         "GROUP BY model, kind, reason ORDER BY count(*) DESC"
     )
-    return [Trouble(_names(card)[1], *rest) for card, *rest in rows]
+    return [
+        Trouble(_names(card)[1], _word(kind), _word(reason), calls, _word(detail))
+        for card, kind, reason, calls, detail in rows
+    ]
 
 
-def _names(card: str) -> tuple[str, str, str]:
-    known = card_from_json(card)
-    return known.backend, known.name, known.revision
+def _names(card: object) -> tuple[str, str, str]:
+    """Backend, name and revision of a model, from its card."""
+    try:
+        known = card_from_json(str(card))
+    except UNREADABLE:
+        return UNKNOWN, UNKNOWN, ""
+    return str(known.backend), str(known.name), str(known.revision)
+
+
+def _word(value: object) -> str:
+    """A text out of a store that may be damaged."""
+    return value if isinstance(value, str) else UNKNOWN
 
 
 def exported(store: Store) -> Iterator[dict[str, Any]]:
-    """Every call as plain values: model, request (where it was kept), response."""
+    """Every call as plain values: model, request (where it was kept), response. Damaged answers are refused."""
+    store.refuse_damage()
     for entry in store.entries():
         try:
             response, request = response_from_json(entry.kind, entry.response), entry.request()
-        except (ValueError, TypeError, LookupError) as error:
+        except UNREADABLE as error:
             raise StoreError(
-                f"call {entry.key.hex()} cannot be read: {error}",
-                file=str(store.path),
-                remedy="ragworth calls verify says more",
+                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair(store)
             ) from error
         model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY)
         yield {
@@ -80,8 +109,12 @@ def exported(store: Store) -> Iterator[dict[str, Any]]:
             "request": None if request is None else json.loads(request_to_json(request)),
             "response": _plain(response),
             "usage": response.usage._asdict(),
-            "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry.made)),
+            "made": written_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
         }
+
+
+def _repair(store: Store) -> str:
+    return f"ragworth calls prune {store.path} --damaged takes out what is damaged; nothing else is lost"
 
 
 IDENTITY = ("backend", "name", "revision", "quantisation", "template", "endpoint")
@@ -103,41 +136,66 @@ def _plain(response: Response) -> dict[str, Any]:
 
 
 class Verified(NamedTuple):
-    """What a check of a store found. ``unchecked``: calls whose prompts were not kept."""
+    """What a check of a store found. ``unchecked``: calls whose prompts were not kept.
+
+    ``repairable``: `prune` with ``damaged`` takes out all that is wrong.
+    """
 
     calls: int
     unchecked: int
     problems: list[str]
+    repairable: bool = True
 
 
 def verify(store: Store) -> Verified:
     """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
-    problems = [text for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
+    problems = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
+    problems += _unknown_models(store)
+    repairable = not problems
     calls = unchecked = 0
     try:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
-            problems += [f"call {entry.key.hex()}: {problem}" for problem in _problems(entry)]
+            if (damage := _damage(entry)) is not None:
+                problems.append(f"call {entry.key.hex()}: {damage.problem}")
     except StoreError as error:
         problems.append(f"reading stopped after {calls} calls: {error.found}")
-    return Verified(calls, unchecked, problems)
+        repairable = False
+    return Verified(calls, unchecked, problems, repairable)
 
 
-def _problems(entry: Entry) -> Iterator[str]:
-    """What is wrong with one call."""
-    if seal(entry.key, entry.kind, entry.response) != entry.seal:
-        yield "its response is not as it was written"
-    if entry.model is None:
-        yield "its model is not known"
-        return
+def _unknown_models(store: Store) -> list[str]:
+    """Models without a readable card. Their answers are found by their keys all the same."""
+    cards = store.cards()
+    rows = store.query("SELECT model, count(*) FROM answers GROUP BY model")
+    return [
+        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call writes it again)"
+        for model, calls in rows
+        if cards.get(model) is None
+    ]
+
+
+class Damage(NamedTuple):
+    """What is wrong with one call. ``answer``: the answer is unusable; otherwise only the prompt kept beside it is."""
+
+    problem: str
+    answer: bool
+
+
+def _damage(entry: Entry) -> Damage | None:
+    if not entry.intact:
+        return Damage("its response is not as it was written", answer=True)
+    try:
+        response_from_json(entry.kind, entry.response)
+    except UNREADABLE as error:
+        return Damage(f"its response can't be read ({error})", answer=True)
     try:
         request = entry.request()
-    except ValueError as error:
-        yield str(error)
-        return
-    if request is not None and key_of(model_digest(entry.model), request) != entry.key:
-        yield "its key is not that of its model and request"
+        fits = request is None or entry.model is None or key_of(model_digest(entry.model), request) == entry.key
+    except UNREADABLE as error:
+        return Damage(str(error), answer=False)
+    return None if fits else Damage("its key is not that of its model and request", answer=False)
 
 
 class Choice(NamedTuple):
@@ -150,6 +208,8 @@ class Choice(NamedTuple):
     """Errors instead of answers."""
     prompts: bool = False
     """Only the prompts, not the answers."""
+    damaged: bool = False
+    """Everything that is damaged, and nothing else: answers, and prompts beside sound answers."""
 
 
 def prune(store: Store, choice: Choice, *, dry: bool) -> int:
@@ -157,8 +217,10 @@ def prune(store: Store, choice: Choice, *, dry: bool) -> int:
     if choice == Choice():
         raise InputError(
             "nothing was said about what to take out",
-            remedy="give --model, --kind, --older-than, --errors or --prompts",
+            remedy="give --model, --kind, --older-than, --errors, --prompts or --damaged",
         )
+    if choice.damaged:
+        return _prune_damaged(store, choice, dry=dry)
     where = ["1 = 1"]
     values: list[object] = []
     if choice.model:
@@ -185,3 +247,24 @@ def prune(store: Store, choice: Choice, *, dry: bool) -> int:
                 statements.append((f"DELETE FROM requests WHERE key NOT IN ({left})", []))
             store.change(statements)
     return int(number)
+
+
+def _prune_damaged(store: Store, choice: Choice, *, dry: bool) -> int:
+    """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
+    if choice != Choice(damaged=True):
+        raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
+    found = [(entry.key, damage.answer) for entry in store.entries() if (damage := _damage(entry)) is not None]
+    if not dry and found:
+        with store.writing():
+            store.remove([key for key, _ in found], [key for key, answer in found if answer])
+    return len(found)
+
+
+def dated_ahead(store: Store) -> int:
+    """Answers dated in the future: a clock was wrong, then or now."""
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE made > ?", [time.time() + CLOCK_SLACK])
+    return int(number)
+
+
+CLOCK_SLACK = 60.0
+"""Seconds by which the clocks of two machines that share a store may differ."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from ragworth.interrupts import handle
+
 
 @contextmanager
 def noted() -> Iterator[Callable[[], bool]]:
@@ -17,7 +19,8 @@ def noted() -> Iterator[Callable[[], bool]]:
     """
     pressed = threading.Event()
     own = threading.current_thread() is threading.main_thread()
-    if not own or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not own or before not in (signal.default_int_handler, handle):
         yield pressed.is_set
         return
 
@@ -30,4 +33,4 @@ def noted() -> Iterator[Callable[[], bool]]:
     try:
         yield pressed.is_set
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)

@@ -16,7 +16,7 @@ from ragworth.calls.interrupts import noted
 from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
 from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for
 from ragworth.calls.store import Store
-from ragworth.errors import ModelError, RagworthError, Stopped, StoreError, counted
+from ragworth.errors import ModelError, Stopped, StoreError, counted
 from ragworth.executors import Executor, Finished, Work
 from ragworth.executors.local import Local
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
@@ -29,6 +29,9 @@ PATIENCE = 25
 
 LENGTH = 400
 """Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
+
+LOWER = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
+"""What to do when a model runs out of memory."""
 
 BUDGET = "not-asked"
 """Status of a request that was left over when the budget was spent."""
@@ -234,7 +237,7 @@ class Job:
                     if self.watcher is not None:
                         self.watcher.update(self.tally, len(missing) - len(outcomes))
                     self._give_up(ended)
-            except RagworthError:
+            except Exception:  # ours, or the machine's: out of memory, for one
                 self._drain(work, keys, outcomes)
                 raise
             except KeyboardInterrupt:
@@ -322,9 +325,10 @@ class Job:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
         if self._failures >= PATIENCE and isinstance(last, Failure):
+            remedy = LOWER if last.reason == "out-of-memory" else "mend the cause"
             raise Stopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
-                "  to do: mend the cause and run the same again"
+                f"  to do: {remedy} and run the same again"
             )
 
     def _able(self, request: Request) -> None:

@@ -2,6 +2,9 @@
 
 Answers are committed as they come and synced to the disk. Errors are kept with their reason beside them,
 never among them, and are tried again. Many may read; one process at a time writes.
+
+An answer is used only if its seal fits (`ragworth.calls.seals`), and only out of tables that are ours: a file may come
+from anybody, and a view or a trigger in it would run with every statement.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from hashlib import blake2b
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from ragworth.calls.migrations import STEPS
 from ragworth.calls.records import KINDS, model_digest, request_from_json, request_to_json, response_to_json
-from ragworth.errors import StoreError
+from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
+from ragworth.calls.times import written_time
+from ragworth.errors import RagworthError, StoreError, counted
 from ragworth.llm.contract import Card, Failure, Request, Response
 
 APPLICATION = 0x72677774
@@ -34,16 +39,29 @@ PATIENCE = 30
 LOOKUP = 4096
 """Keys looked up at a time."""
 
+LARGEST_REQUEST = 1 << 28
+"""Most bytes of a stored request, unpacked."""
+
+SEALED = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
+"""The columns of an answer and its seal, as bytes: damaged text may not be UTF-8."""
+
+
+UNREADABLE = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
+"""What reading a damaged record may raise."""
+
 
 class Entry(NamedTuple):
-    """One call as it is kept: ``response`` is JSON; ``packed`` its request, None when prompts were not kept."""
+    """One call as it is kept: ``response`` is JSON; ``packed`` its request, None when prompts were not kept.
+
+    ``intact``: the seal fits. If it doesn't, the other fields may be anything.
+    """
 
     key: bytes
     model: Card | None
     kind: str
     response: str
-    made: float
-    seal: bytes
+    made: object
+    intact: bool
     packed: bytes | None
 
     def request(self) -> Request | None:
@@ -51,9 +69,13 @@ class Entry(NamedTuple):
         if self.packed is None:
             return None
         try:
-            return request_from_json(zlib.decompress(self.packed).decode())
-        except (zlib.error, TypeError, KeyError) as error:
-            raise ValueError(f"its request cannot be read ({error})") from error
+            unpacking = zlib.decompressobj()
+            text = unpacking.decompress(self.packed, LARGEST_REQUEST)
+            if not unpacking.eof:
+                raise ValueError("it is cut short, or too large")
+            return request_from_json(text.decode())
+        except UNREADABLE as error:
+            raise ValueError(f"its request can't be read ({error})") from error
 
 
 class Store:
@@ -77,6 +99,7 @@ class Store:
             raise StoreError(
                 f"it cannot be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
             ) from error
+        self._db.text_factory = _text
         self._models: dict[bytes, int] = {}
         try:
             with self._guarded():
@@ -91,11 +114,14 @@ class Store:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError, zlib.error) as error:
+            remedy = "check the file and its folder, or go on with another store"
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+                remedy = f"ragworth calls prune {self.path} --damaged makes a new file of all that can be read"
             raise StoreError(
                 f"it cannot be used: {error}",
                 file=str(self.path),
                 expected="a store of calls, or no file yet",
-                remedy="ragworth calls verify says more; go on with another store if it is damaged",
+                remedy=remedy,
             ) from error
 
     def _prepare_in_turn(self) -> None:
@@ -130,11 +156,28 @@ class Store:
                 file=str(self.path),
                 remedy="update ragworth, or name another store",
             )
+        self._check_schema(version if tables else 0)
+        self._db.execute("PRAGMA trusted_schema = OFF")
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
         if version < len(STEPS):
             self._db.execute("PRAGMA journal_mode = WAL")
             self._migrate()
+
+    def _check_schema(self, version: int) -> None:
+        """Refuse tables that are not as ragworth made them, and triggers."""
+        rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
+        foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
+        made = schema(STEPS[: max(0, version)])
+        foreign += [f"another form of {name!r}" for name in made if found.get(name) != made[name]]
+        if version < 0 or foreign:
+            raise StoreError(
+                f"it was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
+                file=str(self.path),
+                expected="the tables as ragworth made them",
+                remedy="go on with another store, or with a copy from before",
+            )
 
     def _migrate(self) -> None:
         """Take the steps that this file lacks, all or none; another process may have done so meanwhile."""
@@ -161,6 +204,17 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, for those who have to look at SQLite's own errors."""
+        return self._db
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all writers out, without writing."""
+        with self._guarded(), closing(self._lock(0.0)):
+            yield
 
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:
@@ -204,9 +258,9 @@ class Store:
 
     def _holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
-        if row is None:
-            return ""
-        return f" (process {row[0]} on {row[1]}, since {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(row[2]))})"
+        return (
+            "" if row is None else f" (process {row[0]} on {row[1]}, since {written_time(row[2], '%Y-%m-%d %H:%M:%S')})"
+        )
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -220,11 +274,32 @@ class Store:
         self._db.execute("COMMIT")
 
     def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
-        """Key, kind and response of those that are there, some thousand at a time, in no particular order."""
+        """Key, kind and response of those that are there, some thousand at a time, in no particular order.
+
+        Answers that were changed after they were written are refused.
+        """
         for start in range(0, len(keys), LOOKUP):
             part = keys[start : start + LOOKUP]
             marks = ",".join("?" * len(part))
-            yield self.query(f"SELECT key, kind, response FROM answers WHERE key IN ({marks})", part)
+            rows = self.query(f"SELECT {SEALED} FROM answers WHERE key IN ({marks})", part)
+            if not all_intact(rows):
+                self.refuse_damage()
+            yield [(key, kind.decode(), response.decode()) for key, kind, response, _ in rows]
+
+    def refuse_damage(self) -> None:
+        """An error with the number of damaged answers, if there are any."""
+        answers = damaged = 0
+        with self._guarded():
+            for row in self._db.execute(f"SELECT {SEALED} FROM answers"):
+                answers += 1
+                damaged += not is_intact(row)
+        if damaged:
+            raise StoreError(
+                f"{counted(damaged, 'answer')} of {answers:,} changed after being written",
+                file=str(self.path),
+                expected="answers as the model gave them",
+                remedy=f"ragworth calls prune {self.path} --damaged takes out these alone, to be asked again",
+            )
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
         """Keep answers and errors, all of them, on the disk when this returns."""
@@ -238,7 +313,7 @@ class Store:
                 errors.append((key, kind, outcome.reason, detail, now))
             else:
                 text = response_to_json(outcome)
-                answers.append((key, kind, text, *outcome.usage[:3], now, seal(key, kind, text)))
+                answers.append((key, kind, text, *outcome.usage.bounded()[:3], now, seal(key, kind, text)))
             if self.keep_requests:
                 requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
         with self._guarded(), self._transaction():
@@ -259,23 +334,32 @@ class Store:
         if digest not in self._models:
             facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
             facts["abilities"] = sorted(card.abilities)
-            self._db.execute(
-                "INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, json.dumps(facts, sort_keys=True))
-            )
-            (number,) = self._db.execute("SELECT number FROM models WHERE digest = ?", (digest,)).fetchone()
+            text = json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
+            self._db.execute("INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, text))
+            number, kept = self._db.execute("SELECT number, card FROM models WHERE digest = ?", (digest,)).fetchone()
+            if card_from_row(digest, kept) is None:  # damaged, and known again now
+                self._db.execute("UPDATE models SET card = ? WHERE number = ?", (text, number))
             self._models[digest] = number
         return self._models[digest]
 
     def card_of(self, partial: Card) -> Card | None:
-        """The model here that was last used, of the same backend, name, revision and endpoint."""
-        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number)"
-        for (text,) in self.query(f"SELECT card FROM models ORDER BY {last} DESC"):
-            card = card_from_json(text)
-            if all(
+        """The model here that was last used, of the same backend, name, revision and endpoint.
+
+        Calls dated in the future were made while a clock was wrong and say nothing about the order.
+        """
+        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number AND made <= ?)"
+        rows = self.query(f"SELECT digest, card FROM models ORDER BY {last} DESC, number DESC", [time.time()])
+        for card in (card_from_row(digest, text) for digest, text in rows):
+            if card is not None and all(
                 getattr(card, name) == getattr(partial, name) for name in ("backend", "name", "revision", "endpoint")
             ):
                 return replace(card, cuts=partial.cuts)
         return None
+
+    def cards(self) -> dict[int, Card | None]:
+        """The models by their numbers; None where the description is damaged."""
+        rows = self.query("SELECT number, digest, card FROM models")
+        return {number: card_from_row(digest, text) for number, digest, text in rows}
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a reading statement finds."""
@@ -290,25 +374,59 @@ class Store:
                     self._db.execute(statement, values)
             self._db.execute("VACUUM")
 
+    def remove(self, prompts: Iterable[bytes], answers: Iterable[bytes]) -> None:
+        """Take out prompts and answers by their keys as bytes, whatever type a damaged key has."""
+        statements: list[tuple[str, Sequence[object]]] = []
+        for table, keys in (("requests", prompts), ("answers", answers)):
+            statements.append((f"CREATE TEMP TABLE damaged_{table} (key BLOB PRIMARY KEY)", ()))
+            statements += [(f"INSERT OR IGNORE INTO damaged_{table} VALUES (?)", (key,)) for key in keys]
+            chosen = f"SELECT key FROM damaged_{table}"
+            statements.append((f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN ({chosen})", ()))
+            statements.append((f"DROP TABLE damaged_{table}", ()))
+        self.change(statements)
+
     def entries(self) -> Iterator[Entry]:
         """All answers, with their prompts where these were kept."""
-        cards = {number: card_from_json(card) for number, card in self.query("SELECT number, card FROM models")}
+        cards = self.cards()
         with self._guarded():
             rows = self._db.execute(
-                "SELECT key, model, kind, response, made, seal, request FROM answers LEFT JOIN requests USING (key) "
+                f"SELECT {SEALED}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests USING (key) "
                 "ORDER BY key"
             )
-            for key, model, *rest in rows:
-                yield Entry(key, cards.get(model), *rest)
+            for *sealed, key, model, made, packed in rows:
+                kind, response = (str(value or b"", "utf-8", "replace") for value in sealed[1:3])
+                yield Entry(key or b"", cards.get(model), kind, response, made, is_intact(sealed), packed)
 
 
-def seal(key: bytes, kind: str, response: str) -> bytes:
-    """What tells whether an answer is as it was written."""
-    return blake2b(response.encode(), key=key, person=kind.encode(), digest_size=8).digest()
+@lru_cache(maxsize=4)
+def schema(steps: tuple[str, ...]) -> dict[str, str]:
+    """The tables of a store that has taken these steps: how each is made, by its name."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for step in steps:
+            db.executescript(step)
+        rows = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {name: " ".join(sql.split()) for name, sql in rows}
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def card_from_row(digest: object, text: object) -> Card | None:
+    """A model's card as it is kept; None where it is damaged, or is another model's."""
+    try:
+        card = card_from_json(str(text))
+        return card if model_digest(card) == digest else None
+    except UNREADABLE:
+        return None
 
 
 def card_from_json(text: str) -> Card:
-    """A model's card as it was kept: what a later version says besides is passed over, what an earlier one did not say
-    is as it was then."""
-    facts = {name: value for name, value in json.loads(text).items() if name in Card.__slots__}
+    """A model's card as it was kept. What a later version says besides is ignored; what an earlier one did not say
+    is as it was then. A damaged card is a ValueError."""
+    kept = json.loads(text)
+    mark = kept.pop("seal", None)  # cards of earlier versions have none
+    if mark is not None and mark != card_seal(kept):
+        raise ValueError("the card changed after it was written")
+    facts = {name: value for name, value in kept.items() if name in Card.__slots__}
     return Card(**(facts | {"abilities": frozenset(facts["abilities"])}))

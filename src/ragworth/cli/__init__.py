@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from ragworth import __version__
+from ragworth.cli.entry import interrupted, lacking, silence
 from ragworth.errors import RagworthError
+from ragworth.interrupts import EXIT_CODE
 
 COMMANDS = {
     "init": "ragworth.cli.init:command",
@@ -64,12 +66,30 @@ class Lazy(click.Group):
             ctx.exit(error.exit_code)
         except BrokenPipeError:
             # The reader of our output (head, less) has seen enough.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence(sys.stdout.fileno())
             ctx.exit(0)
+        except (KeyboardInterrupt, click.Abort) as error:
+            if not interrupted(error):
+                raise
+            click.echo("\nragworth: interrupted", err=True)
+            ctx.exit(EXIT_CODE)
+        except click.exceptions.Exit:
+            raise
+        except BaseException as error:
+            lack = lacking(error, self._command(ctx))
+            if lack is None:
+                raise
+            error.__traceback__ = None  # and with it the tables that its frames hold
+            click.echo(f"ragworth: {lack}", err=True)
+            ctx.exit(lack.exit_code)
+
+    def _command(self, ctx: click.Context) -> click.Command | None:
+        """The command that runs, or the group that it is in."""
+        return self.commands.get(ctx.invoked_subcommand or "")
 
     def _told(self, ctx: click.Context, error: RagworthError) -> str:
         """An error in words, without advice to take an option that the command does not have."""
-        command = self.commands.get(ctx.invoked_subcommand or "")
+        command = self._command(ctx)
         if command is None or _skips(command, ctx):
             return str(error)
         from ragworth.evaluation.problems import SKIPPING

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
 
 from ragworth.cli.output import LOOKS, Section, chosen_look, emit
-from ragworth.errors import StoreError
+from ragworth.errors import StoreError, counted
 
 
 @click.group("calls", short_help="Look after a store of calls.")
@@ -32,9 +31,12 @@ def show(store: str, look: str | None, output: str | None) -> None:
 
     look = chosen_look(look, output)
     with _opened(store) as found:
-        held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in care.holdings(found)]
+        holdings = care.holdings(found)
         failed = [trouble._asdict() for trouble in care.troubles(found)]
-    kept = pl.DataFrame(held, schema=None if held else list(care.Holding._fields))
+    held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
+    for row in held:
+        del row["uncounted"]
+    kept = pl.DataFrame(held, schema=None if held else list(care.Holding._fields[:-1]))
     lost = pl.DataFrame(failed, schema=None if failed else list(care.Trouble._fields))
     if not held and not failed and look == "text" and not output:
         click.echo("The store is empty.")
@@ -43,6 +45,11 @@ def show(store: str, look: str | None, output: str | None) -> None:
     if failed:
         sections.append(Section("failed", "Without an answer so far (tried again next time)", lost, lost))
     emit(sections, look, output)
+    if uncounted := sum(one.uncounted for one in holdings):
+        click.echo(
+            f"note: {counted(uncounted, 'call')} with impossible tokens, seconds or dates; the totals leave these out",
+            err=True,
+        )
 
 
 @command.command("export", short_help="All calls as JSONL.")
@@ -82,10 +89,12 @@ def verify(store: str) -> None:
     if result.problems:
         shown = tuple(result.problems[:5])
         raise StoreError(
-            f"{len(result.problems)} problems in {result.calls:,} calls",
+            f"{counted(len(result.problems), 'problem')} in {counted(result.calls, 'call')}",
             file=store,
             more=shown,
-            remedy="export what can be read, or go on with a copy from before",
+            remedy=f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again"
+            if result.repairable
+            else f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
         )
     rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
     click.echo(f"{result.calls:,} calls are sound{rest}.")
@@ -98,6 +107,7 @@ def verify(store: str) -> None:
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Made so many days ago or earlier.")
 @click.option("--errors", is_flag=True, help="Errors instead of answers.")
 @click.option("--prompts", is_flag=True, help="The prompts only; answers stay and are still found.")
+@click.option("--damaged", is_flag=True, help="What is damaged, as verify finds it, and nothing else.")
 @click.option("--dry-run", is_flag=True, help="Only say how many.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def prune(
@@ -107,21 +117,33 @@ def prune(
     older_than: float | None,
     errors: bool,
     prompts: bool,
+    damaged: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
     """Take out the calls that fit everything given. They will be asked and paid for again.
 
+    --damaged also repairs a damaged file: it makes a new one of all answers that can be read, and keeps the old one
+    under another name.
+
     \b
     ragworth calls prune calls.sqlite --model old-model --dry-run
     ragworth calls prune calls.sqlite --errors --yes
+    ragworth calls prune calls.sqlite --damaged
     """
     from ragworth.calls import care
 
-    choice = care.Choice(model, kind or "", older_than, errors, prompts)
-    what = "prompts" if prompts else "errors" if errors else "calls"
+    choice = care.Choice(model, kind or "", older_than, errors, prompts, damaged)
+    if damaged and choice == care.Choice(damaged=True) and _rebuilt(store, dry_run, yes):
+        return
+    what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
     with _opened(store) as found:
         number = care.prune(found, choice, dry=True)
+        if older_than is not None and (ahead := care.dated_ahead(found)):
+            click.echo(
+                f"note: {counted(ahead, 'call')} dated in the future, so never too old: a clock was wrong, then or now",
+                err=True,
+            )
         if dry_run or not number:
             click.echo(f"{number:,} {what} fit.")
             return
@@ -130,11 +152,31 @@ def prune(
         click.echo(f"{care.prune(found, choice, dry=False):,} {what} taken out.")
 
 
+def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
+    """Rebuild a store whose file is damaged; False where the file is whole and only rows may be damaged."""
+    from ragworth.calls.salvage import is_damaged, rebuild
+
+    with _opened(store) as found:
+        if not is_damaged(found):
+            return False
+        if dry_run:
+            click.echo("The file itself is damaged. All that can be read would go into a new one.")
+            return True
+        if not yes:
+            click.confirm(f"The file {store} is damaged. Make a new one of all that can be read?", abort=True)
+        made = rebuild(found)
+    kept = f"{counted(made.answers, 'answer')} and {counted(made.errors, 'error')}"
+    click.echo(f"{kept} are in the new file; the damaged one is {made.damaged}.")
+    return True
+
+
 def _opened(store: str) -> Any:
     from ragworth.calls.store import Store
 
     return Store(store, create=False)
 
 
-def _day(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
+def _day(moment: float | None) -> str:
+    from ragworth.calls.times import written_time
+
+    return written_time(moment, "%Y-%m-%d %H:%M")

@@ -9,14 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any
 
-from ragworth.llm.contract import Choose, Chosen, Failure, Request, Response, Scored, Trace, Usage
-
-MOST = 10**9
-"""Tokens or characters of one call, at most. Sums over billions of calls still fit into the store's 64 bits."""
-
-MOST_SECONDS = 1e9
+from ragworth.llm.contract import Choose, Chosen, Failure, Request, Response, Scored, Trace
 
 MOST_MASS = 1.05
 """What the probabilities of labels that exclude each other may sum to, since models round."""
@@ -38,7 +32,8 @@ def checked(request: Request, outcome: Response | Failure) -> Response | Failure
         traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]
         if not all(_possible(trace) for trace in traces if trace):
             return _IMPOSSIBLE
-    return outcome if _plausible(outcome.usage) else outcome._replace(usage=_corrected(outcome.usage))
+    usage = outcome.usage.bounded()
+    return outcome if usage is outcome.usage else outcome._replace(usage=usage)
 
 
 def _exclude_each_other(labels: tuple[str, ...]) -> bool:
@@ -54,31 +49,3 @@ def _possible(trace: Trace) -> bool:
 
 def _finite(values: Iterable[float]) -> bool:
     return all(map(isfinite, values))
-
-
-def _plausible(usage: Usage) -> bool:
-    prompt, new, seconds, *rest = usage
-    is_time = isinstance(seconds, int | float) and 0 <= seconds <= MOST_SECONDS
-    return is_time and all(type(one) is int and 0 <= one <= MOST for one in (prompt, new, *rest))
-
-
-def _corrected(usage: Usage) -> Usage:
-    """The same without what can't be true."""
-    prompt, new, seconds, *rest = usage
-    return Usage(_amount(prompt), _amount(new), _seconds(seconds), *map(_amount, rest))
-
-
-def _amount(value: Any) -> int:
-    try:
-        found = int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
-    return found if 0 <= found <= MOST else 0
-
-
-def _seconds(value: Any) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
-    return found if 0 <= found <= MOST_SECONDS else 0.0

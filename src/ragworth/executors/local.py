@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from ragworth.errors import ModelError, RagworthError, quoted
+from ragworth.errors import ModelError, RagworthError, ResourceError, quoted
 from ragworth.executors import Finished
 from ragworth.executors.checks import checked
 from ragworth.llm.contract import (
@@ -21,6 +21,7 @@ from ragworth.llm.contract import (
     Score,
     Scored,
 )
+from ragworth.resources import shortage
 
 
 class Local:
@@ -51,10 +52,23 @@ class Threads:
     def submit(self, requests: Sequence[Request]) -> None:
         self._busy += 1
         if len(self._threads) < self._busy:
-            thread = threading.Thread(target=self._serve, name="ragworth-call", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._add_thread()
         self._todo.put(requests)
+
+    def _add_thread(self) -> None:
+        """One more thread. Where the system allows none, those that are there do all the work."""
+        thread = threading.Thread(target=self._serve, name="ragworth-call", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as error:
+            if self._threads:
+                return
+            self._busy -= 1
+            raise ResourceError(
+                f"not one thread can be started to ask the model ({error}); end other programs, or raise the limit "
+                "(ulimit -u, ulimit -v); answers so far are kept"
+            ) from error
+        self._threads.append(thread)
 
     def wait(self, seconds: float) -> list[Finished]:
         ended: list[Finished] = []
@@ -79,7 +93,8 @@ class Threads:
             except MemoryError as error:
                 self._done.put(_failed(requests, Failure("out-of-memory", str(error)[:300])))
             except Exception as error:
-                self._done.put(_failed(requests, Failure("crashed", f"{type(error).__name__}: {error}"[:300])))
+                reason = "out-of-memory" if shortage(error) == "memory" else "crashed"
+                self._done.put(_failed(requests, Failure(reason, f"{type(error).__name__}: {error}"[:300])))
             except BaseException as error:  # a backend that ends its thread must not leave the job waiting
                 ended = ModelError(f"the backend ended with {type(error).__name__}: {error}")
                 self._done.put(Finished(requests, (), ended))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ragworth.errors import ModelError
 
@@ -91,6 +91,12 @@ class Choose:
     estimator: Literal["first-token", "sequence"] = "first-token"
 
 
+MOST_TOKENS = 10**9
+"""More tokens or characters than a call can read or write. Sums over billions of calls fit into 64 bits."""
+
+MOST_SECONDS = 1e9
+
+
 class Usage(NamedTuple):
     """What a call cost, and what had to be done to the prompt to make it fit."""
 
@@ -103,6 +109,23 @@ class Usage(NamedTuple):
     """Control tokens of the model spelt out in the prompt's text, and taken apart."""
     limit: int = 0
     """The context length that the passages were cut for."""
+
+    def bounded(self) -> Usage:
+        """The same, with 0 for every impossible number: it may come from a server, and then nobody knows the cost."""
+        prompt, new, *rest = (_possible(value, MOST_TOKENS, int) for value in (*self[:2], *self[3:]))
+        bounded = Usage(prompt, new, _possible(self.seconds, MOST_SECONDS, float), *rest)
+        return self if bounded == self and list(map(type, bounded)) == list(map(type, self)) else bounded
+
+
+N = TypeVar("N", int, float)
+
+
+def _possible(value: Any, most: N, kind: type[N]) -> N:
+    try:
+        found = kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return kind(0)
+    return found if 0 <= found <= most else kind(0)
 
 
 class Trace(NamedTuple):

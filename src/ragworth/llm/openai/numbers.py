@@ -12,9 +12,6 @@ from typing import Any
 
 from ragworth.llm.openai.trouble import malformed
 
-MOST_TOKENS = 10**9
-"""Tokens of a call, a context or a vocabulary, at most. Sums over billions of calls still have fewer than 64 bits."""
-
 MOST_ID = 2**31 - 1
 LEAST_LOGPROB = -1e39
 """Some servers write the least 32-bit float, -3.4e38, where they mean minus infinity; nobody means less."""

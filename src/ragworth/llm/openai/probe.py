@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ragworth.errors import ModelError, counted, listed, quoted
-from ragworth.llm.contract import Generate, Prompt
+from ragworth.llm.contract import MOST_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import VOCABULARY
-from ragworth.llm.openai.numbers import MOST_TOKENS, whole
+from ragworth.llm.openai.numbers import whole
 from ragworth.llm.openai.tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
 from ragworth.llm.openai.trouble import Trouble, tidy
 from ragworth.llm.openai.wire import Manner, Step, body, choices, raw_choices, steps

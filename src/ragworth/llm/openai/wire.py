@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Mapping, Sized
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.llm.contract import Failure, Generate, Message, Prompt, Span
-from ragworth.llm.openai.numbers import MOST_ID, MOST_TOKENS, check_top, kind, logprob, own_logprob, whole
+from ragworth.llm.contract import MOST_TOKENS, Failure, Generate, Message, Prompt, Span
+from ragworth.llm.openai.numbers import MOST_ID, check_top, kind, logprob, own_logprob, whole
 from ragworth.llm.openai.trouble import Trouble, malformed, tidy
 
 MOST_STEPS, MOST_TOP = 200_000, 1000

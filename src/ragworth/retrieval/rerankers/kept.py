@@ -1,7 +1,7 @@
 """Scores of pairs of a query and a passage, kept as they come, so that what was killed goes on where it was.
 
-A file of lines, each the hash of a pair and its score; a line that was not written whole is left out. One file for
-each model and its settings, in the cache folder, which may be deleted at any time.
+A file of lines, each the hash of a pair, its score and a checksum of both; a line that was not written whole, or was
+changed, is left out. One file for each model and its settings, in the cache folder, which may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _read(path: Path) -> dict[str, float]:
             key, _, value = line.partition(" ")
             value, _, end = value.partition(" ")
             with suppress(ValueError):
-                if len(key) == 32 and end == "." and math.isfinite(float(value)):
+                if len(key) == 32 and end in (".", _checksum(key, value)) and math.isfinite(float(value)):
                     found[key] = float(value)
     return found
 
@@ -75,4 +75,10 @@ def _add(path: Path, found: dict[str, float]) -> None:
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="ascii") as stream:
-            stream.write("\n" + "".join(f"{key} {value!r} .\n" for key, value in found.items()))
+            lines = (f"{key} {value!r} {_checksum(key, repr(value))}\n" for key, value in found.items())
+            stream.write("\n" + "".join(lines))
+
+
+def _checksum(key: str, value: str) -> str:
+    """What ends a line; earlier versions wrote a dot."""
+    return hashlib.sha256(f"{key} {value}".encode()).hexdigest()[:8]

@@ -1,0 +1,138 @@
+"""Rebuilding a store whose file is damaged: every answer that can be read and fits its seal goes into a new file.
+
+SQLite stops at the first damaged page. Keys are hashes, so a table is read in ranges of keys, and a range that can't be
+read is split until only the damaged pages are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworth.calls.records import response_from_json
+from ragworth.calls.seals import is_intact
+from ragworth.calls.store import SEALED, UNREADABLE, Store
+from ragworth.errors import StoreError
+
+ROW = 256
+"""Bytes of a file for each range of keys that is not halved any more: a few rows, less than a page."""
+
+
+ALL = 1 << 32
+"""Values of the first four bytes of a key."""
+
+
+class Rebuilt(NamedTuple):
+    """What a new file holds, and where the damaged one is."""
+
+    answers: int
+    errors: int
+    damaged: Path
+
+
+def is_damaged(store: Store) -> bool:
+    """Whether the file itself is damaged, and not only rows in it."""
+    try:
+        return store.query("PRAGMA integrity_check(1)") != [("ok",)]
+    except StoreError:
+        return True
+
+
+def rebuild(store: Store) -> Rebuilt:
+    """Put a store made of everything readable in place of a damaged one, which stays beside it as ``.damaged``.
+
+    The old store is closed.
+    """
+    damaged, new = Path(f"{store.path}.damaged"), Path(f"{store.path}.rebuilt")
+    for path in (damaged, new):
+        if path.exists():
+            raise StoreError("there is such a file already", file=str(path), remedy="move it away, or delete it")
+    with store.locked():
+        try:
+            with Store(new) as made:
+                _copy(store, made)
+                counts = [made.query(f"SELECT count(*) FROM {table}")[0][0] for table in ("answers", "errors")]
+            store.close()
+            _replace(store.path, new, damaged)
+        finally:
+            for suffix in ("", "-wal", "-shm", ".lock"):
+                Path(f"{new}{suffix}").unlink(missing_ok=True)
+    return Rebuilt(counts[0], counts[1], damaged)
+
+
+def _replace(path: Path, new: Path, damaged: Path) -> None:
+    """Swap the files so that there is a store at ``path`` at every moment."""
+    try:
+        os.link(path, damaged)
+    except OSError:  # a file system without links
+        shutil.copy2(path, damaged)
+    journal = Path(f"{path}-wal")
+    if journal.exists():  # of the old file: it must not be applied to the new one
+        journal.replace(f"{damaged}-wal")
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    new.replace(path)
+
+
+def _copy(store: Store, made: Store) -> None:
+    """What can be read, as far as it is sound."""
+    keys: set[bytes] = set()
+    statements: dict[str, list[tuple[Any, ...]]] = {
+        "INSERT OR IGNORE INTO models VALUES (?, ?, ?)": list(_models(store)),
+        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)": list(_answers(store, keys)),
+        "INSERT OR IGNORE INTO errors VALUES (?, ?, ?, ?, ?, ?, ?)": list(_errors(store, keys)),
+        "INSERT OR IGNORE INTO requests VALUES (?, ?)": [
+            row for row in _rows(store, "requests", "key, request") if row[0] in keys
+        ],
+    }
+    made.change((statement, row) for statement, rows in statements.items() for row in rows)
+
+
+def _models(store: Store) -> Iterator[tuple[Any, ...]]:
+    for order in ("", "DESC"):
+        with suppress(sqlite3.Error):
+            yield from store.connection.execute(f"SELECT number, digest, card FROM models ORDER BY number {order}")
+
+
+def _answers(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:
+    """Sealed columns as they are; tokens and seconds, which have no seal, out of the response."""
+    for *sealed, model, stamp in _rows(store, "answers", f"{SEALED}, model, made"):
+        key, kind, response, seal = sealed
+        if key in keys or not is_intact(sealed) or not isinstance(model, int):
+            continue
+        try:
+            usage = response_from_json(kind.decode(), response.decode()).usage.bounded()
+        except UNREADABLE:
+            continue
+        keys.add(key)
+        date = stamp if isinstance(stamp, float) else 0.0
+        yield key, model, kind.decode(), response.decode(), *usage[:3], date, seal
+
+
+def _errors(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:
+    kinds = (bytes, int, str, str, str, int, float)
+    for row in _rows(store, "errors", "key, model, kind, reason, detail, attempts, made"):
+        if all(isinstance(value, kind) for value, kind in zip(row, kinds, strict=True)):
+            keys.add(row[0])
+            yield row
+
+
+def _rows(store: Store, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a table, without those on damaged pages. A row may come more than once."""
+    smallest = ALL * ROW // max(ROW, store.path.stat().st_size)
+    ranges = [(0, ALL)]
+    while ranges:
+        start, end = ranges.pop()
+        values = [start.to_bytes(4, "big"), end.to_bytes(4, "big") if end < ALL else b"\xff" * 64]
+        try:
+            yield from store.connection.execute(
+                f"SELECT {columns} FROM {table} WHERE key >= ? AND key < ? ORDER BY key", values
+            )
+        except sqlite3.Error:
+            if end - start > max(1, smallest):
+                middle = (start + end) // 2
+                ranges += [(start, middle), (middle, end)]

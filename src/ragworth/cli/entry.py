@@ -1,0 +1,89 @@
+"""Runs the command line as a process: every way to end has one exit code (docs/exit-codes.md) and no traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+import click
+
+from ragworth.errors import ResourceError, quoted
+from ragworth.interrupts import end_at_once
+from ragworth.resources import Shortage, shortage
+
+
+def start() -> None:
+    """Run the command and exit."""
+    from ragworth.cli import main
+
+    # Polars goes on without its binary, and fails later in ways that nobody understands.
+    warnings.filterwarnings("error", message="Polars binary is missing")
+    code = 0
+    try:
+        main(prog_name="ragworth")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    end_at_once()
+    _flush()
+    sys.exit(code)
+
+
+def _flush() -> None:
+    """Write out what is left, unless nobody reads it: Python would complain at its end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (BrokenPipeError, ValueError):
+            silence(stream.fileno())
+
+
+def silence(file: int) -> None:
+    """Write to nowhere from now on."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), file)
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C led to an error, such as the end of a prompt."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt)
+
+
+ADVICE: dict[Shortage, tuple[str, str]] = {
+    "memory": (
+        "not enough memory",
+        "free some memory, or raise its limit (ulimit -v)",
+    ),
+    "threads": (
+        "the system allows no more threads",
+        "set POLARS_MAX_THREADS=1 and OMP_NUM_THREADS=1, or raise the limit (ulimit -u)",
+    ),
+    "files": (
+        "too many files are open",
+        "raise the limit (ulimit -n)",
+    ),
+}
+"""What is lacking, and what to do besides lowering options."""
+
+LOWER: dict[Shortage, dict[str, str]] = {
+    "memory": {
+        "limit": "--limit",
+        "settings": "-O context_length, -O batch_tokens (hf) or -O concurrency (endpoints)",
+        "resamples": "--resamples",
+        "runs": "the number of runs",
+    },
+    "threads": {"settings": "-O threads (models on this machine) or -O concurrency (endpoints)"},
+    "files": {"settings": "-O concurrency"},
+}
+"""What may be lowered, by the parameter of the command that it belongs to."""
+
+
+def lacking(error: BaseException, command: click.Command | None) -> ResourceError | None:
+    """An error that says what the machine ran out of and what to lower; None if it ran out of nothing."""
+    short = shortage(error)
+    if short is None:
+        return None
+    names = {each.name for each in command.params} if command is not None else set()
+    lower = ", ".join(what for name, what in LOWER[short].items() if name in names)
+    found, remedy = ADVICE[short]
+    said = f" ({quoted(error, 100)})" if str(error) else ""
+    return ResourceError(f"{found}{said}: {f'lower {lower}, ' if lower else ''}{remedy}; answers so far are kept")

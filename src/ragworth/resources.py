@@ -1,0 +1,42 @@
+"""Running out of memory, threads or files: how each library says so."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import Literal
+
+Shortage = Literal["memory", "threads", "files"]
+
+MEMORY = re.compile(
+    r"out of memory|(can't|cannot|could not|failed to|unable to) allocate|bad_alloc|memory allocation|"
+    r"failed to map segment|Polars binary is missing",  # Polars says so when its library can't be loaded
+    re.IGNORECASE,
+)
+THREADS = re.compile(r"can't start new thread|thread ?pool|failed to spawn thread|pthread_create", re.IGNORECASE)
+CODES: dict[int | None, Shortage] = {errno.ENOMEM: "memory", errno.EAGAIN: "threads", errno.EMFILE: "files"}
+
+CHAIN = 8
+"""How many causes of an error are looked at."""
+
+
+def shortage(error: BaseException) -> Shortage | None:
+    """What the machine ran out of, if that is what an error or one of its causes says."""
+    found: BaseException | None = error
+    for _ in range(CHAIN):
+        if found is None:
+            return None
+        if (short := _says(found)) is not None:
+            return short
+        found = found.__cause__ or found.__context__
+    return None
+
+
+def _says(error: BaseException) -> Shortage | None:
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, OSError) and error.errno in CODES:
+        return CODES[error.errno]
+    # RuntimeError of threading and torch, ImportError of the loader, Polars' errors and panics.
+    text = str(error)[:2000]
+    return "threads" if THREADS.search(text) else "memory" if MEMORY.search(text) else None
