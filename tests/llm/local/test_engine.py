@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -330,6 +331,30 @@ def test_bfloat16_is_near(folder: Path) -> None:
     for a, b in zip(wide, narrow, strict=True):
         assert a.probabilities == pytest.approx(b.probabilities, abs=0.02)
         assert a.probabilities != b.probabilities
+
+
+def test_a_cpu_without_bfloat16_instructions_is_no_matter_for_users(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch warns on some ARM processors, wherever it multiplies; reading, sharing and decoding stay silent."""
+    linear = torch.nn.Linear.forward
+    warned = []
+
+    def slow(self: Any, x: Any) -> Any:
+        if x.dtype == torch.bfloat16:
+            warned.append(x.shape)
+            warnings.warn("this CPU does not support bf16: falling back to a slower kernel", UserWarning, stacklevel=2)
+        return linear(self, x)
+
+    monkeypatch.setattr(torch.nn.Linear, "forward", slow)
+    model = open_tiny(folder, dtype="bfloat16")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        chosen = model.choose([Choose(prompt, ("NO", "the")) for prompt in prompts(3)])
+        made = model.generate([Generate(prompt, max_tokens=4) for prompt in prompts(2)])
+        warnings.warn("something else", UserWarning, stacklevel=1)
+    assert warned and all(isinstance(each, Chosen) for each in chosen) and all(isinstance(x, Generated) for x in made)
+    assert [str(each.message) for each in seen] == ["something else"]
 
 
 @pytest.mark.parametrize(
