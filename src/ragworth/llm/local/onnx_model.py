@@ -151,7 +151,14 @@ def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
     write_probe(folder)
     way = InIntegers(signed=exact(folder / PROBE))
     weights = found.weights if adapter is None else merged(found.weights, adapter.deltas())
-    write(folder, found.sizes, weights, way)
+    try:
+        write(folder, found.sizes, weights, way)
+    except ValueError as error:  # matrices of a damaged file don't fit each other
+        raise ModelError(
+            f"its weights don't have the sizes that it announces: {error}",
+            file=str(path),
+            expected="a complete GGUF file",
+        ) from error
     vocabulary = found.vocabulary
     bpe.tokenizer(vocabulary).save(str(folder / WORDS))
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
