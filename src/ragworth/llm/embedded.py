@@ -17,11 +17,12 @@ from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.chat_templates import chat_template
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.onnx_model import VERSION
 from ragworth.llm.local.onnx_model import load as open_graph
-from ragworth.llm.local.writing import Writer, chat_template
+from ragworth.llm.local.writing import Writer
 
 CONTEXT = 8192
 """Tokens that the model reads."""

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("gguf")
 pytest.importorskip("tokenizers")
 
-from ragworth.errors import ModelError  # noqa: E402
-from ragworth.llm.local import gguf_file, gguf_header  # noqa: E402
-from tests.llm.local import made_gguf  # noqa: E402
+from ragworth.errors import ModelError
+from ragworth.llm.local import gguf_file, gguf_header
+from tests.llm.local import made_gguf
 
 HEAD = b"GGUF" + struct.pack("<I", 3)
 HUGE = 1 << 60
