@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import ragworth
+from ragworth.calls.records import model_digest
 from ragworth.errors import ModelError
 from ragworth.llm import embedded
-from ragworth.calls.records import model_digest
 from ragworth.llm.fingerprint import sha256
 from ragworth.llm.local.adapter import Adapter
 

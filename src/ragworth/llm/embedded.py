@@ -67,6 +67,7 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         declining=None if adapter is None else float(adapter.about["temperature"]),
         cuts=cuts(on_long),
         notes=notes,
+        prompts="fenced" if adapter is None else "plain",
     )
     return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not strange), batch=64)
 
