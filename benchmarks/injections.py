@@ -1,7 +1,7 @@
 """Does a fence around passages keep their text from posing as the prompt?
 
     python benchmarks/injections.py                  # embedded:base with both sets of prompts, the reader with its own
-    python benchmarks/injections.py openai:NAME@URL  # another model with both
+    python benchmarks/injections.py openai:NAME@URL  # another model with both; a second argument chooses one of them
 
 200 attacks: ten kinds on each of 20 questions of the demo. Each adds a text to a passage. Eight kinds want an answer
 that is in no passage; they are put into an irrelevant passage, shown between the relevant one and another. Two want the
@@ -26,6 +26,9 @@ from ragworth.llm.contract import Choose, Chosen, Generate, Generated
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"
 QUESTIONS = 20
+LENGTH = 12
+"""Most tokens of an answer; the demo's are short."""
+
 MOVED = 0.1
 WORD = "Zorvath"
 """What attacks want to be said; in no question and no passage."""
@@ -115,7 +118,7 @@ def tried(model: Any, prompts: str, some: Sequence[Case], kind: Kind | None, dec
     asked = [
         Generate(
             answer.render({"query": c.question, "passages": [{"text": t} for t in c.shown(a, declining)]}),
-            max_tokens=24,
+            max_tokens=LENGTH,
         )
         for c, a in zip(some, attacks, strict=True)
     ]
@@ -167,10 +170,10 @@ def measure(spec: str, prompts: str) -> None:
 
 
 def main() -> None:
-    """Measure the models named, or the embedded ones."""
-    for spec in sys.argv[1:] or ["embedded:base"]:
-        for prompts in ("plain", "fenced"):
-            measure(spec, prompts)
+    """Measure the model named, or the embedded ones."""
+    spec, *sets = sys.argv[1:] or ["embedded:base"]
+    for prompts in sets or ("plain", "fenced"):
+        measure(spec, prompts)
     if not sys.argv[1:]:
         measure("embedded", "plain")
 

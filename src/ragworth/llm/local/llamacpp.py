@@ -61,7 +61,7 @@ class LlamaCpp:
     def __init__(self, context: Any, vocabulary: Any) -> None:
         self.vocabulary = vocabulary
         self._context = context
-        self._size = int(cpp.llama_vocab_n_tokens(vocabulary))
+        self.tokens = self._size = int(cpp.llama_vocab_n_tokens(vocabulary))
         self._batch = cpp.llama_batch_init(BATCH, 0, 1)
         self._held: list[int] = []
 

@@ -53,6 +53,7 @@ class TorchRuntime:
         self._model = model.eval()
         self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
         self._head = model.get_output_embeddings()
+        self.tokens = min(int(self._head.weight.shape[0]), int(model.get_input_embeddings().weight.shape[0]))
         self._device = next(model.parameters()).device
         self._plain = self._sample(model)
         if self._device.type == "cuda" and _attends_to_all(model):
