@@ -458,6 +458,9 @@ def test_a_set_of_prompts_is_chosen_by_name_or_by_model(save: Save) -> None:
     assert load("answer", None, "plain") == load("answer", "plain")
     assert load("answer", "fenced", "plain") == load("answer")
     own = save("answer.txt", "[user]\n{{query}}").parent
+    assert load("answer", own / "plain") == load(
+        "answer", "plain"
+    )  # as in a workspace, whose paths begin with its folder
     assert load("answer", own, "plain").file == str(own / "answer.txt")
     with pytest.raises(PromptError) as error:
         load("answer", "nowhere")

@@ -51,12 +51,12 @@ def load(name: str, folder: str | Path | None = None, prompt_set: str = "fenced"
 
     Parameters
     ----------
-    folder: a user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. ``"plain"`` or
-        ``"fenced"`` is one of ragworth's own sets, whatever ``prompt_set`` says; a folder of that name is ``./plain``.
+    folder: a user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. ``plain`` or ``fenced``,
+        where there is no such folder, is one of ragworth's own sets, whatever ``prompt_set`` says.
     prompt_set: which of ragworth's own, where the user has none; a model's card says which it takes (``card.prompts``).
     """
-    if str(folder) in SETS:
-        folder, prompt_set = None, str(folder)
+    if folder is not None and Path(folder).name in SETS and not Path(folder).is_dir():
+        folder, prompt_set = None, Path(folder).name
     own = Path(folder) / f"{name}.txt" if folder else None
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(
