@@ -460,7 +460,7 @@ def test_a_set_of_prompts_is_chosen_by_name_or_by_model(save: Save) -> None:
     own = save("answer.txt", "[user]\n{{query}}").parent
     assert load("answer", own / "plain") == load(
         "answer", "plain"
-    )  # as in a workspace, whose paths begin with its folder
+    )  # as a workspace names it
     assert load("answer", own, "plain").file == str(own / "answer.txt")
     with pytest.raises(PromptError) as error:
         load("answer", "nowhere")
