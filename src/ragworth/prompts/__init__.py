@@ -56,7 +56,7 @@ def load(name: str, folder: str | Path | None = None, prompt_set: str = "fenced"
     prompt_set: which of ragworth's own, where the user has none; a model's card says which it takes (``card.prompts``).
     """
     if folder is not None and Path(folder).name in SETS and not Path(folder).is_dir():
-        folder, prompt_set = None, Path(folder).name
+        prompt_set, folder = Path(folder).name, None
     own = Path(folder) / f"{name}.txt" if folder else None
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(
