@@ -41,7 +41,7 @@ FILLER = (
 def pairs(number: int) -> list[tuple[Prompt, str]]:
     """Invented questions and passages, half of which hold the answer."""
     rng = random.Random(0)
-    template = ragworth.prompt("abstention")
+    template = ragworth.prompt("abstention", "plain")
     made = []
     for _ in range(number):
         name, place, thing = rng.choice(NAMES), rng.choice(PLACES), rng.choice(THINGS)

@@ -173,7 +173,7 @@ def on_cpu(number: int) -> None:
     from ragworth.llm.hf import load_gguf
 
     rng = random.Random(0)
-    template = ragworth.prompt("abstention")
+    template = ragworth.prompt("abstention", "plain")
     words = ("the", "mill", "of", "a", "town", "stood", "by", "water", "and", "burned", "one", "day", "in", "1820")
     asked = [
         Choose(

@@ -49,6 +49,9 @@ qrels = "qrels.txt"
 [metrics]
 use = ["nDCG@5", "nDCG@10", "nDCG@1"]
 baseline = "bm25"
+
+[paths]
+prompts = "plain"
 """
 
 SYSTEMS = {

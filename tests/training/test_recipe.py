@@ -72,7 +72,7 @@ def test_questions_stand_before_and_after_passages_and_after_them_alone(examples
     assert set(single) == {"abstention", "abstention-swapped"}
     assert 0.1 < single["abstention-swapped"] / single.total() < 0.2
     for example in examples[:50]:
-        text = ragworth.prompt(example.prompt).render(example.values).messages[-1].content
+        text = ragworth.prompt(example.prompt, "plain").render(example.values).messages[-1].content
         shown, query = passages(example)[0], example.values["query"]
         assert text.index(shown) < text.rindex(query)
         assert (text.index(query) < text.index(shown)) == (example.prompt != "abstention-swapped")

@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             kind = f"{one.source}, {'answers' if one.answers else 'other'}"
             row = {"part": DEV, "pass": 0, "kind": kind, "answer": said}
             values = {"query": one.question, "passage": one.passage}
-            row["messages"] = ragworth.prompt("abstention").render(values).messages
+            row["messages"] = ragworth.prompt("abstention", "plain").render(values).messages
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(f"{len(every)} passages, {len(kept)} after leaving out what the reader will be judged by")
 

@@ -253,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for example in part.examples:
                 counts[part.name, example.kind] += 1
                 row = {"part": part.name, "pass": part.turn, "kind": example.kind, "answer": example.answer}
-                row["messages"] = ragworth.prompt(example.prompt).render(example.values).messages
+                row["messages"] = ragworth.prompt(example.prompt, "plain").render(example.values).messages
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(f"{len(questions)} questions, {len(kept)} after leaving out what the reader will be judged by")
     for (name, kind), count in sorted(counts.items()):

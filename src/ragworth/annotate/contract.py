@@ -166,7 +166,7 @@ class Annotator:
         """A prompt from its file. The other order of a user's own prompt is the user's own as well."""
         other = f"{name}-swapped"
         if not self.swap:
-            return prompts.load(name, self.folder)
+            return prompts.load(name, self.folder, self.card.prompts)
         if self.folder and (Path(self.folder) / f"{name}.txt").is_file():
             return prompts.load(str(Path(self.folder) / f"{other}.txt"), self.folder)
-        return prompts.load(other, self.folder)
+        return prompts.load(other, self.folder, self.card.prompts)

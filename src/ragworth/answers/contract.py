@@ -111,7 +111,7 @@ class Grader:
 
     @cached_property
     def prompt(self) -> Template:
-        return prompts.load(self.asked, self.folder)
+        return prompts.load(self.asked, self.folder, self.card.prompts if self.card is not None else "fenced")
 
     @property
     def model(self) -> Card:

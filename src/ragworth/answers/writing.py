@@ -108,13 +108,14 @@ class Writer:
 
     @cached_property
     def template(self) -> Template:
-        return prompts.load(self.prompt, self.folder)
+        return prompts.load(self.prompt, self.folder, self.card.prompts)
 
     @cached_property
     def template_alone(self) -> Template:
         counterpart = f"{self.prompt}-alone"
         known = counterpart in prompts.names(self.folder)
-        return prompts.load(self.alone or (counterpart if known else "answer-alone"), self.folder)
+        name = self.alone or (counterpart if known else "answer-alone")
+        return prompts.load(name, self.folder, self.card.prompts)
 
     def shown(self, item: Item) -> tuple[Shown, ...]:
         """The passages of an answer in the order shown; `NoValue` where that cannot be known."""

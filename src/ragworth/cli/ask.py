@@ -65,10 +65,11 @@ def command(
     calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
     chosen = (*(label.strip() for label in labels.split(",")), *exactly) if labels is not None else exactly
     way = asking.Way(labels=chosen, max_tokens=given.pop("length"), **given)
-    template = load(prompt, prompts)
+    asked = opened(model, settings)
+    card = getattr(asked, "partial", None) or asked.card  # without asking an endpoint
+    template = load(prompt, prompts, card.prompts)
     table = asking.read_rows(rows)
     requests = asking.requests(template, table, way, rows)
-    asked = opened(model, settings)
     with closing(asked), job(asked, calling, len(requests)) as work:
         if calling.dry_run:
             click.echo(str(work.plan(requests)))

@@ -19,7 +19,16 @@ from ragworth.llm.contract import Card, Model
 T = TypeVar("T")
 
 IN_VAIN = frozenset(
-    ("too-long", "ambiguous-labels", "bad-label", "boundary", "empty-prompt", "empty-continuation", "not-scripted")
+    (
+        "too-long",
+        "ambiguous-labels",
+        "bad-label",
+        "boundary",
+        "empty-prompt",
+        "empty-continuation",
+        "unknown-token",
+        "not-scripted",
+    )
 )
 """Why calls fail that would fail again: what came of a stage is kept in spite of them."""
 

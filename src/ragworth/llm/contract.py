@@ -207,6 +207,8 @@ class Card:
     cuts: bool = False
     """Whether passages of a prompt that is too long are cut, instead of the prompt being refused."""
     notes: tuple[str, ...] = ()
+    prompts: str = "fenced"
+    """Which of ragworth's own prompts it is asked with: ``fenced``, or ``plain`` if it was trained on those."""
 
     @property
     def identity(self) -> tuple[str, ...]:

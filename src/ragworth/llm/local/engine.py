@@ -139,7 +139,7 @@ class Engine:
                 for n, request, one in zip(numbers, mine, fitted, strict=True):
                     if isinstance(one, Fitted):
                         ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
-                        made[n] = _score(one, ids)
+                        made[n] = _score(one, ids) if self._known(ids or []) else STRANGE
                     else:
                         made[n] = one
 
@@ -178,6 +178,9 @@ class Engine:
             if not written.ids:
                 fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
                 continue
+            if not self._known(written.ids):
+                fitted.append(STRANGE)
+                continue
             if limit is None or len(written.ids) + room <= limit:
                 fitted.append(Fitted(written))
                 continue
@@ -189,6 +192,10 @@ class Engine:
                 (again,) = writer.ids([shorter[0]], continued=continued)
                 fitted.append(Fitted(again, shorter[1], limit))
         return fitted
+
+    def _known(self, ids: Sequence[int]) -> bool:
+        """Whether the model has all these tokens. Ids may come from another model, or a tokenizer that doesn't fit."""
+        return not ids or (min(ids) >= 0 and max(ids) < self.loaded.runtime.tokens)
 
     def _each(
         self,
@@ -228,6 +235,7 @@ class Engine:
         return [found[n] for n in range(len(rows))]
 
 
+STRANGE = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
 BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from gguf import GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 
-from ragworth.errors import ModelError, listed
+from ragworth.errors import ModelError, listed, quoted
+from ragworth.llm.local import gguf_header
 from ragworth.llm.local.bpe import CONTROL, Vocabulary
 from ragworth.llm.local.onnx_weights import BLOCK, Floats, Sizes
 
@@ -55,6 +56,7 @@ class Gguf(NamedTuple):
 
 def read(path: Path) -> Gguf:
     """Read a file whole. Takes seconds and four bytes a weight."""
+    gguf_header.check(path)
     try:
         reader = GGUFReader(path)
         fields = {name: field.contents() for name, field in reader.fields.items()}
@@ -62,6 +64,15 @@ def read(path: Path) -> Gguf:
         raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
     except Exception as error:  # a damaged file can make the reader fail in any way
         raise ModelError(f"it cannot be read as a GGUF file: {error}", file=str(path)) from error
+    try:
+        return _contents(path, reader, fields)
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:  # a field holds something it never should
+        raise ModelError(
+            f"its fields contradict each other: {error}", file=str(path), expected="a complete GGUF file"
+        ) from error
+
+
+def _contents(path: Path, reader: GGUFReader, fields: dict[str, Any]) -> Gguf:
     facts = _Facts(path, fields)
     facts.check()
     tensors = {tensor.name: tensor for tensor in reader.tensors}
@@ -122,8 +133,8 @@ class _Facts:
 
     def sizes(self, tensors: dict[str, ReaderTensor]) -> Sizes:
         """The shape of the decoder."""
-        heads = int(self.get("llama.attention.head_count"))
-        hidden = int(self.get("llama.embedding_length"))
+        heads = self._whole("llama.attention.head_count", 1 << 10)
+        hidden = self._whole("llama.embedding_length", 1 << 17)
         if "token_embd.weight" not in tensors:
             raise ModelError("it has no token_embd.weight", file=str(self.path), expected="a complete GGUF file")
         if hidden % BLOCK:
@@ -133,15 +144,22 @@ class _Facts:
         return Sizes(
             vocabulary=int(tensors["token_embd.weight"].shape[1]),
             hidden=hidden,
-            inner=int(self.get("llama.feed_forward_length")),
-            layers=int(self.get("llama.block_count")),
+            inner=self._whole("llama.feed_forward_length", 1 << 20),
+            layers=self._whole("llama.block_count", 1 << 10),
             heads=heads,
-            kv_heads=int(self.fields.get("llama.attention.head_count_kv", heads)),
-            head=int(self.fields.get("llama.attention.key_length", hidden // heads)),
-            context=int(self.get("llama.context_length")),
+            kv_heads=self._whole("llama.attention.head_count_kv", heads, heads),
+            head=self._whole("llama.attention.key_length", 1 << 10, hidden // heads),
+            context=self._whole("llama.context_length", 1 << 20),
             theta=float(self.fields.get("llama.rope.freq_base", 10000.0)),
             epsilon=float(self.get("llama.attention.layer_norm_rms_epsilon")),
         )
+
+    def _whole(self, name: str, most: int, default: int | None = None) -> int:
+        """A size. Memory is set aside by it, so a file can't claim just any."""
+        found = self.get(name) if default is None else self.fields.get(name, default)
+        if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:
+            raise ModelError(f"its {name} is {quoted(found)}", file=str(self.path), expected=f"1 to {most:,}")
+        return found
 
 
 def _weights(path: Path, tensors: dict[str, ReaderTensor], sizes: Sizes) -> dict[str, Floats]:
@@ -163,7 +181,17 @@ def _weights(path: Path, tensors: dict[str, ReaderTensor], sizes: Sizes) -> dict
         weights[f"{layer}{NAMES[found['kind']]}.weight"] = value
     if unknown:
         raise ModelError(f"it has weights of unknown use: {listed(unknown)}", file=str(path), expected="a plain Llama")
+    lacking = [name for name in _needed(sizes) if name not in tensors]
+    if lacking:
+        raise ModelError(f"it lacks weights: {listed(lacking)}", file=str(path), expected="a complete GGUF file")
     return weights
+
+
+def _needed(sizes: Sizes) -> list[str]:
+    """Names of the weights that every file has."""
+    of_layer = [kind for kind in NAMES if kind.startswith(("attn_", "ffn_"))]
+    layers = [f"blk.{n}.{kind}.weight" for n in range(sizes.layers) for kind in of_layer]
+    return ["token_embd.weight", "output_norm.weight", *layers]
 
 
 def _paired_by_halves(rows: Floats, heads: int) -> Floats:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.chat_templates import chat_template
 from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.runtime import Draw, Next, Read, Row
-from ragworth.llm.local.writing import Writer, chat_template
+from ragworth.llm.local.writing import Writer
 
 _SILENT = cpp.llama_log_callback(lambda level, text, data: None)
 """llama.cpp tells a story of every model it loads."""
@@ -60,7 +61,7 @@ class LlamaCpp:
     def __init__(self, context: Any, vocabulary: Any) -> None:
         self.vocabulary = vocabulary
         self._context = context
-        self._size = int(cpp.llama_vocab_n_tokens(vocabulary))
+        self.tokens = self._size = int(cpp.llama_vocab_n_tokens(vocabulary))
         self._batch = cpp.llama_batch_init(BATCH, 0, 1)
         self._held: list[int] = []
 
@@ -180,5 +181,5 @@ def _writer(runtime: LlamaCpp, model: Any) -> Writer:
         )
     }
     source = cpp.llama_model_chat_template(model, None)
-    render = chat_template(source.decode(), names) if source else None
+    render = chat_template(source.decode("utf-8", "replace"), names) if source else None
     return Writer(_Tokens(runtime), render, tuple(control), frozenset(ends))

@@ -1,7 +1,7 @@
 """GGUF files as ONNX graphs: built once, which takes seconds, then loaded from the cache folder.
 
 A built model is a folder that appears whole or not at all, named after everything that decides what it computes.
-One that turns out to be damaged is built again.
+One whose files aren't those that were built, or that was built from something else, is built again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.fingerprint import cache_folder, fingerprint
+from ragworth.llm.fingerprint import cache_folder, fingerprint, sha256
 
 if TYPE_CHECKING:
     from ragworth.llm.local.adapter import Adapter
@@ -75,7 +75,7 @@ def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = No
     revision = fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else "")
     name = hashlib.sha256(f"{revision} {VERSION}".encode()).hexdigest()[:24]
     folder = cache_folder() / "models" / name
-    facts = _kept(folder)
+    facts = _kept(folder, revision)
     if facts is None:
         folder, facts = _anywhere(path, folder, revision, adapter)
 
@@ -89,8 +89,8 @@ def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = No
     return Opened(runtime, Bpe(Tokenizer.from_file(str(folder / WORDS))), facts)
 
 
-def _kept(folder: Path) -> Facts | None:
-    """What was built before, if it is there, undamaged, and right for this machine."""
+def _kept(folder: Path, revision: str) -> Facts | None:
+    """What was built before, if it is there, as it was built, of the same weights, and right for this machine."""
     from ragworth.llm.local.onnx_session import PROBE, exact
 
     try:
@@ -100,7 +100,8 @@ def _kept(folder: Path) -> Facts | None:
         facts = Facts(**said)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return facts if whole and (not facts.signed or exact(folder / PROBE)) else None
+    same = whole and facts.revision == revision
+    return facts if same and (not facts.signed or exact(folder / PROBE)) else None
 
 
 def _anywhere(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, Facts]:
@@ -133,7 +134,7 @@ def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
         try:
             new.rename(folder)
         except OSError:
-            if _kept(folder) is None:  # not another process that was faster, but a damaged one in the way
+            if _kept(folder, revision) is None:  # not another process that was faster, but a damaged one in the way
                 folder.rename(Path(beside) / "old")
                 new.rename(folder)
     return facts
@@ -151,7 +152,14 @@ def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
     write_probe(folder)
     way = InIntegers(signed=exact(folder / PROBE))
     weights = found.weights if adapter is None else merged(found.weights, adapter.deltas())
-    write(folder, found.sizes, weights, way)
+    try:
+        write(folder, found.sizes, weights, way)
+    except ValueError as error:  # matrices of a damaged file don't fit each other
+        raise ModelError(
+            f"its weights don't have the sizes that it announces: {error}",
+            file=str(path),
+            expected="a complete GGUF file",
+        ) from error
     vocabulary = found.vocabulary
     bpe.tokenizer(vocabulary).save(str(folder / WORDS))
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
@@ -171,9 +179,10 @@ def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
 
 
 def _checksum(path: Path) -> list[Any]:
-    """Size and CRC-32: enough to tell a damaged file."""
+    """Size, CRC-32 and SHA-256. The first two tell a damaged file every time it is loaded; the last, which takes a
+    second and is remembered as long as the file isn't touched, one that was changed on purpose."""
     total = 0
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
             total = zlib.crc32(piece, total)
-    return [path.stat().st_size, total]
+    return [path.stat().st_size, total, sha256(path)]

@@ -45,6 +45,7 @@ class OnnxRuntime:
         self._path = path
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="ragworth-onnx")
         self._alone = Session(path, 1)
+        self.tokens = self._alone.tokens
 
     @cached_property
     def together(self) -> Session:

@@ -51,6 +51,7 @@ class Session:
     def __init__(self, path: Path, threads: int) -> None:
         self._session = _session(path, threads)
         shapes = {value.name: value.shape for value in self._session.get_inputs() if value.name.startswith("past.")}
+        self.tokens = int(self._session.get_outputs()[0].shape[-1])
         self._past = list(shapes)
         self._present = [name.replace("past", "present") for name in shapes]
         self.nothing = Prefix([np.zeros((1, heads, 0, width), np.float32) for _, heads, _, width in shapes.values()], 0)

@@ -67,6 +67,9 @@ class Runtime(Protocol):
     name: str
     """How the weights are held and computed with; part of the model's identity."""
 
+    tokens: int
+    """How many tokens it has weights for."""
+
     def prefix(self, ids: Sequence[int]) -> Any:
         """Read a prefix once, to be shared by the batches that follow."""
         ...

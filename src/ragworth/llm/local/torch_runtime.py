@@ -7,6 +7,7 @@ so that no tensor of batch × length × vocabulary ever exists. A prefix shared 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,9 @@ from ragworth.llm.local.runtime import Draw, Next, Read, Row
 
 CHUNK = 1 << 26
 """Logits in memory at a time while probabilities and entropies are taken."""
+
+NARROW = r"(?is).*\b(bf16|bfloat16)"
+"""Warnings of PyTorch about CPUs that lack bfloat16 instructions."""
 
 ATTENTION = "ragworth-causal"
 """Our attention's name among those of the transformers library."""
@@ -49,6 +53,7 @@ class TorchRuntime:
         self._model = model.eval()
         self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
         self._head = model.get_output_embeddings()
+        self.tokens = min(int(self._head.weight.shape[0]), int(model.get_input_embeddings().weight.shape[0]))
         self._device = next(model.parameters()).device
         self._plain = self._sample(model)
         if self._device.type == "cuda" and _attends_to_all(model):
@@ -65,7 +70,7 @@ class TorchRuntime:
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
         """Keys and values of the prefix."""
         cache = DynamicCache(config=self._model.config)
-        with _memory():
+        with _computing():
             self._body(input_ids=self._ids([list(ids)]), past_key_values=cache, use_cache=True)
         shared = SharedPrefix(config=self._model.config)
         shared.layers, shared.ids = cache.layers, list(ids)
@@ -74,7 +79,7 @@ class TorchRuntime:
     @torch.inference_mode()
     def read(self, rows: Sequence[Row], prefix: SharedPrefix | None = None) -> list[Read]:
         """One pass over the padded batch; then the wanted positions through the head."""
-        with _memory():
+        with _computing():
             hidden = self._hidden(self._ids([row.ids for row in rows]), prefix)
             at = [(i, row.first + j) for i, row in enumerate(rows) for j in range(len(row.wanted))]
             wanted = [tokens for row in rows for tokens in row.wanted]
@@ -135,7 +140,8 @@ class TorchRuntime:
     @torch.inference_mode()
     def _sample(self, model: Any) -> torch.Tensor:
         """What the model's own forward makes of a few tokens."""
-        logs: torch.Tensor = model(input_ids=self._few).logits[0].float().log_softmax(-1)
+        with _computing():
+            logs: torch.Tensor = model(input_ids=self._few).logits[0].float().log_softmax(-1)
         return logs
 
     @property
@@ -147,8 +153,9 @@ class TorchRuntime:
     def _check(self) -> None:
         """Hold the short way (own attention, prefix shared, head where needed) against the model's own forward."""
         plain, ids = self._plain, self._few
-        ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
-        after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
+        with _computing():
+            ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
+            after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
         worst = max(float((plain - ours).abs().max()), float((plain[8:] - after).abs().max()))
         if not worst < (1e-3 if self._head.weight.dtype == torch.float32 else 0.5):
             raise ModelError(
@@ -169,7 +176,7 @@ class TorchDecoding:
     def __init__(self, runtime: TorchRuntime, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
         self._runtime = runtime
         self._cache = DynamicCache(config=runtime._model.config)
-        with _memory():
+        with _computing():
             if _has_windows(runtime._model):
                 self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
             else:
@@ -205,20 +212,21 @@ class TorchDecoding:
         """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
         ids, logs, chaos = [], [], []
         start = 0
-        for hidden in self._hidden.split(self._runtime._chunk):
-            logits = self._runtime._logits(hidden)
-            total = logits.logsumexp(-1, keepdim=True)
-            picked = _pick(logits, draws[start : start + len(hidden)])
-            ids.append(picked)
-            logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
-            chaos.append(_entropy(logits, total))
-            start += len(hidden)
+        with _computing():
+            for hidden in self._hidden.split(self._runtime._chunk):
+                logits = self._runtime._logits(hidden)
+                total = logits.logsumexp(-1, keepdim=True)
+                picked = _pick(logits, draws[start : start + len(hidden)])
+                ids.append(picked)
+                logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
+                chaos.append(_entropy(logits, total))
+                start += len(hidden)
         return Next(torch.cat(ids).tolist(), torch.cat(logs).tolist(), torch.cat(chaos).tolist())
 
     @torch.inference_mode()
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         """Extend the rows that go on; the others are dropped."""
-        with _memory():
+        with _computing():
             if len(keep) < len(self._mask):
                 index = torch.tensor(keep, device=self._mask.device)
                 self._cache.batch_select_indices(index)
@@ -298,10 +306,16 @@ def _pick(logits: torch.Tensor, draws: Sequence[Draw]) -> torch.Tensor:
 
 
 @contextmanager
-def _memory() -> Iterator[None]:
-    """Out of memory on a device is a MemoryError like any other."""
+def _computing() -> Iterator[None]:
+    """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
+
+    On a CPU without bfloat16 instructions PyTorch warns that it falls back to slower kernels. The results are right,
+    and whoever asked for bfloat16 can't act on the warning beyond what the documentation says.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=NARROW, category=UserWarning)
+            yield
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
         raise MemoryError(str(error)) from error

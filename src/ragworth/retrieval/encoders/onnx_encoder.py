@@ -22,6 +22,7 @@ import numpy as np
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
+from ragworth.llm.hub import first_line
 from ragworth.retrieval.encoders import folder as folders
 from ragworth.retrieval.encoders.contract import Floats, Role, unit
 from ragworth.retrieval.kept import digest, kept
@@ -120,27 +121,61 @@ class OnnxEncoder:
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        wanted = [each.name for each in self._session.get_inputs()]
-        (hidden, *_) = self._session.run(None, {name: feeds[name] for name in wanted})
+        hidden = self._computed(feeds)
         if hidden.ndim == 2:  # the graph puts vectors together itself
-            return np.asarray(hidden, dtype=np.float32)
+            return hidden
         if self.about.pooling == "cls":
-            return np.asarray(hidden[:, 0], dtype=np.float32)
+            return np.ascontiguousarray(hidden[:, 0])
         sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
         return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    def _computed(self, feeds: dict[str, Any]) -> Floats:
+        """What the graph makes of rows of tokens; what can be no vectors is refused."""
+        rows, longest = feeds["input_ids"].shape
+        wanted = [each.name for each in self._session.get_inputs()]
+        try:
+            (found, *_) = self._session.run(None, {name: feeds[name] for name in wanted})
+        except Exception as error:  # the library's errors have no base of their own
+            if "allocat" in str(error):
+                raise MemoryError(str(error)) from error
+            raise ModelError(
+                f"ONNX Runtime cannot run its graph: {first_line(error)}",
+                file=str(self.folder),
+                expected="a graph and a tokenizer that were made for each other",
+            ) from error
+        made = np.asarray(found)
+        shapes = ((rows, made.shape[-1]), (rows, longest, made.shape[-1])) if made.ndim else ()
+        if made.dtype.kind != "f" or made.shape not in shapes or not made.size:
+            raise ModelError(
+                f"its graph gives {made.dtype} of {made.shape} for {rows} rows of {longest} tokens",
+                file=str(self.folder),
+                expected="a vector of floats for each row, or for each token",
+            )
+        if not np.isfinite(made).all():
+            raise ModelError(
+                "its graph gives numbers that are not finite",
+                file=str(self.folder),
+                remedy="take another file of the model: this one is damaged, or too narrow in its precision",
+            )
+        return made.astype(np.float32, copy=False)
 
     @cached_property
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer
 
-        made = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
-        made.no_padding()
-        made.enable_truncation(self.about.longest)
+        path = self.folder / "tokenizer.json"
+        try:
+            made = Tokenizer.from_file(str(path))
+            made.no_padding()
+            made.enable_truncation(self.about.longest)
+        except Exception as error:  # the library raises nothing more specific
+            raise ModelError(f"it cannot be used as a tokenizer: {first_line(error)}", file=str(path)) from error
         return made
 
     @cached_property
     def _filler(self) -> int:
-        return int(folders.object_of(self.folder / "config.json", {}).get("pad_token_id") or 0)
+        said = folders.object_of(self.folder / "config.json", {})
+        return folders.whole(said, "pad_token_id", self.folder / "config.json", 0)
 
     @cached_property
     def _session(self) -> Any:

@@ -86,8 +86,10 @@ class Asked(Reranker):
     def templates(self, setting: Setting) -> dict[str, Template]:
         """All prompts that it asks with."""
         assert setting.asking is not None
-        names = [name for model in self.models() for name in self.prompts(setting.asking.card(model))]
-        return {name: loaded(name, setting.asking.prompts) for name in names}
+        cards = [setting.asking.card(model) for model in self.models()]
+        return {
+            name: loaded(name, setting.asking.prompts, card.prompts) for card in cards for name in self.prompts(card)
+        }
 
     def sources(self, setting: Setting) -> tuple[str, ...]:
         if setting.asking is None:
@@ -126,9 +128,9 @@ def each_judged(head: Head, judge: Judge) -> Steps[Placed]:
     return by_score(head.passages, scores, failed, cut)
 
 
-def loaded(name: str, folder: Path | None) -> Template:
+def loaded(name: str, folder: Path | None, prompt_set: str) -> Template:
     """A prompt, the user's own where there is one; one that lacks a slot, or has a strange one, is refused."""
-    template = prompts.load(name, folder)
+    template = prompts.load(name, folder, prompt_set)
     known = SLOTS.get(name, ())
     lacking = [slot for slot in known if slot not in template.names]
     strange = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -76,6 +77,12 @@ class Scorer:
         with torch.inference_mode(), told("the model cannot score pairs", self.folder, remedy):
             for start in range(0, len(pairs), BATCH):
                 found += self.batch(pairs[start : start + BATCH])
+        if not all(map(isfinite, found)):
+            raise ModelError(
+                "the model's scores are not finite numbers",
+                file=str(self.folder),
+                remedy="take another file of the model: the weights of this one are damaged",
+            )
         return found
 
     def batch(self, pairs: Sequence[Pair]) -> list[float]:

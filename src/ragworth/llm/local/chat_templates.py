@@ -1,0 +1,156 @@
+"""Chat templates, which are programs that come with a model.
+
+Jinja's sandbox keeps a template from reaching anything, but not from running for hours or filling the memory. Nothing
+inside a process can stop that for certain, so a template that isn't known runs in another process, which is ended when
+a chat takes too long. Starting it takes some tenths of a second, and every chat about 0.2 ms more than it would here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ragworth.errors import MissingExtraError, ModelError, quoted
+from ragworth.llm.local import template_worker
+
+Render: TypeAlias = Callable[[list[dict[str, str]]], str]
+"""Turns messages, each with a role and content, into the text that the model reads."""
+
+SECONDS = 10.0
+"""What a chat may take, and compiling a template; usual ones need a millisecond."""
+
+STARTING = 60.0
+"""What starting the process may take; machines can be busy."""
+
+LONGEST = 1 << 20
+"""Characters of a template; the longest known have some 30,000."""
+
+
+class TemplateError(ModelError):
+    """The template raised an error for these messages: many do for a system turn."""
+
+
+def chat_template(source: str, facts: Mapping[str, Any], *, known: bool = False) -> Render:
+    """A chat template in Jinja, as models carry it.
+
+    Parameters
+    ----------
+    facts: what a template may refer to besides the messages, such as ``bos_token``.
+    known: the template is one that ragworth ships, and may run in this process.
+    """
+    if find_spec("jinja2") is None:
+        raise MissingExtraError("jinja2", "embedded", "a model with a chat template")
+    if len(source) > LONGEST:
+        raise ModelError(f"the model's chat template has {len(source):,} characters", expected=f"up to {LONGEST:,}")
+    if not known:
+        return _Process(source, facts)
+    render = template_worker.compiled(source, facts)
+
+    def here(messages: list[dict[str, str]]) -> str:
+        try:
+            return render(messages)
+        except Exception as error:
+            raise _refused(str(error)) from error
+
+    return here
+
+
+def _refused(why: str) -> TemplateError:
+    return TemplateError(f"the model's chat template refuses a chat: {quoted(why, 200)}")
+
+
+class _Process:
+    """A template in another process."""
+
+    def __init__(self, source: str, facts: Mapping[str, Any]) -> None:
+        self._begin = {"source": source, "facts": dict(facts)}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._broken = ""
+        with self._lock:
+            self._start()
+
+    def __call__(self, messages: list[dict[str, str]]) -> str:
+        with self._lock:
+            if self._broken:
+                raise ModelError(self._broken, remedy=REMEDY)
+            if self._process is None:
+                self._start()
+            answer = self._ask(messages, SECONDS)
+        if "error" in answer:
+            raise _refused(answer["error"])
+        return answer["text"]
+
+    def _start(self) -> None:
+        folder = Path(next(iter(find_spec("jinja2").submodule_search_locations))).parent  # type: ignore[union-attr, arg-type]
+        # None of this process's variables: a template has no use for them, and some are secret.
+        variables = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", template_worker.__file__, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=variables,
+                text=True,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise ModelError(f"a process for the model's chat template can't be started: {error}") from error
+        weakref.finalize(self, _end, self._process)
+        self._ask(None, STARTING)
+        answer = self._ask(self._begin, SECONDS)
+        if "error" in answer:
+            raise ModelError(f"the model's chat template cannot be used: {quoted(answer['error'], 200)}")
+
+    def _ask(self, line: Any, seconds: float) -> dict[str, str]:
+        """Send a line, if any, and read the answer. A process that doesn't answer in time is ended for good."""
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            if line is not None:
+                process.stdin.write(json.dumps(line) + "\n")
+                process.stdin.flush()
+            answer = process.stdout.readline()
+        except OSError:  # it ended before it had read everything
+            answer = ""
+        finally:
+            timer.cancel()
+        if answer.endswith("\n"):
+            found: dict[str, str] = json.loads(answer)
+            return found
+        _end(process)
+        self._process = None
+        why = f"took more than {seconds:g} seconds" if late.is_set() else "ended its process"
+        self._broken = f"the model's chat template {why}"
+        raise ModelError(self._broken, remedy=REMEDY)
+
+
+REMEDY = "use this model only if you trust its source, and then with a chat template that ends"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()

@@ -1,0 +1,112 @@
+"""Renders one chat template, in a process of its own that `chat_templates` can end.
+
+Run as a script it needs Jinja2 alone. It writes a line of JSON when it is ready. Then it reads a line with the template
+and what that may refer to, and a line with the messages of each chat, and answers every line with one: ``{"text": …}``
+or ``{"error": …}``.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+LONGEST = 1 << 24
+"""Characters of a rendered chat."""
+
+MEMORY = 1 << 29
+"""Bytes that the process may use."""
+
+ORPHANED = 120
+"""Seconds after which the process ends itself in the middle of a chat: whoever should have ended it is gone."""
+
+
+def compiled(source: str, facts: Mapping[str, Any]) -> Callable[[list[dict[str, str]]], str]:
+    """A template as a function of messages, in Jinja's sandbox; ``facts`` are what else it may refer to."""
+    from jinja2 import TemplateError, nodes
+    from jinja2.ext import Extension
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """``{% generation %}…{% endgeneration %}``, which marks what a model learns from: nothing is done with it."""
+
+        tags = {"generation"}  # noqa: RUF012
+
+        def parse(self, parser: Any) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body).set_lineno(line)
+
+    def refuse(message: str) -> None:
+        raise TemplateError(message)
+
+    def to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **more: Any) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **more)
+
+    def now(form: str) -> str:
+        return datetime.now().strftime(form)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
+    )
+    environment.globals |= {"raise_exception": refuse, "strftime_now": now}
+    environment.filters["tojson"] = to_json
+    template = environment.from_string(source)
+
+    def render(messages: list[dict[str, str]]) -> str:
+        return template.render(messages=messages, add_generation_prompt=True, **facts)
+
+    return render
+
+
+def main() -> None:
+    """Answer line after line, until there are no more."""
+    import jinja2.sandbox  # noqa: F401  # what takes time is done before the clock runs
+
+    _limit()
+    _answer({"text": ""})
+    render: Callable[[list[dict[str, str]]], str] | None = None
+    for line in sys.stdin:
+        _ends_in(ORPHANED)
+        try:
+            asked = json.loads(line)
+            if render is None:
+                render = compiled(asked["source"], asked["facts"])
+                answer = {"text": ""}
+            else:
+                text = render(asked)
+                answer = {"text": text} if len(text) <= LONGEST else {"error": f"it made {len(text):,} characters"}
+        except Exception as error:  # whatever a template can bring about, memory and recursion too
+            answer = {"error": f"{error}"[:1000] or type(error).__name__}
+        _answer(answer)
+        _ends_in(0)
+
+
+def _answer(answer: dict[str, str]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _limit() -> None:
+    """Take no more than so much memory, where the system can see to that."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, ValueError, OSError):
+        pass
+
+
+def _ends_in(seconds: int) -> None:
+    """Have the system end this process after some seconds; 0: never."""
+    if hasattr(signal, "alarm"):
+        signal.alarm(seconds)
+
+
+if __name__ == "__main__":
+    sys.path[0] = sys.argv[1]  # where Jinja2 is, instead of where this file is
+    main()
