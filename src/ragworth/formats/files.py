@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TypeVar, cast
 
 from ragworth.errors import FormatError
+from ragworth.storage.private import open_beside
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -119,11 +120,11 @@ def stem(path: Path_) -> str:
 @contextmanager
 def created(path: Path_) -> Iterator[IO[bytes]]:
     """A file to write, compressed when its name ends in ``.gz`` or ``.zst``; there only when all was written."""
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
+    path, part = Path(path), None
     try:
         with ExitStack() as stack:
-            stream: IO[bytes] = stack.enter_context(part.open("wb"))
+            part, raw = open_beside(path, private=False)
+            stream: IO[bytes] = stack.enter_context(raw)
             if path.suffix == ".gz":
                 # No name and no time inside, so that equal content gives equal files.
                 packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
@@ -138,5 +139,6 @@ def created(path: Path_) -> Iterator[IO[bytes]]:
         reason = error.strerror if isinstance(error, OSError) else "this is no file name"
         raise FormatError(f"cannot be written: {reason or error}", file=str(path)) from error
     finally:
-        with suppress(OSError, ValueError):
-            part.unlink(missing_ok=True)
+        if part is not None:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
