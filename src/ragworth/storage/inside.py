@@ -11,8 +11,11 @@ SQLITE = ("", "-wal", "-shm", "-journal", ".lock")
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
-    """Whether ``path``, which need not exist, is the folder or below it."""
-    return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    """Whether ``path``, which need not exist, is the folder or below it. A loop of links is nowhere."""
+    try:
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    except (OSError, RuntimeError):
+        return False
 
 
 def leaving(path: Path, folder: Path) -> Iterator[Path]:

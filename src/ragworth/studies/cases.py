@@ -128,7 +128,7 @@ def not_there(place: Path) -> InputError | None:
     )
 
 
-def folder_of(place: Path, kind: str) -> Path:
+def folder_of(place: Path, kind: str, paths: config.Paths = config.Paths()) -> Path:  # noqa: B008 (it cannot change)
     """Where a study of a place is written."""
     if is_results(place):
         inside = place.resolve()
@@ -142,7 +142,7 @@ def folder_of(place: Path, kind: str) -> Path:
         return place / FOLDER / kind
     if place.is_file() and place.suffix != ".toml":
         return place.parent / FOLDER / kind
-    space = config.read(place)
+    space = config.read(place, paths)
     return space.path(space.results) / FOLDER / kind
 
 

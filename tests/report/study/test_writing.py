@@ -20,6 +20,7 @@ from ragworth.errors import FormatError, TableError
 from ragworth.report.page.pack import source_hash
 from ragworth.report.study import Shown, words, write
 from ragworth.report.study.document import of_numbers, page
+from ragworth.storage.record import NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
 from tests.report.study import samples
@@ -28,7 +29,8 @@ Study = Callable[[str], Path]
 
 
 def names(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    """All files but the record of them."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {RECORD}
 
 
 def test_everything_is_written_and_reads_back(study: Study) -> None:

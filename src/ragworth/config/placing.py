@@ -1,0 +1,39 @@
+"""Where a workspace writes: inside its folder, unless the user says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ragworth.config.reader import Reader
+from ragworth.config.workspace import Paths, Workspace
+from ragworth.errors import quoted
+from ragworth.storage.inside import leaving
+
+OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
+
+
+def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
+    """The workspace with the places to write to; those that the file puts outside of its folder are wrong.
+
+    Links are followed before places are compared.
+    """
+    given = {name: Path(path).expanduser().absolute() for name in OPTIONS if (path := getattr(paths, name))}
+    for name, option in OPTIONS.items():
+        if name in given:
+            continue
+        path = space.path(getattr(space, name))
+        for outside in leaving(path, space.folder):
+            reader.say(_words(name, option, path, outside), "paths", name)
+            break
+    return replace(space, **{name: str(path) for name, path in given.items()})
+
+
+def _words(name: str, option: str, path: Path, outside: Path) -> str:
+    kind, _, value = option.partition(" ")
+    target = outside.resolve()
+    where = f"{quoted(str(path))} is outside of the folder of the workspace"
+    if outside.is_symlink() or outside != path:
+        where = f"{quoted(str(outside))} leads outside of the folder of the workspace, to {quoted(str(target))}"
+    place = target if outside == path else value
+    return f"paths.{name}: {where}; to write there, add {kind} {place}"
