@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from ragworth.config.reader import Reader
 from ragworth.config.workspace import Paths, Workspace
 from ragworth.errors import quoted
 from ragworth.storage.inside import leaving
+
+LONG = 4096
+"""How much of a path an error shows: all of it."""
 
 OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
 
@@ -32,8 +36,10 @@ def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
 def _words(name: str, option: str, path: Path, outside: Path) -> str:
     kind, _, value = option.partition(" ")
     target = outside.resolve()
-    where = f"{quoted(str(path))} is outside of the folder of the workspace"
+    where = f"{quoted(str(path), LONG)} is outside of the folder of the workspace"
     if outside.is_symlink() or outside != path:
-        where = f"{quoted(str(outside))} leads outside of the folder of the workspace, to {quoted(str(target))}"
-    place = target if outside == path else value
+        where = (
+            f"{quoted(str(outside), LONG)} leads outside of the folder of the workspace, to {quoted(str(target), LONG)}"
+        )
+    place = shlex.quote(str(target)) if outside == path else value
     return f"paths.{name}: {where}; to write there, add {kind} {place}"

@@ -9,6 +9,7 @@ settings, for this file alone.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,9 @@ FILE = "allowed.json"
 FORMAT = 1
 LOCAL = ("embedded", "gguf", "hf", "scripted")
 """Kinds of models that send nothing anywhere."""
+
+LONG = 4096
+"""How much of a path an error shows: all of it."""
 
 TRUST = "if you trust this file, add"
 
@@ -85,7 +89,7 @@ class Guard:
                 f"key_variable names {quoted(variable)}, whose value would be sent to {wanted.server}",
                 expected="a RAGWORTH_* variable, or a well-known one for its own host, such as OPENAI_API_KEY for "
                 "https://api.openai.com",
-                remedy=f"{TRUST} --allow-key {variable} (remembered for this file and this server)",
+                remedy=f"{TRUST} --allow-key {shlex.quote(variable)} (remembered for this file and this server)",
             )
 
     def read(self, path: Path, server: str) -> None:
@@ -98,8 +102,9 @@ class Guard:
             self.new |= {Read(str(each), self._file) for each in given if real.is_relative_to(each)}
         elif not any(each.workspace == self._file and is_inside(real, each.path) for each in _remembered()[1]):
             raise InputError(
-                f"{quoted(str(real))} is outside of the folder of the workspace, and {server} would be sent its text",
-                remedy=f"{TRUST} --allow-read {real} (remembered for this file)",
+                f"{quoted(str(real), LONG)} is outside of the folder of the workspace, "
+                f"and {server} would be sent its text",
+                remedy=f"{TRUST} --allow-read {shlex.quote(str(real))} (remembered for this file)",
             )
 
     def remember(self) -> None:
