@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ragworth.config.reader import Reader
 from ragworth.config.workspace import Paths, Workspace
@@ -22,7 +23,8 @@ def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
 
     Links are followed before places are compared.
     """
-    given = {name: Path(path).expanduser().absolute() for name in OPTIONS if (path := getattr(paths, name))}
+    chosen = {name: getattr(paths, name) for name in OPTIONS}
+    given: dict[str, Any] = {name: str(Path(path).expanduser().absolute()) for name, path in chosen.items() if path}
     for name, option in OPTIONS.items():
         if name in given:
             continue
@@ -30,7 +32,7 @@ def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
         for outside in leaving(path, space.folder):
             reader.say(_words(name, option, path, outside), "paths", name)
             break
-    return replace(space, **{name: str(path) for name, path in given.items()})
+    return replace(space, **given)
 
 
 def _words(name: str, option: str, path: Path, outside: Path) -> str:

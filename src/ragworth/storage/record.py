@@ -41,7 +41,9 @@ class Record:
         self.folder = Path(folder)
         self.remedy = remedy
         file = self.folder / NAME
-        self._digests = _read(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
+        self._digests: dict[str, tuple[str, ...]] = (
+            _read(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
+        )
 
     @property
     def names(self) -> set[str]:
