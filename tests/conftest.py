@@ -16,6 +16,9 @@ settings.load_profile("ragworth")
 # Models are built once for all tests and all workers, apart from the user's own cache.
 os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))
 
+# What a user has allowed is never looked for in their own settings, nor written there.
+os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" / "settings")
+
 Save = Callable[[str, str | bytes], Path]
 
 

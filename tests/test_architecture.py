@@ -17,6 +17,7 @@ ROOT = Path(ragworth.__file__).parent
 # From the ground up. A module may import from its own room and from the floors below it.
 FLOORS: list[set[str]] = [
     {"errors", "interrupts"},
+    {"storage"},
     {"resources", "registry", "limits", "doors", "ordering", "config"},
     {"parquet"},
     {"schema"},

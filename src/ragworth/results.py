@@ -20,6 +20,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, counted, listed, quoted
-from ragworth.formats.files import created
 from ragworth.parquet import read_parquet
+from ragworth.storage.record import NAME as RECORD
+from ragworth.storage.record import Record
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 
 FORMAT = 1
@@ -47,7 +49,11 @@ NEEDED = ("contexts", "scores")
 ESTIMATES = ("estimates", "estimated-differences")
 """What follows from a better judge of a sample (`ragworth.budgeting`)."""
 TEXTS = ("queries", "passages", "answers", "subquestions")
-AGAIN = "evaluate again: the folder is made anew from what the store of calls holds"
+MANIFEST = "manifest.json"
+BESIDE = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
+"""What an evaluation writes beside them."""
+REMEDY = "move it away or delete it, or write to another folder (--results DIR)"
+AGAIN = "evaluate again, after deleting what is damaged: it is made anew from what the store of calls holds"
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,10 @@ class Results:
     estimates: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def write(self, folder: str | Path) -> None:
-        """Write all of it to a folder; what an earlier evaluation left there and this one does not have is removed."""
-        folder = Path(folder)
+        """Write all of it to a folder; what an earlier evaluation wrote there and this one does not have is deleted.
+
+        Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
+        """
         files = {f"{name}.parquet": table.frame for name in TABLES if (table := getattr(self, name)) is not None}
         files |= {f"{name}.parquet": self.estimates[name] for name in ESTIMATES if name in self.estimates}
         files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXTS}
@@ -85,11 +93,10 @@ class Results:
                 raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
             files[f"said/{name}.parquet"] = frame
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
-        digests = {}
-        for name, frame in files.items():
-            digests[name] = _written(folder / name, _parquet(frame))
-        for old in _tables_in(folder) - set(files):
-            (folder / old).unlink()
+        record = record_of(folder)
+        record.refuse_foreign([*files, MANIFEST])
+        digests = {name: record.write(name, parquet(frame)) for name, frame in files.items()}
+        record.remove(name for name in record.names - set(files) if _is_table(name))
         tables = {name: getattr(self, name) for name in TABLES}
         whole = json.loads(manifest) | {
             "results": {
@@ -99,7 +106,8 @@ class Results:
                 "files": digests,
             }
         }
-        _written(folder / "manifest.json", (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+        record.write(MANIFEST, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+        record.finish()
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
@@ -120,31 +128,67 @@ class Results:
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
+def parquet(frame: pl.DataFrame) -> bytes:
+    """A table as the bytes of a Parquet file."""
     stream = io.BytesIO()
     frame.write_parquet(stream)
     return stream.getvalue()
 
 
-def _written(path: Path, data: bytes) -> str:
-    """Write a file, whole or not at all; its digest."""
+def record_of(folder: str | Path) -> Record:
+    """Which files of a folder of results ragworth wrote."""
+    return Record(folder, written_earlier, REMEDY)
+
+
+def delete(folder: Path) -> None:
+    """Delete results, and the folder where nothing else is in it."""
+    record = record_of(folder)
+    record.remove(record.names)
+    record.finish()
+    if not record.names:
+        (folder / RECORD).unlink(missing_ok=True)
+    for each in (*(folder / name for name in ("texts", "said", "figures")), folder):
+        with suppress(OSError):
+            each.rmdir()
+
+
+def written_earlier(folder: Path) -> dict[str, str]:
+    """What a version without records wrote: the tables that its manifest names, and what stands beside them.
+
+    Of the latter there were no digests, so they are taken as they are now: they have fixed names, or are figures that
+    the report names.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FormatError(f"cannot be made: {error.strerror or error}", file=str(path.parent)) from error
-    with created(path) as stream:
-        stream.write(data)
-    return hashlib.sha256(data).hexdigest()
+        manifest = _manifest(folder)
+    except FormatError:
+        return {}
+    found = {name: str(digest) for name, digest in manifest["results"]["files"].items() if _is_table(name)}
+    beside = [MANIFEST, *BESIDE]
+    with suppress(OSError, ValueError):
+        report = (folder / "report.md").read_text(encoding="utf-8")
+        beside += [f"figures/{name}.svg" for name in re.findall(r"\]\(figures/([\w-]+)\.svg\)", report)]
+    for name in beside:
+        with suppress(OSError):
+            found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    return found
 
 
-def _tables_in(folder: Path) -> set[str]:
-    """Files that are this module's to write."""
-    known = {f"{name}.parquet" for name in (*TABLES, *ESTIMATES) if (folder / f"{name}.parquet").is_file()}
-    return known | {f"{sub}/{path.name}" for sub in ("texts", "said") for path in (folder / sub).glob("*.parquet")}
+def fixed_names() -> list[str]:
+    """All files that results have, or may have, whatever is evaluated."""
+    return [
+        *(f"{name}.parquet" for name in (*TABLES, *ESTIMATES)),
+        *(f"texts/{name}.parquet" for name in TEXTS),
+        MANIFEST,
+    ]
+
+
+def _is_table(name: str) -> bool:
+    """Whether this module writes files of this name."""
+    return name in fixed_names()[:-1] or re.fullmatch(r"said/[\w-]+\.parquet", name) is not None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
+    path = folder / MANIFEST
     if not folder.is_dir():
         raise FormatError("there is no such folder", file=str(folder), expected="results of ragworth evaluate")
     try:

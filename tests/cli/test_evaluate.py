@@ -23,6 +23,7 @@ from ragworth.cli.evaluate import STAGES, fitted
 from ragworth.cli.progress import WORDS, Lines
 from ragworth.evaluation import stages
 from ragworth.report.page.figures import Pictures
+from ragworth.results import record_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 SCRIPTED = TOML.replace("abstention = true", 'abstention = {model = "scripted:choose.json"}').replace(
@@ -39,10 +40,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "choose.json").write_text(json.dumps({"*": {"NO-RESPONSE": 0.25, "CORRECT": 0.7, "INCORRECT": 0.1}}))
     (made / "write.json").write_text(json.dumps({"*": "Ann"}))
     monkeypatch.setattr("ragworth.report.page.building.pictures", lambda sources: Pictures([], {}))
-    monkeypatch.setattr("ragworth.report.page.building.Page.write", lambda page, path: Path(path).write_text("drawn"))
+    monkeypatch.setattr("ragworth.report.page.building.Page.write", drawn)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(tmp_path)
     return made
+
+
+def drawn(page: Any, path: Path) -> None:
+    record_of(path.parent).write(path.name, b"drawn", adopt=True)
 
 
 def run(*arguments: str) -> Result:

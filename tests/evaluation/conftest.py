@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.report import page
 from ragworth.report.page.figures import Pictures
-from ragworth.results import Results
+from ragworth.results import Results, record_of
 from tests.evaluation.samples import Models
 
 
@@ -29,7 +29,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def write(results: Results, path: Path, **given: Any) -> page.Page:
         built.append(given)
-        path.write_text("a report", encoding="utf-8")
+        record_of(path.parent).write(path.name, b"a report", adopt=True)
         return page.build(results, **given)
 
     monkeypatch.setattr("ragworth.report.page.write", write)

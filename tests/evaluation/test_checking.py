@@ -277,5 +277,5 @@ def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Mod
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no place here that only looks as if it could be written")
 @pytest.mark.parametrize("name", ["results", "cache", "store"])
 def test_a_place_that_only_looks_as_if_it_could_be_written(tmp_path: Path, models: Models, name: str) -> None:
-    folder = workspace(tmp_path / "w", TOML + f'\n[paths]\n{name} = "/proc/nope/x"\n')
-    assert "/proc/nope/x: it cannot be written to" in problems(folder)
+    with pytest.raises(InputError, match="/proc/nope/x: it cannot be written to"):
+        planned(config.read(workspace(tmp_path / "w"), config.Paths(**{name: "/proc/nope/x"})))

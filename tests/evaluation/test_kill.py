@@ -31,7 +31,9 @@ from ragworth.evaluation import asking, kept, running, stages, writing
 from ragworth.llm.scripted import Scripted
 from ragworth.report import page
 from tests.evaluation.samples import said
-import ragworth.results
+from ragworth.results import record_of
+from ragworth.storage import record
+from ragworth.storage.record import Record
 
 passed = 0
 
@@ -57,16 +59,17 @@ def before(module, name, moment):
     setattr(module, name, wrapped)
 
 def report(results, path, **given):
-    path.write_text("half a report")
+    record_of(path.parent).write(path.name, b"half a report")
     reached("report")
-    path.write_text("a report")
+    record_of(path.parent).write(path.name, b"a report")
 
 asking.llm = opened
 page.write = report
 before(stages, "retrieve", "retrieve")
 before(stages, "score", "score")
 before(kept, "_save", "keep")
-before(ragworth.results, "_written", "table")
+before(Record, "write", "table")
+before(record, "_write", "file")
 before(writing, "summarise", "summary")
 for line in sys.stdin:
     moment, number, folder = line.split(maxsplit=2)
@@ -90,6 +93,9 @@ MOMENTS = [
     ("keep", 1),
     ("table", 1),
     ("table", 5),
+    ("file", 1),  # the record of what ragworth wrote
+    ("file", 2),  # the record is there, and the table is not
+    ("file", 9),
     ("table", 14),  # the manifest
     ("summary", 1),
     ("report", 1),

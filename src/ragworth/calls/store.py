@@ -29,6 +29,7 @@ from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
 from ragworth.calls.times import written_time
 from ragworth.errors import RagworthError, StoreError, counted
 from ragworth.llm.contract import Card, Failure, Request, Response
+from ragworth.storage.private import private_file, private_folder
 
 APPLICATION = 0x72677774
 """Marks a SQLite file as ours."""
@@ -92,7 +93,8 @@ class Store:
         if self.path.is_dir():
             raise StoreError("this is a folder", file=str(path), expected="a file for the store")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
+            private_file(self.path)
             # check_same_thread: a job may be iterated from another thread than the one that opened the store.
             self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
@@ -236,6 +238,8 @@ class Store:
 
     def _lock(self, wait: float) -> sqlite3.Connection:
         """The lock, waited for in short steps, so that an interrupt is heard."""
+        with suppress(OSError):  # SQLite says what is wrong
+            private_file(f"{self.path}.lock")
         lock = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
         until = time.monotonic() + wait
         while True:

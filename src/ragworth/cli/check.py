@@ -9,13 +9,16 @@ from typing import Any
 
 import click
 
+from ragworth.cli.trust import taken, trust_options
+
 
 @click.command("check", short_help="Validate a workspace without asking a model.")
 @click.argument("workspace", default=".", type=click.Path())
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
 @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
 @click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
-def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None:
+@trust_options
+def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chosen: Any) -> None:
     """Read everything that a ragworth.toml names and report what is wrong, all of it at once.
 
     Files, ids, pipelines, settings, metrics, models and paths are checked. No language model is asked or loaded, and
@@ -29,8 +32,10 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool) -> None
     from ragworth.report.render import printable
 
     either(limit, every)
+    paths, consent = taken(chosen)
+    console = None if quiet else Working()
     with interruptible():
-        found = planned(config.read(workspace), limit=limit, every=every, console=None if quiet else Working())
+        found = planned(config.read(workspace, paths), limit=limit, every=every, console=console, consent=consent)
     if quiet:
         return
     for line in [*described(found.material), *(f"note: {note}" for note in found.notes)]:

@@ -15,6 +15,7 @@ from ragworth.cli.check import either, interruptible
 from ragworth.cli.output import tell
 from ragworth.cli.progress import Lines as Lines
 from ragworth.cli.progress import Working
+from ragworth.cli.trust import Trust, taken, trust_options
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
 KNOWN = ("system", "group", "misleading", "correct", "wrong")
@@ -33,12 +34,14 @@ KNOWN = ("system", "group", "misleading", "correct", "wrong")
     "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
 )
 @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
+@trust_options
 def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     """Retrieve, judge, answer, grade, score, compare and report, as a ragworth.toml says.
 
     WORKSPACE is the file or its folder; ragworth init writes one. What was done before and is still right is not done
     again, and no model is asked the same twice: after Ctrl-C, a crash or kill -9 the same command goes on where it
-    was. Tables and the report go to results/.
+    was. Tables and the report go to results/. A ragworth.toml of somebody else's can write to its own folder only, and
+    send no key and no file from outside of it to a server, unless an option here allows it.
 
     \b
     ragworth evaluate
@@ -48,24 +51,26 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
     either(chosen["limit"], chosen["every"])
     if chosen["only"] and chosen["until"]:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
+    trust = taken(chosen)
     with interruptible():
         if dry_run:
-            _plan(workspace, as_json, quiet, chosen)
+            _plan(workspace, as_json, quiet, chosen, trust)
         else:
-            _run(workspace, as_json, quiet, chosen)
+            _run(workspace, as_json, quiet, chosen, trust)
 
 
-def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) -> None:
+def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
     from ragworth import config
     from ragworth.evaluation.planning import planned
 
     wanted = wanted_stages(chosen["only"], chosen["until"])
     found = planned(
-        config.read(workspace),
+        config.read(workspace, trust.paths),
         limit=chosen["limit"],
         every=chosen["every"],
         scores=not {"score", "report"}.isdisjoint(wanted),
         console=None if quiet else Working(),
+        consent=trust.consent,
     )
     tell(found.notes, quiet)
     stages = [stage for stage in found.stages if stage.name.partition(".")[0] in wanted]
@@ -85,11 +90,13 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
     return STAGES.choices[: STAGES.choices.index(until) + 1] if until else STAGES.choices
 
 
-def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any]) -> None:
+def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
+    from ragworth import config
     from ragworth.evaluation.running import evaluate
     from ragworth.report.render import printable, render
 
-    found = evaluate(workspace, console=None if quiet else Lines(), **chosen)
+    space = config.read(workspace, trust.paths)
+    found = evaluate(space, console=None if quiet else Lines(), consent=trust.consent, **chosen)
     if as_json:
         click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:

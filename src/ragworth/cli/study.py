@@ -11,6 +11,7 @@ from ragworth.cli.check import either
 from ragworth.cli.evaluate import Lines, shown
 from ragworth.cli.kinds import Kinds, about, title
 from ragworth.cli.settings import setting_options
+from ragworth.cli.trust import taken, trust_options
 
 
 @click.group(
@@ -55,10 +56,15 @@ def command_for(kind: str) -> click.Command:
         "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
     )
     @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
+    @trust_options
     def run(places: tuple[str, ...], dry_run: bool, **given: Any) -> None:
         from ragworth.calls.job import Interrupted
 
         either(given["limit"], given["every"])
+        paths, consent = taken(given)
+        if paths and len(places) > 1:
+            raise click.UsageError("--results, --store and --cache are for one workspace; study them one by one")
+        given |= {"paths": paths, "consent": consent}
         try:
             if dry_run:
                 _plan(kind, places or (".",), **given)

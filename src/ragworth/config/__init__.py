@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ragworth.config.reader import Reader
 from ragworth.config.reading import read
-from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Task, Texts, Workspace, Writing
+from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
 
 __all__ = [
     "EVERY",
@@ -17,6 +17,7 @@ __all__ = [
     "Asked",
     "Budget",
     "Expensive",
+    "Paths",
     "Reader",
     "Task",
     "Texts",

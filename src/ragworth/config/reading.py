@@ -10,13 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ragworth.config.placing import placed
 from ragworth.config.reader import Reader, shown
-from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Task, Texts, Workspace, Writing
+from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
 from ragworth.errors import FormatError, InputError, listed
 
 
-def read(path: str | Path) -> Workspace:
-    """Read the file of a workspace; a folder has one called ``ragworth.toml``."""
+def read(path: str | Path, paths: Paths = Paths()) -> Workspace:  # noqa: B008 (it cannot change)
+    """Read the file of a workspace; a folder has one called ``ragworth.toml``.
+
+    The file may come from somebody else, so that what it has written stays in its folder. ``paths`` are the user's own
+    words and may be anywhere.
+    """
     file = Path(path)
     file = file / NAME if file.is_dir() else file
     try:
@@ -37,6 +42,7 @@ def read(path: str | Path) -> Workspace:
         ) from error
     reader = Reader(text)
     made = _workspace(reader, whole, file)
+    made = placed(reader, made, paths)
     if reader.wrong:
         first, *rest = sorted(reader.wrong, key=lambda each: each.line or 0)
         more = tuple(f"line {each.line}: {each.text}" if each.line else each.text for each in rest)

@@ -83,6 +83,18 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Paths:
+    """Where to write instead of where the file says. They start where the command is called, not at the file."""
+
+    results: str | Path | None = None
+    store: str | Path | None = None
+    cache: str | Path | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.results, self.store, self.cache))
+
+
+@dataclass(frozen=True)
 class Workspace:
     """Everything that one file says."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ragworth.config import Workspace
 from ragworth.errors import FormatError, InputError
+from ragworth.storage.private import private_file, private_folder
 
 STEP = 0.05
 """Seconds between looks at a lock that somebody has."""
@@ -23,7 +24,8 @@ def alone(space: Workspace, wait: float = 0.0) -> Iterator[None]:
     """
     path = space.path(space.cache) / "evaluating.lock"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
+        private_file(path)
         lock = sqlite3.connect(path, timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise FormatError(f"it cannot be written to: {error}", file=str(path.parent)) from error

@@ -13,6 +13,7 @@ from ragworth.calls.spending import Limits, Price, Tally
 from ragworth.calls.store import Store
 from ragworth.config import Asked, Workspace
 from ragworth.errors import InputError, Stopped, counted
+from ragworth.evaluation.consent import Consent, Guard
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 
@@ -56,12 +57,14 @@ class Watching(Protocol):
 class Models:
     """All models that a workspace names, over one store; closed with it.
 
-    ``wait``: seconds to wait for another process that writes to the store.
+    ``wait``: seconds to wait for another process that writes to the store. ``consent``: what the user allows the
+    workspace beyond what any may do.
     """
 
-    def __init__(self, space: Workspace, wait: float = 0.0) -> None:
+    def __init__(self, space: Workspace, wait: float = 0.0, consent: Consent | None = None) -> None:
         self.space = space
         self.wait = wait
+        self.guard = Guard(space, consent or Consent())
         budget = space.budget
         self.limits = Limits(budget.calls, budget.tokens, budget.cost)
         """What is left of the budget."""
@@ -106,13 +109,14 @@ class Models:
     def _model(self, asked: Asked) -> Model:
         name = f"{asked.use} {sorted(asked.options.items())}"
         if name not in self._open:
+            self.guard.key(asked)
             model = llm(located(asked.use, self.space.folder), **asked.options)
             self._stack.enter_context(closing(model))
             self._open[name] = model
         return self._open[name]
 
     def _stored(self, plan: bool) -> Store | None:
-        path = self.space.path(self.space.store)
+        path = self.space.path(self.space.store).absolute()  # no "~" is a user's folder
         if self._store is None and (not plan or path.exists()):
             self._store = Store(path)
             self._stack.enter_context(closing(self._store))

@@ -22,6 +22,7 @@ from ragworth.config import Task, Workspace
 from ragworth.errors import InputError, MissingExtraError, counted, listed, quoted
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking_budget import Budgeted
+from ragworth.evaluation.checking_trust import check_trust
 from ragworth.evaluation.defaults import default_metrics
 from ragworth.evaluation.material import Material, load
 from ragworth.evaluation.problems import Problems, without_options
@@ -29,9 +30,11 @@ from ragworth.evaluation.retrieving import Asker
 from ragworth.evaluation.state import better, settings_of
 from ragworth.judging.settings import given
 from ragworth.judging.texts import Texts
+from ragworth.results import BESIDE, fixed_names, record_of
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given import Run
 from ragworth.scoring import split
+from ragworth.storage.cache import check_cache, mark_cache
 from ragworth.tables import OK, Answers, Contexts
 
 REPORT = {"altair": "altair", "vl_convert": "vl-convert-python"}
@@ -53,6 +56,8 @@ def prepared(
     whether or not metrics are named. ``report``: one is to be written.
     """
     problems = Problems(space)
+    check_trust(space, models.guard, problems)
+    problems.done()
     material = load(space, problems, limit, every=every)
     if material is None:
         _named(space, problems)
@@ -68,7 +73,12 @@ def prepared(
     for name in ("results", "cache", "store"):
         path = space.path(getattr(space, name))
         problems.of(partial(_writable, path, folder=name != "store"), "paths", name)
+    problems.of(partial(check_cache, space.path(space.cache)), "paths", "cache")
+    if report:
+        problems.of(partial(record_of(space.path(space.results)).refuse_foreign, [*fixed_names(), *BESIDE]))
     problems.done()
+    mark_cache(space.path(space.cache))
+    models.guard.remember()
     assert material is not None
     return material
 

@@ -13,6 +13,7 @@ from ragworth.errors import counted
 from ragworth.evaluation import budget
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
+from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.kept import Kept
 from ragworth.evaluation.material import Material
 from ragworth.evaluation.stages import annotator_of, grader_of, judged_items, show, writer_of
@@ -45,12 +46,13 @@ def planned(
     every: bool = False,
     scores: bool = True,
     console: Console | None = None,
+    consent: Consent | None = None,
 ) -> Planned:
     """What evaluating would take. Systems are retrieved, since what they show is what is asked about.
 
     That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
     """
-    with Models(space) as models:
+    with Models(space, consent=consent) as models:
         material = prepared(space, models, limit=limit, every=every, scores=scores)
         state = State(material, models, Kept(space.path(space.cache) / KEPT), console or Silent())
         told = show(state, plan=True)

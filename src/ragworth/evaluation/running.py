@@ -16,6 +16,7 @@ from ragworth.evaluation import budget, stages
 from ragworth.evaluation.alone import alone
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
+from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.kept import Kept
 from ragworth.evaluation.planning import KEPT
 from ragworth.evaluation.stages import NEEDS, STAGES
@@ -48,6 +49,7 @@ def evaluate(
     every: bool = False,
     console: Console | None = None,
     wait: float = 0.0,
+    consent: Consent | None = None,
 ) -> Evaluated:
     """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
 
@@ -63,13 +65,14 @@ def evaluate(
     every: all queries, whatever limit the workspace has.
     console: who is told how it goes.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
+    consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
     """
     space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
     wanted = _wanted(only, until)
     if every and limit is not None:
         raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
     begun = time.monotonic()
-    with Models(space, wait) as models:
+    with Models(space, wait, consent) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
         material = prepared(space, models, limit=limit, every=every, **goals)
         with alone(space, wait):

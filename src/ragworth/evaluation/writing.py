@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +13,9 @@ from ragworth.comparison import compare, summarise
 from ragworth.errors import MetricError
 from ragworth.evaluation.manifest import manifest
 from ragworth.evaluation.state import State
-from ragworth.formats.files import created
 from ragworth.metrics.declare import Metric, parse
 from ragworth.report import page
-from ragworth.results import Results
+from ragworth.results import BESIDE, Results, parquet, record_of
 from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 
 
@@ -50,24 +49,26 @@ def write(state: State) -> Written:
         state.estimates,
     )
     folder = space.path(space.results)
+    record_of(folder).refuse_foreign(BESIDE)
     results.write(folder)
-    _parquet(summarise(scores, seed=space.seed), folder / "summary.parquet")
     several = scores.frame["system"].n_unique() > 1
     compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
-    _parquet(compared, folder / "comparison.parquet")
+    _beside(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
     report = folder / "report.html"
     named = _names(scores) if space.metrics else None
     made = page.write(results, report, metrics=named, seed=space.seed, **_thresholds(metrics))
     return Written(results, folder, report, made)
 
 
-def _parquet(frame: pl.DataFrame | None, path: Path) -> None:
-    """Write a table; where there is none, remove what an earlier evaluation wrote."""
-    if frame is None:
-        path.unlink(missing_ok=True)
-        return
-    with created(path) as stream:
-        frame.write_parquet(stream)
+def _beside(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
+    """Write tables; where there is none, delete what an earlier evaluation wrote."""
+    record = record_of(folder)
+    for name, frame in frames.items():
+        if frame is None:
+            record.remove([name])
+        else:
+            record.write(name, parquet(frame))
+    record.finish()
 
 
 def _names(scores: Scores) -> list[str]:

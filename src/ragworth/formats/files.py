@@ -18,6 +18,7 @@ import numpy as np
 from ragworth.errors import FormatError, quoted
 from ragworth.formats.compression import decompressed, zstd
 from ragworth.limits import max_line
+from ragworth.storage.private import open_beside
 
 CHUNK = 16 << 20
 """How many bytes are read and parsed at a time. Memory beyond the result stays within a few of these."""
@@ -174,11 +175,11 @@ def stem(path: Path_) -> str:
 @contextmanager
 def created(path: Path_) -> Iterator[IO[bytes]]:
     """A file to write, compressed when its name ends in ``.gz`` or ``.zst``; there only when all was written."""
-    path = Path(path)
-    part = path.with_name(f".{path.name}.part")
+    path, part = Path(path), None
     try:
         with ExitStack() as stack:
-            stream: IO[bytes] = stack.enter_context(part.open("wb"))
+            part, raw = open_beside(path, private=False)
+            stream: IO[bytes] = stack.enter_context(raw)
             if path.suffix == ".gz":
                 # No name and no time inside, so that equal content gives equal files.
                 packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
@@ -193,5 +194,6 @@ def created(path: Path_) -> Iterator[IO[bytes]]:
         reason = error.strerror if isinstance(error, OSError) else "this is no file name"
         raise FormatError(f"cannot be written: {reason or error}", file=str(path)) from error
     finally:
-        with suppress(OSError, ValueError):
-            part.unlink(missing_ok=True)
+        if part is not None:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)

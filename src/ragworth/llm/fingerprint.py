@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragworth.errors import ModelError
+from ragworth.storage.private import private_folder
 
 DECIDING = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 """Kinds of files in a model's folder that can change what it says."""
@@ -75,7 +76,7 @@ def sha256(path: Path) -> str:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(OSError):  # a cache that cannot be written to costs time, nothing else
-        memory.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(memory.parent)
         with tempfile.NamedTemporaryFile("w", dir=memory.parent, delete=False) as new:
             json.dump({"of": key, "sha256": found}, new)
         Path(new.name).replace(memory)

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from ragworth.storage.private import private_folder, tighten
+
 T = TypeVar("T")
 
 FILES = "files.json"
@@ -83,13 +85,14 @@ def _hash(path: Path) -> str:
 
 def _put(place: Path, save: Callable[[Path], None]) -> None:
     """Write a folder under another name and move it into place."""
-    place.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(place.parent)
     _sweep(place.parent)
     part = Path(tempfile.mkdtemp(prefix=PART, dir=place.parent))
     try:
         save(part)
         files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
         (part / FILES).write_text(json.dumps(files), encoding="utf-8")
+        tighten(part)
         if place.exists():  # damaged; or made by another process meanwhile, and then ours is as good
             place.rename(Path(tempfile.mkdtemp(prefix=PART, dir=place.parent)) / "old")
         part.rename(place)

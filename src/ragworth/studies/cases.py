@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,8 +18,9 @@ from ragworth.metrics.declare import parse
 from ragworth.metrics.engine import Tokens
 from ragworth.report.page import listed_again
 from ragworth.report.study import Findings, write
-from ragworth.results import Results
+from ragworth.results import Results, delete
 from ragworth.scoring import digests, score
+from ragworth.storage.record import NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Answers, Contexts, Outcomes, Scores
@@ -128,7 +128,7 @@ def not_there(place: Path) -> InputError | None:
     )
 
 
-def folder_of(place: Path, kind: str) -> Path:
+def folder_of(place: Path, kind: str, paths: config.Paths = config.Paths()) -> Path:  # noqa: B008 (it cannot change)
     """Where a study of a place is written."""
     if is_results(place):
         inside = place.resolve()
@@ -142,7 +142,7 @@ def folder_of(place: Path, kind: str) -> Path:
         return place / FOLDER / kind
     if place.is_file() and place.suffix != ".toml":
         return place.parent / FOLDER / kind
-    space = config.read(place)
+    space = config.read(place, paths)
     return space.path(space.results) / FOLDER / kind
 
 
@@ -152,7 +152,7 @@ def check_folder(folder: Path) -> None:
         raise InputError("this is a file", file=str(folder), expected="a folder", remedy="name another one: --output")
     if not folder.is_dir() or (folder / STUDY).is_file():
         return
-    others = sorted(each.name for each in folder.iterdir() if each.name != CASES)
+    others = sorted(each.name for each in folder.iterdir() if each.name not in (CASES, RECORD))
     if others:
         found = (
             "this folder has results" if MANIFEST in others else f"this folder has other files, such as {others[0]!r}"
@@ -184,10 +184,10 @@ def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path
 
 
 def _tidy(folder: Path, number: int) -> None:
-    """Remove cases that an earlier study of more places left."""
+    """Delete the tables that an earlier study of more places wrote; other files in their folders stay."""
     for old in folder.iterdir():
-        if old.name.isdigit() and int(old.name) > number and (old / MANIFEST).is_file():
-            shutil.rmtree(old, ignore_errors=True)
+        if old.name.isdigit() and int(old.name) > number and (old / MANIFEST).is_file() and not old.is_symlink():
+            delete(old)
 
 
 def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> dict[str, Any]:

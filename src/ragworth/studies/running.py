@@ -11,11 +11,12 @@ from typing import Any
 from ragworth import config
 from ragworth.annotate import KINDS
 from ragworth.answers.grading import GRADERS
-from ragworth.config import Workspace
+from ragworth.config import Paths, Workspace
 from ragworth.errors import InputError, listed
 from ragworth.evaluation.alone import alone
 from ragworth.evaluation.asking import Models
 from ragworth.evaluation.checking import prepared
+from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.material import Material
 from ragworth.evaluation.planning import Stage
 from ragworth.evaluation.state import Console, Silent
@@ -64,6 +65,8 @@ def study(
     keep: bool = True,
     console: Console | None = None,
     wait: float = 0.0,
+    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    consent: Consent | None = None,
     **settings: Any,
 ) -> Studied:
     """Run a study.
@@ -79,6 +82,8 @@ def study(
     keep: write tables, figures and the page; False only returns them.
     console: who is told how it goes.
     wait: seconds to wait for another process that uses a workspace or its store.
+    paths: where a workspace's results, store and cache are instead of where it says.
+    consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
     settings: those of the study; ``ragworth study NAME --help`` lists them.
     """
     chosen = _made(name, settings)
@@ -90,18 +95,19 @@ def study(
     # All that can be refused is refused before anything is spent: every place is read first.
     given = [_read(chosen, place, metrics, limit) for place in where]
     spaces = [
-        None if case is not None else _space(chosen, place, metrics) for case, place in zip(given, where, strict=True)
+        None if case is not None else _space(chosen, place, metrics, paths)
+        for case, place in zip(given, where, strict=True)
     ]
-    folder = Path(output) if output is not None else folder_of(where[0], chosen.kind)
+    folder = Path(output) if output is not None else folder_of(where[0], chosen.kind, paths)
     if keep:
         check_folder(folder)
     if len(where) > 1:
         for space in filter(None, spaces):
-            with Models(space) as models:
+            with Models(space, consent=consent) as models:
                 _ready(chosen, space, models, limit, every)
     cases = named(
         [
-            case or _run(chosen, space, metrics, limit, every, console or Silent(), wait)
+            case or _run(chosen, space, metrics, limit, every, console or Silent(), wait, consent)
             for case, space in zip(given, spaces, strict=True)
         ]
     )
@@ -122,6 +128,8 @@ def planned(
     metrics: Sequence[str] = (),
     limit: int | None = None,
     every: bool = False,
+    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    consent: Consent | None = None,
     **settings: Any,
 ) -> list[Stage]:
     """What a study would take; nothing is asked of a model."""
@@ -129,8 +137,8 @@ def planned(
     for place in map(Path, places):
         if _read(chosen, place, metrics, limit) is not None:
             continue
-        space = _space(chosen, place, metrics)
-        with Models(space) as models:
+        space = _space(chosen, place, metrics, paths)
+        with Models(space, consent=consent) as models:
             material = _ready(chosen, space, models, limit, every)
             plan: list[Stage] = []
             with suppress(Planned):
@@ -152,11 +160,11 @@ def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None)
     return chosen.take(read_case(place, chosen.kind, metrics, limit)) if is_results(place) else None
 
 
-def _space(chosen: Study, place: Path, metrics: Sequence[str]) -> Workspace:
+def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: Paths) -> Workspace:
     """A workspace as the study needs it. What metrics need is checked with all else that it says."""
     if (problem := not_there(place)) is not None:
         raise problem
-    space = chosen.fit(fitted(config.read(place), chosen.judges, answers=chosen.answers))
+    space = chosen.fit(fitted(config.read(place, paths), chosen.judges, answers=chosen.answers))
     # Of a metric that reads a file the path starts where the command is called, not in the workspace.
     return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
 
@@ -221,9 +229,10 @@ def _run(
     every: bool,
     console: Console,
     wait: float,
+    consent: Consent | None,
 ) -> Case:
     assert space is not None
-    with Models(space, wait) as models:
+    with Models(space, wait, consent) as models:
         material = _ready(chosen, space, models, limit, every)
         with alone(space, wait):
             return chosen.run(Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics)))

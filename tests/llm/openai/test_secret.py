@@ -264,3 +264,10 @@ def test_a_key_that_others_can_read_on_its_way_is_noted(monkeypatch: pytest.Monk
             model = open_model(f"toy@{server.url}")
             assert any("unencrypted" in note for note in model.card.notes) != private
             model.close()
+
+
+def test_openais_own_key_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(OWN, raising=False)
+    monkeypatch.setenv(OPENAI, KEY)
+    assert open_model(f"toy@https://{OPENAI_HOST}")._secret is not None
+    assert open_model(f"toy@http://{OPENAI_HOST}")._secret is None

@@ -16,10 +16,11 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth.errors import FormatError, TableError
+from ragworth.errors import FormatError, InputError, TableError
 from ragworth.report.page.pack import source_hash
 from ragworth.report.study import Shown, words, write
 from ragworth.report.study.document import of_numbers, page
+from ragworth.storage.record import NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
 from tests.report.study import samples
@@ -28,7 +29,8 @@ Study = Callable[[str], Path]
 
 
 def names(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    """All files but the record of them."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {RECORD}
 
 
 def test_everything_is_written_and_reads_back(study: Study) -> None:
@@ -139,9 +141,11 @@ def test_a_record_that_nobody_wrote_removes_nothing(tmp_path: Path, record: str)
     folder.mkdir()
     (tmp_path / "outside.csv").write_text("kept")
     (folder / "study.json").write_text(record)
-    write(samples.bare(), folder)
+    with pytest.raises(InputError, match="1 file in the way"):
+        write(samples.bare(), folder)
+    assert names(folder) == {"study.json"}
     assert (tmp_path / "outside.csv").read_text() == "kept"
-    assert json.loads((folder / "study.json").read_text())["title"] == "Bare"
+    assert (folder / "study.json").read_text() == record
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "-x", "study html", BAD])

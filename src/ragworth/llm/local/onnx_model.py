@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint, sha256
+from ragworth.storage.private import private_folder, tighten
 
 if TYPE_CHECKING:
     from ragworth.llm.local.adapter import Adapter
@@ -124,13 +125,14 @@ def _anywhere(path: Path, folder: Path, revision: str, adapter: Adapter | None) 
 
 def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> Facts:
     """Build a model beside its place, and move it there in one step."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(folder.parent)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
         new = Path(beside) / "new"
         new.mkdir()
         facts = _write(path, new, revision, adapter)
         files = {file.name: _checksum(file) for file in sorted(new.iterdir())}
         (new / FACTS).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
+        tighten(new)
         try:
             new.rename(folder)
         except OSError:

@@ -53,7 +53,7 @@ class OpenAI:
         self.address = address
         self.options = options
         self.concurrency = options.concurrency
-        self._secret = find_key(address.host, options.key_variable)
+        self._secret = find_key(address.host, options.key_variable, encrypted=address.url.startswith("https:"))
         self._opening, self._probing = threading.Lock(), threading.Lock()
         self._channel: Channel | None = None
         self._facts: Facts | None = None

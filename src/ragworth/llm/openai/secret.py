@@ -112,14 +112,17 @@ def _spellings(value: str) -> tuple[str, ...]:
     return tuple(sorted(found, key=len, reverse=True))
 
 
-def find_key(host: str, variable: str | None = None) -> Secret | None:
-    """The key for a host, or None. ``variable`` names the one environment variable to look at instead."""
+def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) -> Secret | None:
+    """The key for a host, or None. ``variable`` names the one environment variable to look at instead.
+
+    ``encrypted``: the address is https. OpenAI's own key never travels otherwise, unless ``variable`` names it.
+    """
     if variable is not None and not os.environ.get(variable, "").strip():
         raise ModelError(
             f"the environment variable {variable} is empty or not set",
             expected="the key for the endpoint in it, since key_variable names it",
         )
-    names = [variable] if variable is not None else [OWN, OPENAI] if host == OPENAI_HOST else [OWN]
+    names = [variable] if variable is not None else [OWN, OPENAI] if encrypted and host == OPENAI_HOST else [OWN]
     name = next((name for name in names if os.environ.get(name, "").strip()), None)
     if name is None:
         return None

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
 from ragworth.errors import FormatError, counted
-from ragworth.formats.files import created
 from ragworth.report.page import budget, costs, sections, studies, systems
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.document import document
@@ -21,7 +20,7 @@ from ragworth.report.page.html import Safe, text
 from ragworth.report.page.overview import Overview, overview
 from ragworth.report.page.provenance import provenance
 from ragworth.report.page.theme import themes
-from ragworth.results import Results
+from ragworth.results import Results, record_of
 
 
 @dataclass(frozen=True)
@@ -86,24 +85,25 @@ class Page:
     def write(self, path: str | Path) -> None:
         """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
 
-        Studies in a folder ``studies`` beside it are listed.
+        Studies in a folder ``studies`` beside it are listed. A page and a Markdown file of these names are replaced; a
+        figure that ragworth did not write is not.
         """
         from ragworth.report.page.markdown import drawn, markdown
 
         path = Path(path)
         if not path.parent.is_dir():
             raise FormatError("there is no folder to write to", file=str(path.parent))
-        figures = path.parent / "figures"
-        figures.mkdir(exist_ok=True)
         found = studies.studies(path.parent / studies.FOLDER)
         files = {
-            path: studies.in_page(self.html, found),
-            path.with_suffix(".md"): studies.in_markdown(markdown(self), found),
+            path.name: studies.in_page(self.html, found),
+            path.with_suffix(".md").name: studies.in_markdown(markdown(self), found),
         }
-        files |= {figures / name: svg for name, svg in drawn(self.pictures).items()}
-        for file, content in files.items():
-            with created(file) as stream:
-                stream.write(content.encode("utf-8", "replace"))
+        figures = {f"figures/{name}": svg for name, svg in drawn(self.pictures).items()}
+        record = record_of(path.parent)
+        record.refuse_foreign(figures)
+        for name, content in (files | figures).items():
+            record.write(name, content.encode("utf-8", "replace"), adopt=name in files)
+        record.finish()
 
 
 def build(

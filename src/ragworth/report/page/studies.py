@@ -14,8 +14,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ragworth.errors import FormatError
-from ragworth.formats.files import created
 from ragworth.report.page.html import Safe, tag
+from ragworth.results import record_of
 
 FOLDER = "studies"
 PLACE = "<!--studies--><!--/studies-->"
@@ -121,7 +121,6 @@ def listed_again(report: Path) -> bool:
             raise FormatError(f"cannot be read: {error}", file=str(file)) from error
         if PLACE.split(">")[0] not in text:
             continue
-        with created(file) as stream:
-            stream.write(fill(text, found).encode())
+        record_of(report.parent).write(file.name, fill(text, found).encode(), adopt=True)
         changed = True
     return changed

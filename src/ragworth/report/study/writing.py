@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from ragworth.errors import FormatError, TableError, quoted
-from ragworth.formats.files import created
+from ragworth.errors import TableError, quoted
 from ragworth.report.page.drawing import png, svg
 from ragworth.report.render import render
 from ragworth.report.study.document import page
 from ragworth.report.study.findings import Findings
 from ragworth.report.study.markdown import markdown
+from ragworth.storage.record import Record
 
 NAME = re.compile(r"\w[\w-]*")
+STUDY = "study.json"
 
 
 def write(findings: Findings, folder: str | Path, *, back: str | Path | None = None) -> Path:
@@ -25,7 +28,8 @@ def write(findings: Findings, folder: str | Path, *, back: str | Path | None = N
 
     The page ``study.html``, ``study.md``, each table as ``TABLE.parquet`` and ``TABLE.csv``, each figure as
     ``figures/NAME.svg`` and ``.png``, and last ``study.json``. Every file is there whole or not at all. Tables and
-    figures that an earlier study wrote there and this one does not have are removed; other files are left alone.
+    figures that an earlier study wrote there and this one does not have are deleted. Files that ragworth did not write
+    are left alone: one that is in the way is an error.
     ``back`` is the report that the page links to.
     """
     folder = Path(folder)
@@ -33,16 +37,13 @@ def write(findings: Findings, folder: str | Path, *, back: str | Path | None = N
     _check(figure.name for figure in findings.figures)
     files = _files(findings, None if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
     record = json.dumps(findings.record, ensure_ascii=False, indent=1) + "\n"
-    try:
-        (folder / "figures").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FormatError(f"cannot be made: {error.strerror or error}", file=str(folder)) from error
-    earlier = _written_before(folder)
+    written = Record(folder, _written_earlier, "move it away, or name another folder: --output DIR")
+    written.refuse_foreign([*files, STUDY])
     for name, data in files.items():
-        _create(folder / name, data)
-    for name in earlier - set(files):
-        (folder / name).unlink(missing_ok=True)
-    _create(folder / "study.json", record.encode("utf-8", "replace"))
+        written.write(name, data)
+    written.remove(written.names - {*files, STUDY})
+    written.write(STUDY, record.encode("utf-8", "replace"))
+    written.finish()
     return folder / "study.html"
 
 
@@ -69,20 +70,23 @@ def _files(findings: Findings, back: str | None) -> dict[str, bytes]:
     return made
 
 
-def _create(path: Path, data: bytes) -> None:
-    with created(path) as stream:
-        stream.write(data)
-
-
-def _written_before(folder: Path) -> set[str]:
-    """The tables and figures that the record of an earlier study names."""
+def _written_earlier(folder: Path) -> dict[str, str]:
+    """What a version without records wrote, as it is now: its page, and the tables and figures that it names."""
     try:
-        said = json.loads((folder / "study.json").read_text(encoding="utf-8"))
+        said = json.loads((folder / STUDY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return set()
+        return {}
     names = {
         kind: [str(name) for name in said.get(kind, ()) if NAME.fullmatch(str(name))] if isinstance(said, dict) else []
         for kind in ("tables", "figures")
     }
-    tables = {f"{name}.{ending}" for name in names["tables"] for ending in ("parquet", "csv")}
-    return tables | {f"figures/{name}.{ending}" for name in names["figures"] for ending in ("svg", "png")}
+    if not isinstance(said, dict) or "title" not in said or "sentences" not in said:
+        return {}
+    files = [STUDY, "study.html", "study.md"]
+    files += [f"{name}.{ending}" for name in names["tables"] for ending in ("parquet", "csv")]
+    files += [f"figures/{name}.{ending}" for name in names["figures"] for ending in ("svg", "png")]
+    found = {}
+    for name in files:
+        with suppress(OSError):
+            found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    return found

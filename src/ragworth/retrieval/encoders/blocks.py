@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.retrieval.kept import DAY
+from ragworth.storage.private import open_beside, private_folder
 
 BLOCK = 128
 """Texts of a block: what is lost at most when a process is killed."""
@@ -58,7 +59,7 @@ def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks
     """
     there: dict[str, Path] = {}
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         _sweep(folder)
         there = {path.stem.rpartition("-")[0]: path for path in folder.glob("*.npz")}
     parts: list[Path | Arrays] = []
@@ -97,8 +98,9 @@ def _written(folder: Path, block: range, arrays: Arrays) -> Path:
     np.savez(stream, allow_pickle=False, **arrays)
     content = stream.getvalue()
     path = folder / f"{_name(block)}-{zlib.crc32(content):08x}.npz"
-    part = path.with_suffix(".part")
-    part.write_bytes(content)
+    part, file = open_beside(path, private=True)
+    with file:
+        file.write(content)
     part.replace(path)
     return path
 

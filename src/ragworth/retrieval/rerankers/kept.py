@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ragworth.storage.private import private_file, private_folder
+
 BLOCK = 256
 """Pairs scored until they are written."""
 
@@ -73,7 +75,8 @@ def _read(path: Path) -> dict[str, float]:
 def _add(path: Path, found: dict[str, float]) -> None:
     """Write lines at the end; a cache that cannot be written to costs time, nothing else."""
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
+        private_file(path)
         with path.open("a", encoding="ascii") as stream:
             lines = (f"{key} {value!r} {_checksum(key, repr(value))}\n" for key, value in found.items())
             stream.write("\n" + "".join(lines))

@@ -1,0 +1,53 @@
+"""Options for what a workspace may not decide on its own: where it writes, and what it sends to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Trust(NamedTuple):
+    """What the user says: where to write (`config.Paths`), and what is allowed (`evaluation.consent.Consent`)."""
+
+    paths: Any
+    consent: Any
+
+
+def trust_options(function: F) -> F:
+    """Where to write, and which keys and files may go to a server."""
+    options = [
+        click.option("--results", type=click.Path(file_okay=False), help="Write results to this folder."),
+        click.option("--store", type=click.Path(dir_okay=False), help="Keep answers of models in this file."),
+        click.option("--cache", type=click.Path(file_okay=False), help="Keep what can be made again in this folder."),
+        click.option(
+            "--allow-key",
+            "allow_keys",
+            multiple=True,
+            metavar="NAME",
+            help="Let the workspace send this environment variable to the server it names it for; remembered.",
+        ),
+        click.option(
+            "--allow-read",
+            "allow_reads",
+            multiple=True,
+            type=click.Path(exists=True),
+            help="Let the workspace send texts of this file or folder, which is outside of it, to its servers; "
+            "remembered.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def taken(chosen: dict[str, Any]) -> Trust:
+    """What these options say; they are taken out of ``chosen``."""
+    from ragworth.config import Paths
+    from ragworth.evaluation.consent import Consent
+
+    places = Paths(*(chosen.pop(name) for name in ("results", "store", "cache")))
+    return Trust(places, Consent(tuple(chosen.pop("allow_keys")), tuple(chosen.pop("allow_reads"))))

@@ -1,0 +1,49 @@
+"""Folders of a workspace's cache: ragworth deletes what is old in them, so they hold nothing else.
+
+A cache is marked by a ``CACHEDIR.TAG``, which backup programs know too. A folder without one that holds something is
+not a cache, unless an earlier version of ragworth made it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from ragworth.errors import InputError, quoted
+from ragworth.storage.private import private_file, private_folder
+
+TAG = "CACHEDIR.TAG"
+TEXT = """Signature: 8a477f597d28d172789f06886806bc55
+# This folder is a cache of ragworth. It may be deleted at any time.
+"""
+EARLIER = ("evaluating.lock", "stages")
+"""What caches of versions without a tag have in them."""
+
+
+def check_cache(folder: Path) -> None:
+    """Refuse a folder that holds other things than a cache."""
+    if not folder.is_dir() or _is_cache(folder):
+        return
+    others = sorted(each.name for each in folder.iterdir())
+    if others:
+        raise InputError(
+            f"this folder is no cache: it holds other files, such as {quoted(others[0])}",
+            file=str(folder),
+            expected="an empty folder, or a cache of ragworth",
+            remedy='name another one under [paths], such as cache = ".ragworth", or with --cache DIR',
+        )
+
+
+def mark_cache(folder: Path) -> None:
+    """Create a cache, and mark it; one that cannot be written to costs time, nothing else."""
+    with suppress(OSError):
+        private_folder(folder)
+        if not (folder / TAG).exists():
+            private_file(folder / TAG)
+            (folder / TAG).write_text(TEXT, encoding="ascii")
+
+
+def _is_cache(folder: Path) -> bool:
+    if (folder / "ragworth.toml").exists():
+        return False
+    return (folder / TAG).is_file() or any((folder / name).exists() for name in EARLIER)

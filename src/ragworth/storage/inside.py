@@ -1,0 +1,43 @@
+"""Whether a path stays inside a folder, once all symbolic links are followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+SQLITE = ("", "-wal", "-shm", "-journal", ".lock")
+"""What SQLite and a store of calls add to the name of a file."""
+
+
+def is_inside(path: str | Path, folder: str | Path) -> bool:
+    """Whether ``path``, which need not exist, is the folder or below it. A loop of links is nowhere."""
+    try:
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def leaving(path: Path, folder: Path) -> Iterator[Path]:
+    """Places outside of ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
+
+    For a file, those that SQLite keeps beside it count too.
+    """
+    for ending in SQLITE if not path.is_dir() else ("",):
+        beside = path.with_name(path.name + ending) if ending else path
+        if not is_inside(beside, folder):
+            yield beside
+            return
+    for root, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            each = Path(root, name)
+            if each.is_symlink() and not is_inside(each, folder):
+                yield each
+
+
+def outer_links(path: Path, folder: Path) -> Iterator[Path]:
+    """Where reading ``path`` leads outside of ``folder``: the path itself, or links in a folder that it names."""
+    if not is_inside(path, folder):
+        yield path
+    elif path.is_dir():
+        yield from leaving(path, folder)

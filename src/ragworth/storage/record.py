@@ -1,0 +1,156 @@
+"""Which files of a folder ragworth wrote: only those are replaced or deleted.
+
+A hidden file in the folder holds the name and the SHA-256 of each. A file counts as ragworth's when both are right. The
+digest is noted before the file is written, beside that of the file that it replaces, so that a process that is killed
+in between leaves nothing that the next one takes for somebody else's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ragworth.errors import FormatError, InputError, counted
+from ragworth.storage.private import PART, open_beside, private_folder
+
+NAME = ".ragworth-files.json"
+FORMAT = 1
+DAY = 24 * 60 * 60
+SHOWN = 12
+"""How many files an error lists."""
+
+Earlier = Callable[[Path], Mapping[str, str]]
+"""Finds what a version of ragworth without records wrote to a folder: digests by name."""
+
+
+def nothing(folder: Path) -> Mapping[str, str]:
+    return {}
+
+
+class Record:
+    """The files of a folder that ragworth wrote.
+
+    ``earlier`` is asked where the folder has no record yet. ``remedy`` ends the error about a file in the way.
+    """
+
+    def __init__(self, folder: str | Path, earlier: Earlier = nothing, remedy: str = "move it away") -> None:
+        self.folder = Path(folder)
+        self.remedy = remedy
+        file = self.folder / NAME
+        self._digests: dict[str, tuple[str, ...]] = (
+            _read(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
+        )
+
+    @property
+    def names(self) -> set[str]:
+        """What ragworth wrote, whether or not it is still there."""
+        return set(self._digests)
+
+    def foreign(self, names: Iterable[str]) -> list[str]:
+        """Those of ``names`` that are taken by something that ragworth did not write."""
+        return [name for name in names if self._taken(name) and not self._ours(name)]
+
+    def refuse_foreign(self, names: Iterable[str]) -> None:
+        """Raise an error where some of ``names`` are taken."""
+        if taken := self.foreign(names):
+            it, was = ("it", "it was") if len(taken) == 1 else ("them", "they were")
+            raise InputError(
+                f"{counted(len(taken), 'file')} in the way: ragworth did not write {it}, or {was} changed since",
+                more=(*taken[:SHOWN], *(["…"] if len(taken) > SHOWN else [])),
+                file=str(self.folder),
+                remedy=self.remedy,
+            )
+
+    def write(self, name: str, data: bytes, *, adopt: bool = False) -> str:
+        """Write a file, whole or not at all, for its owner alone; its digest.
+
+        ``adopt``: the user has named the file, so that it is replaced whoever wrote it.
+        """
+        if not adopt:
+            self.refuse_foreign([name])
+        digest, path = hashlib.sha256(data).hexdigest(), self.folder / name
+        self._make(path.parent)
+        self._digests[name] = (*self._digests.get(name, ())[-1:], digest)
+        self.save()
+        _write(path, data)
+        self._digests[name] = (digest,)
+        return digest
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Delete what ragworth wrote and nobody has changed since; all else stays."""
+        for name in names:
+            if self._ours(name):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Forget files that are gone, and remove what killed processes left half written a day ago or earlier."""
+        self._digests = {name: each for name, each in self._digests.items() if (self.folder / name).is_file()}
+        self.save()
+        for folder in {(self.folder / name).parent for name in (NAME, *self._digests)}:
+            _sweep(folder)
+
+    def save(self) -> None:
+        """Write the record."""
+        files = {name: list(each) for name, each in sorted(self._digests.items())}
+        _write(self.folder / NAME, (json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n").encode())
+
+    def _make(self, folder: Path) -> None:
+        try:
+            private_folder(folder)
+        except OSError as error:
+            raise FormatError(f"cannot be made: {error.strerror or error}", file=str(folder)) from error
+
+    def _taken(self, name: str) -> bool:
+        path = self.folder / name
+        return path.exists() or path.is_symlink()
+
+    def _ours(self, name: str) -> bool:
+        """Whether a file is as ragworth wrote it, and no link leads to it or from it."""
+        path = self.folder / name
+        above = [each for each in path.parents if each != self.folder and each.is_relative_to(self.folder)]
+        if any(each.is_symlink() for each in (path, *above)) or not path.is_file():
+            return False
+        with suppress(OSError), path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() in self._digests.get(name, ())
+        return False
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = None
+    try:
+        part, stream = open_beside(path, private=True)
+        with stream:
+            stream.write(data)
+        part.replace(path)
+    except OSError as error:
+        raise FormatError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+    finally:
+        if part is not None:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, tuple[str, ...]]:
+    """What a record says; one that is damaged says nothing, so that nothing is replaced or deleted."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        files = said["files"] if said["format"] == FORMAT else {}
+        return {name: tuple(each) for name, each in files.items() if _plain(name) and isinstance(each, list)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _plain(name: str) -> bool:
+    """Whether a name stays in its folder on any system."""
+    return not any(part in ("", ".", "..") or set(part) & set("\\:\0") for part in name.split("/"))
+
+
+def _sweep(folder: Path) -> None:
+    for path in folder.glob(".*.part"):
+        with suppress(OSError):
+            if PART.fullmatch(path.name) and path.lstat().st_mtime < time.time() - DAY:
+                path.unlink()

@@ -1,0 +1,16 @@
+"""Where a user's own settings are kept: never in a workspace."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def settings_folder() -> Path:
+    """``RAGWORTH_CONFIG``, or a folder of the user's own as the system has it."""
+    if named := os.environ.get("RAGWORTH_CONFIG"):
+        return Path(named).expanduser().absolute()
+    if os.name == "nt" and (roaming := os.environ.get("APPDATA")):
+        return Path(roaming) / "ragworth"
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or "")
+    return (base if base.is_absolute() else Path.home() / ".config") / "ragworth"
