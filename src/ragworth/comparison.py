@@ -28,7 +28,7 @@ class Matrix(NamedTuple):
     """One metric's values, queries × systems; NaN where there is none."""
 
     metric: str
-    queries: list[str]
+    queries: pl.Series
     systems: list[str]
     values: Floats
 
@@ -36,12 +36,13 @@ class Matrix(NamedTuple):
 def matrices(scores: Scores) -> list[Matrix]:
     """The scores of each metric as a matrix."""
     result: list[Matrix] = []
-    for (metric,), part in scores.frame.group_by("metric", maintain_order=True):
+    for metric in scores.distinct("metric"):
+        part = scores.having("metric", [metric]).frame
         queries, systems = part["query"].unique(maintain_order=True), part["system"].unique(maintain_order=True)
         values = np.full((len(queries), len(systems)), np.nan)
         at = number(part["query"], queries), number(part["system"], systems)
         values[at] = part["value"].fill_null(float("nan")).to_numpy()
-        result.append(Matrix(str(metric), queries.to_list(), systems.to_list(), values))
+        result.append(Matrix(metric, queries, systems.to_list(), values))
     return result
 
 
@@ -76,8 +77,9 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
                     "n": n,
                 }
             )
-    counts = scores.frame.group_by("metric", "system", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    counts = pl.concat([_counts(part) for part in scores.parts])
+    counts = counts.group_by("metric", "system", maintain_order=True).agg(
+        pl.col("total").sum(), pl.col("missing").explode(empty_as_null=False)
     )
     schema = {
         "metric": pl.String,
@@ -89,6 +91,13 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
     }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
     return frame.with_columns(pl.col("missing").map_elements(_reasons, return_dtype=pl.String))
+
+
+def _counts(part: pl.DataFrame) -> pl.DataFrame:
+    """By metric and system, how many rows there are, and the statuses of those without a value."""
+    return part.group_by("metric", "system", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    )
 
 
 def _reasons(statuses: pl.Series) -> str:
@@ -173,7 +182,7 @@ def compare(
         raise InputError(f"unknown test {test!r}", expected=listed(list(TESTS), 9))
     if family not in ("metric", "all"):
         raise InputError(f"unknown family {family!r}", expected="metric or all")
-    systems = scores.frame["system"].unique(maintain_order=True).to_list()
+    systems = scores.distinct("system")
     if len(systems) < 2:
         raise InputError(
             f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
@@ -287,7 +296,7 @@ def correlate(scores: Scores, *, over: Literal["systems", "queries"] = "systems"
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
     known = scores.frame.filter(pl.col("status") == OK).select("system", "query", "metric", "value")
     parts = {str(key[0]): part.drop("metric") for key, part in known.group_by("metric", maintain_order=True)}
-    names = scores.frame["metric"].unique(maintain_order=True).to_list()
+    names = scores.distinct("metric")
     none = known.clear().drop("metric")
     rows: list[dict[str, object]] = []
     for first, second in combinations(names, 2):
