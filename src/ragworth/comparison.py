@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -284,13 +285,19 @@ def _changes(matrix: Matrix, a: str, b: str, column: dict[str, Floats], most: in
     return moved.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
 
 
-def correlate(scores: Scores, *, over: Literal["systems", "queries"] = "systems") -> pl.DataFrame:
+def correlate(
+    scores: Scores,
+    *,
+    over: Literal["systems", "queries"] = "systems",
+    measures: Sequence[str] = tuple(CORRELATIONS),
+) -> pl.DataFrame:
     """How far metrics agree: correlation of every two of them.
 
     ``over="systems"`` correlates the systems' means, over queries for which both metrics have a value for the
     system; ``"queries"`` correlates the values of all (system, query) at once.
 
-    Returns first, second, n and pearson, spearman, kendall (τ-b); null where one side is constant or n < 2.
+    Returns first, second, n and the ``measures``: pearson, spearman, kendall (τ-b); null where one side is constant or
+    n < 2.
     """
     if over not in ("systems", "queries"):
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
@@ -305,6 +312,6 @@ def correlate(scores: Scores, *, over: Literal["systems", "queries"] = "systems"
             both = both.group_by("system", maintain_order=True).agg(pl.col("value", "value_right").mean())
         x, y = both["value"].to_numpy(), both["value_right"].to_numpy()
         row: dict[str, object] = {"first": first, "second": second, "n": both.height}
-        rows.append(row | {name: _number(measure(x, y)) for name, measure in CORRELATIONS.items()})
-    schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(CORRELATIONS, pl.Float64)
+        rows.append(row | {name: _number(CORRELATIONS[name](x, y)) for name in measures})
+    schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(measures, pl.Float64)
     return pl.DataFrame(rows, schema=schema)

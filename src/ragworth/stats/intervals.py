@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
+
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 1 << 22
@@ -52,23 +54,33 @@ def mean_intervals(values: Floats, *, level: float = 0.95, resamples: int = 2000
 
     The percentile interval is too short for few observations; its levels are widened so that for normal
     data it equals Student's (Hesterberg 2015). A column of one observation, or none, has no interval; a
-    constant one has an interval of length 0.
+    constant one has an interval of length 0. Columns of more than :data:`LARGE` observations are not resampled: their
+    interval is the one that resampling converges to.
     """
     from scipy.special import ndtr, stdtrit
 
     low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     count = (~np.isnan(values)).sum(axis=0)
     enough = np.flatnonzero(count > 1)
-    if not len(enough):
-        return Interval(low, high)
+    large = len(values) > LARGE
     for place, column in enumerate(enough):
-        if place % COLUMNS == 0:
-            means = bootstrap_means(values[:, enough[place : place + COLUMNS]], resamples, seed)
         n = int(count[column])
         tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
-        low[column], high[column] = np.nanquantile(means[:, place % COLUMNS], [tail, 1 - tail], method="linear")
-        # Linear interpolation between equal numbers can leave them by a rounding error.
         seen = values[:, column]
-        low[column] = np.clip(low[column], np.nanmin(seen), np.nanmax(seen))
-        high[column] = np.clip(high[column], np.nanmin(seen), np.nanmax(seen))
+        seen = seen[~np.isnan(seen)]
+        if n > LARGE:
+            ends = bootstrap_quantiles(seen, tail, resamples, seed)
+        elif large:  # a column with few of many rows is resampled without the others
+            ends = _quantiles(bootstrap_means(seen[:, None], resamples, seed)[:, 0], tail)
+        else:
+            if place % COLUMNS == 0:
+                means = bootstrap_means(values[:, enough[place : place + COLUMNS]], resamples, seed)
+            ends = _quantiles(means[:, place % COLUMNS], tail)
+        # Linear interpolation between equal numbers can leave them by a rounding error.
+        low[column], high[column] = np.clip(ends, seen.min(), seen.max())
     return Interval(low, high)
+
+
+def _quantiles(means: Floats, tail: float) -> tuple[float, float]:
+    low, high = np.nanquantile(means, [tail, 1 - tail], method="linear")
+    return float(low), float(high)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.large_samples import LARGE, dominated, resampled_moments, sign_flip_p
 from ragworth.stats.resampled import Span
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +36,8 @@ SINGLE = "only one query has both values, so no interval"
 def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
     """Fisher's randomisation test of the mean: signs of the differences flipped at random.
 
-    When there are no more ways to flip them than ``resamples``, all are tried and p is exact.
+    When there are no more ways to flip them than ``resamples``, all are tried and p is exact. For more than
+    :data:`LARGE` differences p is that of the limit.
     """
     moved = _moved(differences)
     n = len(moved)
@@ -46,6 +48,8 @@ def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0
     if n < 60 and 2**n <= resamples:
         signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float((np.abs(signs @ moved) >= observed).mean())
+    if n > LARGE:
+        return sign_flip_p(moved, resamples, seed)
     rng = np.random.default_rng(seed)
     extreme = 0
     # Bytes are drawn by fours: in whole fours of rows, none is lost between one chunk and the next.
@@ -145,6 +149,11 @@ def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -
         if constant(known):
             found[place] = randomisation(known, resamples=resamples, seed=seed)
             continue
+        if len(differences) > LARGE:
+            few = len(known) <= LARGE  # this column has few of many rows, and is resampled without the others
+            test = bootstrap if few else _large_bootstrap
+            found[place] = test(known, resamples=resamples, seed=seed)
+            continue
         varied.append(place)
         centred.append(column - known.mean())
     for low in range(0, len(varied), COLUMNS):
@@ -153,6 +162,15 @@ def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -
         for place, mean, square in zip(varied[low : low + COLUMNS], *np.split(both.T, 2), strict=True):
             found[place] = _beyond(differences[:, place], mean, square, resamples)
     return found
+
+
+def _large_bootstrap(known: Floats, *, resamples: int, seed: int) -> float:
+    """The bootstrap test of many differences: Student's, its limit, unless a few of them dominate."""
+    centred = known - known.mean()
+    if not dominated(centred):
+        return max(t(known), 1 / (resamples + 1))
+    mean, square = resampled_moments(centred, resamples, seed).T
+    return _beyond(known, mean, square, resamples)
 
 
 def _beyond(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:

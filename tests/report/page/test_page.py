@@ -220,6 +220,32 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
     assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
 
 
+def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    pairs = [(f"s{i}", f"q{j}") for i in range(2) for j in range(400)]
+    truth = rng.uniform(size=len(pairs))
+    near = truth + rng.normal(0, 0.2, len(pairs))
+    columns = {"best": near, "copy": near, "noise": rng.uniform(size=len(pairs))}
+    scores = ragworth.Scores(
+        [
+            {"system": s, "query": q, "metric": name, "value": float(v)}
+            for name, values in columns.items()
+            for (s, q), v in zip(pairs, values, strict=True)
+        ]
+    )
+    outcomes = ragworth.Outcomes(
+        [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
+    )
+    drawn = predictions(scores, outcomes, list(columns), 0)
+    monkeypatch.setattr("ragworth.report.page.prediction.LARGE", 399)
+    monkeypatch.setattr("ragworth.report.page.prediction._resampled", None)
+    found = predictions(scores, outcomes, list(columns), 0)
+    assert found["apart"].to_list() == drawn["apart"].to_list() == [None, False, True]
+    for name in ("low", "high"):
+        error = (drawn["high"] - drawn["low"]).to_numpy() / 4
+        assert (np.abs((found[name] - drawn[name]).to_numpy()) < 0.5 * error).all()
+
+
 def test_a_chart_names_colours_that_both_themes_have() -> None:
     made = page.build(samples.realistic())
     text = json.dumps([panel.spec for figure in made.pictures.figures for panel in figure.panels])

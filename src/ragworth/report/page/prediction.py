@@ -10,8 +10,14 @@ import polars as pl
 
 from ragworth.comparison import correlate, higher_is_better
 from ragworth.stats.correlation import spearman
-from ragworth.stats.resampled import expanded
+from ragworth.stats.influence import spearman_influence
+from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.large_samples import LARGE
+from ragworth.stats.resampled import Span, expanded
 from ragworth.tables import Outcomes, Scores
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 RESAMPLES = 400
 LEVEL = 0.95
@@ -43,7 +49,7 @@ def correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) 
 
     Returns first, second, value and n.
     """
-    found = correlate(together(scores, outcomes, metrics), over="queries")
+    found = correlate(together(scores, outcomes, metrics), over="queries", measures=("spearman",))
     return found.select("first", "second", pl.col("spearman").alias("value"), "n")
 
 
@@ -51,14 +57,23 @@ class Drawn(NamedTuple):
     """A correlation, its values in the resamples, and the queries that these draw from.
 
     ``up`` is −1 where a lower value of the metric is better: it predicts what it should by a negative correlation.
+    More than :data:`LARGE` queries are not resampled. ``draws`` then has a number for each query, and their mean is the
+    correlation.
     """
 
     metric: str
     up: int
     rho: float
-    draws: npt.NDArray[np.float64]
-    queries: list[str]
+    draws: Floats
+    queries: pl.Series
     n: int
+
+    def span(self, draws: Floats) -> Span | None:
+        """The interval of a statistic from its draws."""
+        if len(self.queries) <= LARGE:
+            return expanded(draws, len(self.queries), LEVEL)
+        ends = mean_intervals(draws[:, None], level=LEVEL)
+        return Span(float(ends.low[0]), float(ends.high[0]))
 
 
 def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
@@ -66,9 +81,9 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
     highest, or the lowest for a metric of which lower is better.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
-    independent. Returns metric, outcome, rho, low, high, apart, n (contexts) and queries. ``apart`` says whether the
-    interval of the difference from the best, in the same resamples, lies above 0: null for the best itself, and where
-    a metric has values for other queries.
+    independent; for more than :data:`LARGE` queries it is the limit of that. Returns metric, outcome, rho, low, high,
+    apart, n (contexts) and queries. ``apart`` says whether the interval of the difference from the best, in the same
+    resamples, lies above 0: null for the best itself, and where a metric has values for other queries.
     """
     rows: list[dict[str, object]] = []
     good = scores.frame.filter(pl.col("value").is_not_null())
@@ -84,9 +99,9 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
 
 
 def _row(each: Drawn, best: Drawn) -> dict[str, object]:
-    span = expanded(each.draws, len(each.queries), LEVEL)
-    behind = best.up * best.draws - each.up * each.draws if each.queries == best.queries else None
-    gap = expanded(behind, len(each.queries), LEVEL) if behind is not None else None
+    span = each.span(each.draws)
+    behind = best.up * best.draws - each.up * each.draws if each.queries.equals(best.queries) else None
+    gap = each.span(behind) if behind is not None else None
     return {
         "metric": each.metric,
         "rho": each.rho,
@@ -105,12 +120,25 @@ def drawn(metric: str, both: pl.DataFrame, seed: int) -> Drawn | None:
     rho = spearman(x, y) if len(x) else float("nan")
     if np.isnan(rho):
         return None
-    starts = np.flatnonzero(ordered["query"].is_first_distinct().to_numpy())
+    first = ordered["query"].is_first_distinct()
+    queries = ordered["query"].filter(first)
+    make = _resampled if len(queries) <= LARGE else _influences
+    up = 1 if higher_is_better(metric) else -1
+    return Drawn(metric, up, rho, make(x, y, np.flatnonzero(first.to_numpy()), seed), queries, len(x))
+
+
+def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
+    """The correlation in resamples of the queries, whose rows begin at ``starts``."""
     spans = np.split(np.arange(len(x)), starts[1:])
     rng = np.random.default_rng(seed)
     draws = []
     for _ in range(RESAMPLES):
         rows = np.concatenate([spans[i] for i in rng.integers(0, len(spans), len(spans))])
         draws.append(spearman(x[rows], y[rows]))
-    up = 1 if higher_is_better(metric) else -1
-    return Drawn(metric, up, rho, np.array(draws), ordered["query"].unique(maintain_order=True).to_list(), len(x))
+    return np.array(draws)
+
+
+def _influences(x: Floats, y: Floats, starts: Ints, _: int) -> Floats:
+    """A number for each query, whose mean is the correlation."""
+    sizes = np.diff(np.append(starts, len(x)))
+    return spearman_influence(x, y).by_group(np.repeat(np.arange(len(starts)), sizes))
