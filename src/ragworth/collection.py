@@ -138,7 +138,9 @@ class Collection:
             if not known.height:
                 continue
             found = [
-                part.select("system", kind).join(known, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
+                part.select("system", kind)
+                .join(known, on=kind, how="anti", maintain_order="left")
+                .unique(maintain_order=True)
                 for part in contexts.parts
             ]
             strange = pl.concat(found).unique(maintain_order=True)

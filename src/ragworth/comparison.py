@@ -301,13 +301,9 @@ def correlate(
     """
     if over not in ("systems", "queries"):
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
-    known = scores.frame.filter(pl.col("status") == OK).select("system", "query", "metric", "value")
-    parts = {str(key[0]): part.drop("metric") for key, part in known.group_by("metric", maintain_order=True)}
-    names = scores.distinct("metric")
-    none = known.clear().drop("metric")
     rows: list[dict[str, object]] = []
-    for first, second in combinations(names, 2):
-        both = parts.get(first, none).join(parts.get(second, none), on=["system", "query"], maintain_order="left")
+    for first, second in combinations(scores.distinct("metric"), 2):
+        both = _side_by_side(_known(scores, first), _known(scores, second))
         if over == "systems":
             both = both.group_by("system", maintain_order=True).agg(pl.col("value", "value_right").mean())
         x, y = both["value"].to_numpy(), both["value_right"].to_numpy()
@@ -315,3 +311,17 @@ def correlate(
         rows.append(row | {name: _number(CORRELATIONS[name](x, y)) for name in measures})
     schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(measures, pl.Float64)
     return pl.DataFrame(rows, schema=schema)
+
+
+def _known(scores: Scores, metric: str) -> pl.DataFrame:
+    """system, query and value of the scores of one metric that have a value."""
+    rows = scores.having("metric", [metric]).frame
+    return rows.filter(pl.col("status") == OK).select("system", "query", "value")
+
+
+def _side_by_side(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """The values of two metrics for the contexts that have both: system, query, value, value_right."""
+    keys = ["system", "query"]
+    if first.select(keys).equals(second.select(keys)):
+        return first.with_columns(second["value"].alias("value_right"))
+    return first.join(second, on=keys, maintain_order="left")

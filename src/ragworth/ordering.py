@@ -74,8 +74,7 @@ def _changes(frame: pl.DataFrame) -> Ints:
     for low in range(1, frame.height, BLOCK):
         # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
         # would copy all of it, and taking a constant column whole would spell it out.
-        for column in frame.slice(low - 1, BLOCK + 1):
-            column = column.rechunk()
+        for column in frame.slice(low - 1, BLOCK + 1).rechunk():
             new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
     return np.flatnonzero(new)
 

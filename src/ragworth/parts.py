@@ -8,6 +8,7 @@ and within each part such columns become literals. Put together again, the parts
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ def split(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
     if frame.height < LARGE:
         return [frame]
     bounds = _bounds(frame, by)
-    parts = [_lean(frame.slice(low, high - low)) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [_lean(frame.slice(low, high - low)) for low, high in pairwise(bounds)]
     return _shared(parts, "query")
 
 
@@ -55,8 +56,7 @@ def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
     for low in range(1, frame.height, BLOCK):
         block = frame.select(by).slice(low - 1, BLOCK + 1)
         changed = np.zeros(block.height - 1, dtype=bool)
-        for column in block:
-            column = column.rechunk()
+        for column in block.rechunk():
             changed |= column.slice(1).ne_missing(column.slice(0, len(column) - 1)).to_numpy()
         found.append(np.flatnonzero(changed) + low)
         if sum(map(len, found)) >= MOST_PARTS:

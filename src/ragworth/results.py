@@ -19,13 +19,14 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
+from ragworth import parts
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, counted, listed, quoted
 from ragworth.formats.files import created
@@ -76,17 +77,17 @@ class Results:
     def write(self, folder: str | Path) -> None:
         """Write all of it to a folder; what an earlier evaluation left there and this one does not have is removed."""
         folder = Path(folder)
-        files = {f"{name}.parquet": table.frame for name in TABLES if (table := getattr(self, name)) is not None}
-        files |= {f"{name}.parquet": self.estimates[name] for name in ESTIMATES if name in self.estimates}
-        files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXTS}
+        files = {f"{name}.parquet": table.parts for name in TABLES if (table := getattr(self, name)) is not None}
+        files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATES if name in self.estimates}
+        files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXTS}
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
                 raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
-            files[f"said/{name}.parquet"] = frame
+            files[f"said/{name}.parquet"] = [frame]
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
         digests = {}
-        for name, frame in files.items():
-            digests[name] = _written(folder / name, _parquet(frame))
+        for name, frames in files.items():
+            digests[name] = _written(folder / name, parts.join(frames).write_parquet)
         for old in _tables_in(folder) - set(files):
             (folder / old).unlink()
         tables = {name: getattr(self, name) for name in TABLES}
@@ -98,7 +99,8 @@ class Results:
                 "files": digests,
             }
         }
-        _written(folder / "manifest.json", (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
+        text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+        _written(folder / "manifest.json", lambda stream: stream.write(text.encode()))
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
@@ -119,21 +121,16 @@ class Results:
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
 
 
-def _parquet(frame: pl.DataFrame) -> bytes:
-    stream = io.BytesIO()
-    frame.write_parquet(stream)
-    return stream.getvalue()
-
-
-def _written(path: Path, data: bytes) -> str:
+def _written(path: Path, write: Callable[[IO[bytes]], object]) -> str:
     """Write a file, whole or not at all; its digest."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FormatError(f"cannot be made: {error.strerror or error}", file=str(path.parent)) from error
     with created(path) as stream:
-        stream.write(data)
-    return hashlib.sha256(data).hexdigest()
+        write(stream)
+    with path.open("rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()
 
 
 def _tables_in(folder: Path) -> set[str]:

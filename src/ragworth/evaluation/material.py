@@ -141,11 +141,7 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
         scope.outcomes(results) if outcomes else None,
         reading.files,
         (),
-        {
-            kind: scope.judgments(each)
-            for kind, each in better.items()
-            if each is not None
-        },
+        {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         limited,
     )
     return replace(material, notes=tuple(dict.fromkeys(notes)))

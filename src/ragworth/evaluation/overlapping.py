@@ -48,6 +48,4 @@ def check_apart(sources: Sequence[Source]) -> None:
 
 def _named(sources: Sequence[Source]) -> pl.DataFrame:
     """The keys of all judgments, each with its file."""
-    return pl.concat(
-        [table.frame.select(*Judgments.key, pl.lit(name).alias("file")) for name, table in sources]
-    )
+    return pl.concat([table.frame.select(*Judgments.key, pl.lit(name).alias("file")) for name, table in sources])

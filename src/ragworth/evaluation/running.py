@@ -48,6 +48,7 @@ def evaluate(
     every: bool = False,
     console: Console | None = None,
     wait: float = 0.0,
+    page_queries: int | None = None,
 ) -> Evaluated:
     """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
 
@@ -63,6 +64,7 @@ def evaluate(
     every: all queries, whatever limit the workspace has.
     console: who is told how it goes.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
+    page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
     """
     space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
     wanted = _wanted(only, until)
@@ -81,7 +83,7 @@ def evaluate(
                 return Evaluated(state.stages)
             begun = time.monotonic()
             state.console.begun("report")
-            written = write(state)
+            written = write(state, page_queries)
             state.did("report", "done", notes=[], seconds=_since(begun))
             return Evaluated(state.stages, *written)
 
