@@ -35,7 +35,6 @@ BATCH = 50_000
 """Queries made at a time."""
 METRICS = ("UDCG@10", "Distraction@10", "nDCG@10", "P@10", "R@10", "RR@10")
 WORDS = ("archive", "bridge", "canal", "delta", "ember", "fjord", "garden", "harbour", "island", "jetty")
-)
 
 TOML = f"""\
 title = "Load"
