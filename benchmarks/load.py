@@ -103,8 +103,8 @@ def _ids(letter: str, numbers: Ints) -> pl.Series:
 
 def _write_rows(stream: IO[bytes], *columns: pl.Series | str) -> None:
     """Columns with a space between them; a text is the same in every row."""
-    named = {f"{i}": pl.lit(column) if isinstance(column, str) else column for i, column in enumerate(columns)}
-    pl.select(**named).write_csv(stream, include_header=False, separator=" ", quote_style="never")
+    frame = pl.select([pl.lit(column).alias(f"{i}") for i, column in enumerate(columns)])
+    frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
 
 
 def _words(number: int, length: int) -> str:
