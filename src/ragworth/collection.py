@@ -10,6 +10,7 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
+from ragworth.duplicates import repeated_rows
 from ragworth.errors import TableError, counted, listed, quoted
 from ragworth.tables import Contexts, Judgments, Ratings
 
@@ -32,10 +33,10 @@ def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.Dat
         raise TableError(
             f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source
         )
-    again = (~ids.is_first_distinct()).arg_true()
-    if unique and len(again):
+    again = repeated_rows(texts, [kind]) if unique else []
+    if len(again):
         raise TableError(
-            f"row {again[0] + 1}: the {kind} {quoted(ids[again[0]])} is there twice",
+            f"row {again[0] + 1}: the {kind} {quoted(ids[int(again[0])])} is there twice",
             expected=f"each {kind} once",
             file=source,
         )
@@ -94,7 +95,7 @@ class Collection:
             frame = doors.to_frame(subquestions, source=source)
             query = doors.id_column(frame, "query", table="sub-question", source=source)
             named = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
-            again = (~named.select(pl.struct("query", "subquestion").is_first_distinct()).to_series()).arg_true()
+            again = repeated_rows(named, ["query", "subquestion"])
             if len(again):
                 number = int(again[0])
                 raise TableError(
@@ -136,7 +137,13 @@ class Collection:
         for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
             if not known.height:
                 continue
-            strange = contexts.frame.select("system", kind).join(known, on=kind, how="anti").unique(maintain_order=True)
+            found = [
+                part.select("system", kind)
+                .join(known, on=kind, how="anti", maintain_order="left")
+                .unique(maintain_order=True)
+                for part in contexts.parts
+            ]
+            strange = pl.concat(found).unique(maintain_order=True)
             for (system,), part in strange.group_by("system", maintain_order=True):
                 few = listed([quoted(s, 24) for s in part[kind].head(4)], 3)
                 notes.append(f"{system}: {counted(part.height, kind, plural)} not in the collection ({few})")
@@ -170,7 +177,7 @@ def merged(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
-        again = (~every.select(pl.struct(keys).is_first_distinct()).to_series()).arg_true()
+        again = repeated_rows(every, keys)
         if len(again):
             row = every.row(int(again[0]), named=True)
             name = ", ".join(f"{key} {quoted(row[key], 24)}" for key in keys)

@@ -30,7 +30,7 @@ class Matrix(NamedTuple):
     """One metric's values, queries × systems; NaN where there is none."""
 
     metric: str
-    queries: list[str]
+    queries: pl.Series
     systems: list[str]
     values: Floats
 
@@ -38,12 +38,13 @@ class Matrix(NamedTuple):
 def matrices(scores: Scores) -> list[Matrix]:
     """The scores of each metric as a matrix."""
     result: list[Matrix] = []
-    for (metric,), part in scores.frame.group_by("metric", maintain_order=True):
+    for metric in scores.distinct("metric"):
+        part = scores.having("metric", [metric]).frame
         queries, systems = part["query"].unique(maintain_order=True), part["system"].unique(maintain_order=True)
         values = np.full((len(queries), len(systems)), np.nan)
         at = number(part["query"], queries), number(part["system"], systems)
         values[at] = part["value"].fill_null(float("nan")).to_numpy()
-        result.append(Matrix(str(metric), queries.to_list(), systems.to_list(), values))
+        result.append(Matrix(metric, queries, systems.to_list(), values))
     return result
 
 
@@ -89,8 +90,9 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
                     "n": n,
                 }
             )
-    counts = scores.frame.group_by("metric", "system", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    counts = pl.concat([_counts(part) for part in scores.parts])
+    counts = counts.group_by("metric", "system", maintain_order=True).agg(
+        pl.col("total").sum(), pl.col("missing").explode(empty_as_null=False)
     )
     schema = {
         "metric": pl.String,
@@ -102,6 +104,13 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
     }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
     return frame.with_columns(pl.col("missing").map_elements(_reasons, return_dtype=pl.String))
+
+
+def _counts(part: pl.DataFrame) -> pl.DataFrame:
+    """By metric and system, how many rows there are, and the statuses of those without a value."""
+    return part.group_by("metric", "system", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    )
 
 
 def _reasons(statuses: pl.Series) -> str:
@@ -187,7 +196,7 @@ def compare(
         raise InputError(f"unknown test {test!r}", expected=listed(list(TESTS), 9))
     if family not in ("metric", "all"):
         raise InputError(f"unknown family {family!r}", expected="metric or all")
-    systems = scores.frame["system"].unique(maintain_order=True).to_list()
+    systems = scores.distinct("system")
     if len(systems) < 2:
         raise InputError(
             f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
@@ -314,13 +323,9 @@ def correlate(
     """
     if over not in ("systems", "queries"):
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
-    known = scores.frame.filter(pl.col("status") == OK).select("system", "query", "metric", "value")
-    parts = {str(key[0]): part.drop("metric") for key, part in known.group_by("metric", maintain_order=True)}
-    names = scores.frame["metric"].unique(maintain_order=True).to_list()
-    none = known.clear().drop("metric")
     rows: list[dict[str, object]] = []
-    for first, second in combinations(names, 2):
-        both = parts.get(first, none).join(parts.get(second, none), on=["system", "query"], maintain_order="left")
+    for first, second in combinations(scores.distinct("metric"), 2):
+        both = _side_by_side(_known(scores, first), _known(scores, second))
         if over == "systems":
             both = both.group_by("system", maintain_order=True).agg(pl.col("value", "value_right").mean())
         x, y = both["value"].to_numpy(), both["value_right"].to_numpy()
@@ -328,3 +333,17 @@ def correlate(
         rows.append(row | {name: _number(CORRELATIONS[name](x, y)) for name in measures})
     schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(measures, pl.Float64)
     return pl.DataFrame(rows, schema=schema)
+
+
+def _known(scores: Scores, metric: str) -> pl.DataFrame:
+    """system, query and value of the scores of one metric that have a value."""
+    rows = scores.having("metric", [metric]).frame
+    return rows.filter(pl.col("status") == OK).select("system", "query", "value")
+
+
+def _side_by_side(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """The values of two metrics for the contexts that have both: system, query, value, value_right."""
+    keys = ["system", "query"]
+    if first.select(keys).equals(second.select(keys)):
+        return first.with_columns(second["value"].alias("value_right"))
+    return first.join(second, on=keys, maintain_order="left")

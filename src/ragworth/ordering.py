@@ -57,16 +57,7 @@ def group(frame: pl.DataFrame, by: list[str]) -> Groups:
     n = frame.height
     if n == 0:
         return Groups(None, np.zeros(1, dtype=np.int64))
-    new = np.zeros(n, dtype=bool)
-    new[0] = True
-    for low in range(1, n, BLOCK):
-        # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
-        # would copy all of it, and taking a constant column whole would spell it out.
-        part = frame.slice(low - 1, BLOCK + 1)
-        for name in by:
-            column = part[name].rechunk()
-            new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
-    starts = np.flatnonzero(new)
+    starts = _changes(frame.select(by))
     first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()
     known, block_group = np.unique(first.to_numpy(), return_inverse=True)
     if len(known) == len(starts):
@@ -74,6 +65,23 @@ def group(frame: pl.DataFrame, by: list[str]) -> Groups:
     per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
     order = np.argsort(per_row, kind="stable")
     return Groups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
+
+
+def _changes(frame: pl.DataFrame) -> Ints:
+    """The first row, and every row that differs from the one before it."""
+    new = np.zeros(frame.height, dtype=bool)
+    new[:1] = True
+    for low in range(1, frame.height, BLOCK):
+        # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
+        # would copy all of it, and taking a constant column whole would spell it out.
+        for column in frame.slice(low - 1, BLOCK + 1).rechunk():
+            new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
+    return np.flatnonzero(new)
+
+
+def run_starts(column: pl.Series) -> Ints:
+    """Where each run of equal values begins."""
+    return _changes(column.to_frame())
 
 
 class Move(NamedTuple):

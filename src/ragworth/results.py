@@ -16,7 +16,6 @@ comes last with the digest of each: a folder that was left half way is recognise
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 from collections.abc import Mapping
@@ -27,6 +26,7 @@ from typing import Any
 
 import polars as pl
 
+from ragworth import parts
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, counted, listed, quoted
 from ragworth.parquet import read_parquet
@@ -85,17 +85,17 @@ class Results:
 
         Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
         """
-        files = {f"{name}.parquet": table.frame for name in TABLES if (table := getattr(self, name)) is not None}
-        files |= {f"{name}.parquet": self.estimates[name] for name in ESTIMATES if name in self.estimates}
-        files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXTS}
+        files = {f"{name}.parquet": table.parts for name in TABLES if (table := getattr(self, name)) is not None}
+        files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATES if name in self.estimates}
+        files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXTS}
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
                 raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
-            files[f"said/{name}.parquet"] = frame
+            files[f"said/{name}.parquet"] = [frame]
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
         record = record_of(folder)
         record.refuse_foreign([*files, MANIFEST])
-        digests = {name: record.write(name, parquet(frame)) for name, frame in files.items()}
+        digests = {name: record.write(name, parts.join(frames).write_parquet) for name, frames in files.items()}
         record.remove(name for name in record.names - set(files) if _is_table(name))
         tables = {name: getattr(self, name) for name in TABLES}
         whole = json.loads(manifest) | {
@@ -126,13 +126,6 @@ class Results:
         said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
         estimates = {name: frames[file] for name in ESTIMATES if (file := f"{name}.parquet") in frames}
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
-
-
-def parquet(frame: pl.DataFrame) -> bytes:
-    """A table as the bytes of a Parquet file."""
-    stream = io.BytesIO()
-    frame.write_parquet(stream)
-    return stream.getvalue()
 
 
 def record_of(folder: str | Path) -> Record:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
 import polars as pl
 
-from ragworth import doors
+from ragworth import doors, parts
 from ragworth.doors import Data
+from ragworth.duplicates import repeated_rows
 from ragworth.errors import FormatError, TableError, counted, one, quoted, shown
 from ragworth.parquet import read_parquet
 
@@ -24,9 +26,21 @@ class Table:
     key: ClassVar[tuple[str, ...]]
     nullable: ClassVar[frozenset[str]] = frozenset()
     """Columns of text that need not have one in every row."""
+    split_by: ClassVar[tuple[str, ...]] = ()
+    """Columns by which a large table is cut into parts."""
 
-    frame: pl.DataFrame
+    parts: list[pl.DataFrame]
+    """The rows, in order: one frame, or several where the table is large (`ragworth.parts`)."""
     notes: tuple[str, ...]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows as one frame."""
+        return parts.join(self.parts)
+
+    @frame.setter
+    def frame(self, frame: pl.DataFrame) -> None:
+        self.parts = parts.split(frame, self.split_by)
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         self.frame = self._checked(doors.to_frame(data, source=source), source)
@@ -37,6 +51,17 @@ class Table:
         """A table around a frame that is known to be right, without checking it again."""
         table = cls.__new__(cls)
         table.frame = frame.select(list(cls.schema))
+        table.notes = notes
+        return table
+
+    @classmethod
+    def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
+        """A table of frames that are known to be right, one below the other."""
+        table = cls.__new__(cls)
+        chosen = [frame.select(list(cls.schema)) for frame in frames]
+        if sum(frame.height for frame in chosen) < parts.LARGE:
+            chosen = [parts.join(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
+        table.parts = [part for frame in chosen for part in parts.split(frame, cls.split_by)]
         table.notes = notes
         return table
 
@@ -56,8 +81,18 @@ class Table:
         except OSError as error:
             raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
 
+    def distinct(self, column: str) -> list[str]:
+        """The different values of a column, in order of appearance."""
+        found = (part.select(pl.col(column).unique(maintain_order=True)).to_series() for part in self.parts)
+        return list(dict.fromkeys(value for values in found for value in values))
+
+    def having(self, column: str, values: Collection[str]) -> Self:
+        """The rows that have one of these values."""
+        found = [part for each in self.parts if (part := parts.having(each, column, values)).height]
+        return self.of_parts(found, self.notes)
+
     def __len__(self) -> int:
-        return self.frame.height
+        return sum(part.height for part in self.parts)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {counted(len(self), 'row')}\n{self.frame}"
@@ -145,9 +180,9 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
 
 
 def check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
-    again = (~frame.select(pl.struct(table.key).is_first_distinct()).to_series()).arg_true()
+    again = repeated_rows(frame, table.key)
     if len(again):
-        row = frame.row(again[0], named=True)
+        row = frame.row(int(again[0]), named=True)
         raise TableError(
             f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),
             expected=f"one row for each ({', '.join(table.key)})",

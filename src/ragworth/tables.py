@@ -23,12 +23,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
 from ragworth.errors import TableError, counted, shown
 from ragworth.ordering import Ints, Ties, order_contexts
+from ragworth.parts import with_text
 from ragworth.schema import OK as OK
 from ragworth.schema import Table as Table
 from ragworth.schema import check_key
@@ -69,6 +71,7 @@ class Contexts(Table):
         "score": pl.Float64,
     }
     key = ("system", "query", "rank")
+    split_by = ("system",)
 
     def __init__(
         self,
@@ -118,17 +121,17 @@ class Contexts(Table):
     @property
     def systems(self) -> list[str]:
         """Names of the systems, in order of appearance; those that retrieved nothing at all last."""
-        names = self.frame.select(pl.col("system").unique(maintain_order=True)).to_series().to_list()
+        names = self.distinct("system")
         return [*names, *sorted({system for system, _ in self.empty} - set(names))]
 
     def cut(self, k: int) -> Contexts:
         """The first ``k`` passages of every context."""
-        return self._like(self.frame.filter(pl.col("rank") <= k), self.empty)
+        return self._like([_cut(part, k) for part in self.parts], self.empty)
 
     def only(self, system: str) -> Contexts:
         """The contexts of one system."""
-        mine = self.frame.filter(pl.col("system") == system)
-        return self._like(mine, frozenset(pair for pair in self.empty if pair[0] == system))
+        mine = self.having("system", [system])
+        return self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
 
     def renamed(self, system: str) -> Contexts:
         """The same contexts under another name; for a table of one system."""
@@ -138,11 +141,13 @@ class Contexts(Table):
                 expected="a table of one system",
                 remedy="leave the name out: they have names of their own",
             )
-        frame = self.frame.with_columns(pl.lit(system).alias("system"))
-        return self._like(frame, frozenset((system, query) for _, query in self.empty))
+        frames = [with_text(part, "system", system) for part in self.parts]
+        made = self._like(frames, frozenset((system, query) for _, query in self.empty))
+        made.starts = self.starts
+        return made
 
-    def _like(self, frame: pl.DataFrame, empty: frozenset[tuple[str, str]]) -> Contexts:
-        made = Contexts.trusted(frame, self.notes)
+    def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
+        made = Contexts.of_parts(frames, self.notes)
         made.empty = empty
         return made
 
@@ -159,12 +164,26 @@ class Contexts(Table):
                         remedy="name them: NAME=PATH on the command line, system=NAME in Python",
                     )
                 seen.add(system)
-        frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Contexts.schema)
-        made = Contexts.trusted(frame, tuple(note for table in tables for note in table.notes))
+        frames = [part for table in tables for part in table.parts]
+        made = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
         made.empty = frozenset(pair for table in tables for pair in table.empty)
-        if len(tables) == 1:
-            made.starts = tables[0].starts
+        starts = [table.starts for table in tables if table.starts is not None]
+        if tables and len(starts) == len(tables):
+            made.starts = _joined_starts(starts)
         return made
+
+
+def _cut(frame: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The rows of the first ``k`` ranks; the same frame where it has no others."""
+    deepest = frame["rank"].max()
+    return frame if deepest is None or deepest <= k else frame.filter(pl.col("rank") <= k)  # type: ignore[operator]
+
+
+def _joined_starts(starts: list[Ints]) -> Ints:
+    """Where contexts begin in several tables one below the other, and the end."""
+    offsets = np.cumsum([0, *(int(each[-1]) for each in starts)])
+    shifted = [each[:-1] + offset for each, offset in zip(starts, offsets[:-1], strict=True)]
+    return np.concatenate([*shifted, offsets[-1:]]).astype(np.int64)
 
 
 def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
@@ -221,6 +240,7 @@ class Judgments(Table):
         "source": pl.String,
     }
     key = ("query", "passage", "aspect")
+    split_by = ("aspect", "source")
     wide: ClassVar[dict[str, tuple[str, ...]]] = {
         "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
         "abstention": ("abstention", "p_abstain"),
@@ -264,14 +284,17 @@ class Judgments(Table):
 
     def of(self, aspect: str) -> pl.DataFrame:
         """The rows of one aspect."""
-        return self.frame.filter(pl.col("aspect") == aspect)
+        return self.having("aspect", [aspect]).frame
 
     @staticmethod
     def concat(tables: list[Judgments]) -> Judgments:
         """Judgments from several files in one table; a judgment may come from one of them only."""
-        frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Judgments.schema)
-        check_key(frame, Judgments, "the judgments together")
-        return Judgments.trusted(frame, tuple(note for table in tables for note in table.notes))
+        made = Judgments.of_parts(
+            [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
+        )
+        if len(tables) > 1:  # one alone was checked when it was made
+            check_key(made.frame, Judgments, "the judgments together")
+        return made
 
 
 class Ratings(Table):
@@ -345,6 +368,7 @@ class Outcomes(Table):
         "source": pl.String,
     }
     key = ("system", "query", "aspect")
+    split_by = ("system", "aspect")
 
 
 class Scores(Table):
@@ -359,3 +383,4 @@ class Scores(Table):
         "status": pl.String,
     }
     key = ("system", "query", "metric")
+    split_by = ("system", "metric")

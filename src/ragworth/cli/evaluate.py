@@ -28,6 +28,11 @@ KNOWN = ("system", "group", "misleading", "correct", "wrong")
 @click.option("--until", type=STAGES, help="End after this stage.")
 @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
 @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
+@click.option(
+    "--page-queries",
+    type=click.IntRange(1),
+    help="Most queries that the report lists one by one; its counts are always of all.  [default: 5000]",
+)
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(

@@ -96,11 +96,12 @@ def facts(
     subquestions: pl.DataFrame | None = None,
     rel: float = 1.0,
     eta: float = ETA,
+    systems: Sequence[str] | None = None,
 ) -> Facts:
     """What is known of each context. Every query of any system counts for each of them.
 
     ``graded``: what graders said, with the value of ``each`` answer where a query has several; without it their mean
-    counts as one answer.
+    counts as one answer. ``systems``: their names, where these tables are a part of larger ones.
     """
     rated: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     if ratings is not None:
@@ -109,9 +110,8 @@ def facts(
     relevant, judged = _relevance(judgments, rated, rel, eta)
     utility = _utility(judgments, rel)
     shown: dict[tuple[str, str], list[Shown]] = {}
-    queries = [*contexts.frame["query"].unique(maintain_order=True), *sorted({query for _, query in contexts.empty})]
-    for system in contexts.systems:
-        shown |= {(system, query): [] for query in dict.fromkeys(queries)}
+    for system in systems if systems is not None else contexts.systems:
+        shown |= {(system, query): [] for query in queries_of(contexts)}
     for system, query, rank, passage in contexts.frame.select("system", "query", "rank", "passage").iter_rows():
         key = (query, passage)
         known = relevant.get(key, False) if query in judged else None
@@ -123,6 +123,16 @@ def facts(
     named = subquestions.select("query", "subquestion", "text").iter_rows() if subquestions is not None else ()
     questions = {(query, name): text for query, name, text in named}
     return Facts(shown, judged, answers, grades, ungraded, rated, words, questions, eta)
+
+
+def queries_of(contexts: Contexts) -> list[str]:
+    """Every query of any system: those with passages as they appear, then the others."""
+    return list(dict.fromkeys([*contexts.distinct("query"), *sorted({query for _, query in contexts.empty})]))
+
+
+def why_ungraded(outcomes: Outcomes | None) -> str:
+    """Why there are no grades; nothing where there are."""
+    return _answers(outcomes, None).why
 
 
 def _relevance(

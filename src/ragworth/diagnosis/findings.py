@@ -7,7 +7,7 @@ A finding is there only where what it needs is known. What cannot be had from th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import polars as pl
@@ -52,26 +52,46 @@ class Found(NamedTuple):
 
 def diagnose(known: Facts) -> Diagnosis:
     """Look at every context."""
-    rows: list[tuple[str, str, str, str]] = []
-    counts: Counter[tuple[str, str]] = Counter()
-    examined: Counter[tuple[str, str]] = Counter()
-    for (system, query), passages in known.shown.items():
-        found = list(_examined(known, system, query, passages))
-        found += _rest(found, known.grades.get((system, query)))
-        examined.update((system, each.finding) for each in found)
-        for each in found:
-            if each.detail is not None:
-                counts[system, each.finding] += 1
-                rows.append((system, query, each.finding, each.detail))
-    systems = list(dict.fromkeys(system for system, _ in known.shown))
-    table = [(s, f, counts[s, f], examined[s, f]) for s in systems for f in FINDINGS if examined[s, f]]
-    texts = dict.fromkeys(("system", "query", "finding", "detail"), pl.String)
-    count_schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
-    return Diagnosis(
-        pl.DataFrame(rows, schema=texts, orient="row"),
-        pl.DataFrame(table, schema=count_schema, orient="row"),
-        _absent(known, {finding for _, finding in examined}),
-    )
+    examiner = Examiner()
+    return examiner.diagnosis(examiner.examine(known))
+
+
+class Examiner:
+    """Looks at contexts, some at a time, and counts what it finds."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._examined: Counter[tuple[str, str]] = Counter()
+        self._systems: dict[str, None] = {}
+        self._there: set[str] = set()
+        """What was known of any context: relevance, grades, utility, ratings, words."""
+        self._ungraded = ""
+
+    def examine(self, known: Facts) -> pl.DataFrame:
+        """What is found in these contexts: system, query, finding, detail."""
+        rows: list[tuple[str, str, str, str]] = []
+        for (system, query), passages in known.shown.items():
+            found = list(_examined(known, system, query, passages))
+            found += _rest(found, known.grades.get((system, query)))
+            self._examined.update((system, each.finding) for each in found)
+            for each in found:
+                if each.detail is not None:
+                    self._counts[system, each.finding] += 1
+                    rows.append((system, query, each.finding, each.detail))
+        self._systems |= dict.fromkeys(system for system, _ in known.shown)
+        self._there |= {name for name, there in _there(known).items() if there}
+        self._ungraded = self._ungraded or known.ungraded
+        return pl.DataFrame(
+            rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
+        )
+
+    def diagnosis(self, frame: pl.DataFrame) -> Diagnosis:
+        """What was found so far; ``frame`` has the findings to show."""
+        counts, examined = self._counts, self._examined
+        table = [(s, f, counts[s, f], examined[s, f]) for s in self._systems for f in FINDINGS if examined[s, f]]
+        schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
+        absent = _absent(self._there, self._ungraded, {finding for _, finding in examined})
+        return Diagnosis(frame, pl.DataFrame(table, schema=schema, orient="row"), absent)
 
 
 def _examined(known: Facts, system: str, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
@@ -190,14 +210,19 @@ def _rest(found: Sequence[Found], grade: str | None) -> list[Found]:
     return rest
 
 
-def _absent(known: Facts, examined: set[str]) -> dict[str, str]:
-    """Findings that nothing could be examined for, with what is lacking."""
-    lacking = {
-        "relevance": not known.judged,
-        "grades": not known.grades,
-        "utility": not any(each.utility is not None for passages in known.shown.values() for each in passages),
-        "ratings": not known.ratings,
+def _there(known: Facts) -> dict[str, bool]:
+    """Which kinds of facts there are."""
+    return {
+        "relevance": bool(known.judged),
+        "grades": bool(known.grades),
+        "utility": any(each.utility is not None for passages in known.shown.values() for each in passages),
+        "ratings": bool(known.ratings),
+        "words": bool(known.words),
     }
+
+
+def _absent(there: Set[str], ungraded: str, examined: set[str]) -> dict[str, str]:
+    """Findings that nothing could be examined for, with what is lacking."""
     needs = {
         "nothing-relevant": ("relevance",),
         "misled": ("grades", "relevance", "utility"),
@@ -210,15 +235,15 @@ def _absent(known: Facts, examined: set[str]) -> dict[str, str]:
     }
     words = {
         "relevance": "there are no relevance judgments",
-        "grades": known.ungraded,
+        "grades": ungraded,
         "utility": "there are no abstention probabilities",
         "ratings": "there are no ratings of sub-questions",
     }
     absent = {}
     for finding in FINDINGS:
         if finding not in examined:
-            why = [words[need] for need in needs[finding] if lacking[need]]
+            why = [words[need] for need in needs[finding] if need not in there]
             absent[finding] = " and ".join(why) if why else "no context has all that it needs"
-    if "redundant" in absent and not known.words:
+    if "redundant" in absent and "words" not in there:
         absent["redundant"] = "there are no ratings of sub-questions and no texts of passages"
     return absent

@@ -69,7 +69,7 @@ class Kept:
         if made.lasting:
             kept(self.folder, place.name, make=lambda: made, save=_save, load=lambda _: made)
             # As it will be read the next time, so that what follows from it has the same key.
-            made = replace(_read(place) or made, fresh=True)
+            made = _as_read(made) if _is_plain(made) else replace(_read(place) or made, fresh=True)
         self._tidy(name, place)
         return made
 
@@ -88,6 +88,17 @@ def _read(place: Path) -> Made | None:
             frames = {path.stem: read_parquet(path) for path in sorted(place.glob("*.parquet"))}
             return Made(frames, facts, fresh=False)
     return None
+
+
+def _is_plain(made: Made) -> bool:
+    """Whether all columns are text or numbers, which Parquet gives back as they were."""
+    kinds = {kind for frame in made.frames.values() for kind in frame.dtypes}
+    return all(kind == pl.String or kind.is_numeric() for kind in kinds)
+
+
+def _as_read(made: Made) -> Made:
+    """A plain stage as it would be read, without having its tables in memory twice."""
+    return replace(made, facts=json.loads(json.dumps(made.facts, ensure_ascii=False)))
 
 
 def _save(made: Made, folder: Path) -> None:
@@ -120,7 +131,7 @@ def _pieces(column: pl.Series) -> list[bytes]:
     if isinstance(column.dtype, pl.List):
         return [absent, _numbers(column.list.len()), *_pieces(column.drop_nulls().explode(empty_as_null=False))]
     if column.dtype == pl.String:
-        return [absent, _numbers(column.str.len_bytes()), "".join(column.drop_nulls().to_list()).encode()]
+        return [absent, _numbers(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
     return [absent, column.fill_null(strategy="zero").to_numpy().tobytes()]
 
 

@@ -14,9 +14,10 @@ from ragworth.answers.reading import read_answers
 from ragworth.answers.writing import NONE, ORACLE
 from ragworth.collection import Collection, merged
 from ragworth.config import EVERY, Workspace
+from ragworth.duplicates import repeated_rows
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.evaluation.kept import frame_digest
-from ragworth.evaluation.overlapping import Source, together
+from ragworth.evaluation.overlapping import Source, check_apart, together
 from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.reading import Reading
 from ragworth.formats import outcomes as outcome_tables
@@ -118,7 +119,7 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
         return None
     if texts.relevance is not None:
         labels = Source(listed(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance)
-        problems.of(partial(together, [labels, *sources]), "judgments", "files")
+        problems.of(partial(check_apart, [labels, *sources]), "judgments", "files")
     queries = problems.of(lambda: _queries(texts, systems.runs), "collection")
     results = problems.of(lambda: _joined([each for each in outcomes if each is not None]), "grades", "files")
     if not queries or results is None or not systems.made:
@@ -135,16 +136,12 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
         tuple(queries),
         systems.made,
         systems.written,
-        Judgments.trusted(scope.queried(others.frame), others.notes) if judged else None,
+        scope.judgments(others) if judged else None,
         scope.answers(answers),
         scope.outcomes(results) if outcomes else None,
         reading.files,
         (),
-        {
-            kind: Judgments.trusted(scope.queried(each.frame), each.notes)
-            for kind, each in better.items()
-            if each is not None
-        },
+        {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         limited,
     )
     return replace(material, notes=tuple(dict.fromkeys(notes)))
@@ -229,9 +226,9 @@ def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
 def _joined(tables: Sequence[Outcomes]) -> Outcomes:
     """Outcomes from several files in one table; each may come from one of them only."""
     frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
-    again = frame.filter(frame.select(pl.struct("system", "query", "aspect").is_duplicated()).to_series())
-    if again.height:
-        row = again.row(0, named=True)
+    again = repeated_rows(frame, Outcomes.key)
+    if len(again):
+        row = frame.row(int(again[0]), named=True)
         raise InputError(
             f"two outcomes {quoted(row['aspect'])} of {quoted(row['system'])} for the query {quoted(row['query'])}",
             expected="one in all files of outcomes",
@@ -250,11 +247,20 @@ class Scope:
 
     def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of these queries; a source that is a file is named from the workspace on, as its file has it."""
-        mine = frame.filter(pl.col("query").is_in(list(self.queries)))
+        known = frame.select(pl.col("query").is_in(self._ids)).to_series()
+        mine = frame if known.all() else frame.filter(known)
         if "source" not in mine.columns:
             return mine
         folder = str(self.problems.space.folder / "_").removesuffix("_")
         return mine.with_columns(pl.col("source").str.strip_prefix(folder))
+
+    def judgments(self, table: Judgments) -> Judgments:
+        return Judgments.of_parts([self.queried(part) for part in table.parts], table.notes)
+
+    @cached_property
+    def _ids(self) -> pl.Series:
+        """The queries as a list, for a look-up."""
+        return pl.Series(list(self.queries), dtype=pl.String).implode()
 
     def collection(self, whole: Collection) -> Collection:
         """The collection with these queries, and with all passages."""
@@ -264,7 +270,7 @@ class Scope:
             queries=self.queried(whole.queries),
             answers=self.queried(whole.answers),
             subquestions=self.queried(whole.subquestions),
-            relevance=None if relevance is None else Judgments.trusted(self.queried(relevance.frame), relevance.notes),
+            relevance=None if relevance is None else self.judgments(relevance),
             ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
         )
 

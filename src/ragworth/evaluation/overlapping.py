@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.duplicates import repeated_rows
 from ragworth.errors import TableError, counted, quoted
 from ragworth.tables import Judgments
 
@@ -20,10 +21,19 @@ class Source(NamedTuple):
 
 def together(sources: Sequence[Source]) -> Judgments:
     """All judgments in one table; what stands in two files is refused, with the names of both."""
-    named = [table.frame.select(*Judgments.key, pl.lit(name).alias("file")) for name, table in sources]
-    rows = pl.concat(named) if named else pl.DataFrame(schema=[*Judgments.key, "file"])
-    again = rows.filter(pl.struct(Judgments.key).is_duplicated())
-    if again.height:
+    check_apart(sources)
+    notes = tuple(note for each in sources for note in each.table.notes)
+    return Judgments.of_parts([part for each in sources for part in each.table.parts], notes)
+
+
+def check_apart(sources: Sequence[Source]) -> None:
+    """Refuse judgments that stand in two files. Each table alone was checked when it was made."""
+    if len(sources) < 2:
+        return
+    keys = pl.concat([part.select(Judgments.key) for each in sources for part in each.table.parts])
+    twice = repeated_rows(keys, Judgments.key)
+    if len(twice):
+        again = _named(sources).join(keys[twice], on=Judgments.key, how="semi", maintain_order="left")
         by_key = again.group_by(Judgments.key, maintain_order=True).agg("file")
         one = by_key.row(0, named=True)
         here, there = one["file"][:2]
@@ -34,4 +44,8 @@ def together(sources: Sequence[Source]) -> Judgments:
             remedy=f"leave one of the two out, or the rows of {one['aspect']} in {there}; of a folder of results, "
             "judgments.parquet has the labels in it, and said/KIND.parquet has what the model said alone",
         )
-    return Judgments.concat([each.table for each in sources])
+
+
+def _named(sources: Sequence[Source]) -> pl.DataFrame:
+    """The keys of all judgments, each with its file."""
+    return pl.concat([table.frame.select(*Judgments.key, pl.lit(name).alias("file")) for name, table in sources])

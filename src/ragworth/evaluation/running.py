@@ -50,6 +50,7 @@ def evaluate(
     console: Console | None = None,
     wait: float = 0.0,
     consent: Consent | None = None,
+    page_queries: int | None = None,
 ) -> Evaluated:
     """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
 
@@ -66,6 +67,7 @@ def evaluate(
     console: who is told how it goes.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
+    page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
     """
     space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
     wanted = _wanted(only, until)
@@ -84,7 +86,7 @@ def evaluate(
                 return Evaluated(state.stages)
             begun = time.monotonic()
             state.console.begun("report")
-            written = write(state)
+            written = write(state, page_queries)
             state.did("report", "done", notes=[], seconds=_since(begun))
             return Evaluated(state.stages, *written)
 

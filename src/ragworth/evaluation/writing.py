@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from ragworth.evaluation.manifest import manifest
 from ragworth.evaluation.state import State
 from ragworth.metrics.declare import Metric, parse
 from ragworth.report import page
-from ragworth.results import BESIDE, Results, parquet, record_of
+from ragworth.results import BESIDE, Results, record_of
 from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 
 
@@ -28,8 +28,8 @@ class Written(NamedTuple):
     page: page.Page
 
 
-def write(state: State) -> Written:
-    """Write the tables, then the report."""
+def write(state: State, page_queries: int | None = None) -> Written:
+    """Write the tables, then the report, which lists ``page_queries`` at most one by one."""
     space, scores = state.space, state.scores
     assert scores is not None
     every = list(map(_parsed, _names(scores)))
@@ -51,12 +51,13 @@ def write(state: State) -> Written:
     folder = space.path(space.results)
     record_of(folder).refuse_foreign(BESIDE)
     results.write(folder)
-    several = scores.frame["system"].n_unique() > 1
+    several = len(scores.distinct("system")) > 1
     compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
     _beside(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
     report = folder / "report.html"
     named = _names(scores) if space.metrics else None
-    made = page.write(results, report, metrics=named, seed=space.seed, **_thresholds(metrics))
+    most = {"queries": page_queries} if page_queries is not None else {}
+    made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
     return Written(results, folder, report, made)
 
 
@@ -67,12 +68,12 @@ def _beside(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
         if frame is None:
             record.remove([name])
         else:
-            record.write(name, parquet(frame))
+            record.write(name, frame.write_parquet)
     record.finish()
 
 
 def _names(scores: Scores) -> list[str]:
-    return scores.frame["metric"].unique(maintain_order=True).to_list()
+    return scores.distinct("metric")
 
 
 def _parsed(name: str) -> Metric | None:
@@ -82,9 +83,9 @@ def _parsed(name: str) -> Metric | None:
         return None  # a measure of another package
 
 
-def _thresholds(metrics: Sequence[Metric]) -> dict[str, float]:
+def _thresholds(metrics: Sequence[Metric]) -> dict[str, Any]:
     """From which relevance and rating on something counts in the diagnosis: as for the first metric that says so."""
-    made: dict[str, float] = {}
+    made: dict[str, Any] = {}
     for name, wanted in (("rel", "level"), ("eta", "eta")):
         first = next((metric.values[name] for metric in metrics if name in metric.values), None)
         made |= {wanted: float(first)} if first is not None else {}
@@ -93,12 +94,13 @@ def _thresholds(metrics: Sequence[Metric]) -> dict[str, float]:
 
 def _texts(state: State, contexts: Contexts) -> Collection:
     """The texts that the tables speak of."""
-    collection, named = state.collection, [contexts.frame["passage"]]
+    collection, named = state.collection, [part["passage"] for part in contexts.parts]
     if state.answers is not None:
         named.append(state.answers.contexts.frame["passage"])
     if state.ratings is not None:
         named.append(state.ratings.frame["passage"])
-    passages = collection.passages.filter(pl.col("passage").is_in(pl.concat(named).unique().to_list()))
+    known = pl.concat(named).unique().to_frame()
+    passages = collection.passages.join(known, on="passage", how="semi", maintain_order="left")
     return Collection(collection.queries, passages, collection.answers, collection.subquestions)
 
 
@@ -106,4 +108,4 @@ def _together(tables: Sequence[Outcomes]) -> Outcomes | None:
     if not tables:
         return None
     notes = tuple(note for table in tables for note in table.notes)
-    return Outcomes.trusted(pl.concat([table.frame for table in tables]), notes)
+    return Outcomes.of_parts([part for table in tables for part in table.parts], notes)

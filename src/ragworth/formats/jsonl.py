@@ -30,6 +30,9 @@ from ragworth.tables import Contexts, Judgments, Ratings, Table
 
 T = TypeVar("T", bound=Table)
 
+BATCH = 100_000
+"""Texts held as Python objects at a time."""
+
 EXPECTED = (
     'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
     '"retrieved_context": [{"doc_id": …, "text": …, "score": …}]}'
@@ -196,10 +199,14 @@ def write_contexts(contexts: Contexts, path: Path_, collection: Collection | Non
 def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Texts by id, as BEIR has them: ``{"_id": …, "title": …, "text": …}``; a title goes before its text."""
     expected = '{"_id": …, "text": …} on each line'
+    frames: list[pl.DataFrame] = []
     ids: list[str] = []
     texts: list[str] = []
     bad: list[BadLine] = []
     for number, item in objects(path, bad, skip=skip_bad_lines, expected=expected):
+        if len(ids) == BATCH:
+            frames.append(pl.DataFrame({kind: ids, "text": texts}))
+            ids, texts = [], []
         try:
             key = next((item[k] for k in ("_id", "id", f"{kind}_id", "doc_id", "docno", kind) if k in item), None)
             identity, text = as_id(key, "_id"), as_text(item.get("text"), "text")
@@ -213,7 +220,7 @@ def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple
         texts.append(f"{title}\n{text}" if title else text)
     if not ids:
         raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
-    return pl.DataFrame({kind: ids, "text": texts}), skipped_note(path, bad)
+    return pl.concat([*frames, pl.DataFrame({kind: ids, "text": texts})]), skipped_note(path, bad)
 
 
 def load_any(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ragworth import ordering
@@ -20,22 +21,26 @@ from ragworth.metrics.facts import Matrices, Values, number, truth_of
 from ragworth.metrics.lookup import Lookup
 from ragworth.tables import Contexts
 
+SmallInts = npt.NDArray[np.int32]
+
 CELLS = 1 << 20
 """Cells (queries × depth) of a block. Large enough to amortise calls, small enough for the cache."""
 
 
 class Shown(NamedTuple):
-    """All contexts of all systems: context c is the rows ``starts[c]:starts[c + 1]`` of the frame.
+    """All contexts of all systems: context c is the rows ``starts[c]:starts[c + 1]``.
 
     Attributes
     ----------
+    passage, rank: of each row.
     systems: their names.
     system: number of each context's system.
     query: query id of each context.
     size: how many passages each context holds: its last rank.
     """
 
-    frame: pl.DataFrame
+    passage: pl.Series
+    rank: pl.Series
     starts: Ints
     systems: list[str]
     system: Ints
@@ -59,7 +64,7 @@ class Shown(NamedTuple):
             query = pl.concat([query, empty["query"]])
             system = np.append(system, number(empty["system"], names))
             size = np.append(size, np.zeros(empty.height, dtype=np.int64))
-        return cls(frame, starts, names.to_list(), system, query, size)
+        return cls(frame["passage"], frame["rank"], starts, names.to_list(), system, query, size)
 
     def first(self, n: int) -> Shown:
         """The first n passages of every context."""
@@ -103,9 +108,9 @@ class Cells(NamedTuple):
     Those of system s are ``bounds[s]:bounds[s + 1]``.
     """
 
-    context: Ints
-    rank: Ints
-    row: Ints
+    context: SmallInts
+    rank: SmallInts
+    row: SmallInts
     bounds: Ints
 
 
@@ -182,30 +187,34 @@ class Blocks:
         mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
         rows = ordering.rows_of(self.shown.starts, mine)
         query = np.repeat(self.query[mine], np.diff(self.shown.starts)[mine])
-        return len(known.lookup.find(query, self.shown.frame["passage"].gather(rows)).row) > 0
+        return len(known.lookup.find(query, self.shown.passage.gather(rows)).row) > 0
 
     def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
-        found: list[tuple[Ints, Ints, Ints]] = []
+        found: list[tuple[SmallInts, ...]] = []
         for low, high in ordering.blocks(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
-            rank = shown.frame["rank"].slice(begin, end - begin).to_numpy().astype(np.int64)
-            passage = shown.frame["passage"].slice(begin, end - begin)
+            rank = shown.rank.slice(begin, end - begin).to_numpy().astype(np.int64)
+            passage = shown.passage.slice(begin, end - begin)
             use = (rank <= self.depth) & (self.query[context] >= 0)
             if not use.all():
                 context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
             there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
-            found.append((context[there.asked], rank[there.asked], there.row))
+            cells = (context[there.asked], rank[there.asked], there.row)
+            found.append(tuple(each.astype(np.int32) for each in cells))  # half the memory, and always enough
         if not found:
-            nothing = np.empty(0, dtype=np.int64)
+            nothing = np.empty(0, dtype=np.int32)
             return Cells(nothing, nothing, nothing, np.zeros(len(shown.systems) + 1, dtype=np.int64))
         context, rank, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        system = shown.system[context]
-        order = np.argsort(system, kind="stable")
-        bounds = np.searchsorted(system[order], np.arange(len(shown.systems) + 1))
-        return Cells(context[order], rank[order], row[order], bounds)
+        del found
+        system = shown.system[context].astype(np.int32)
+        if (system[1:] < system[:-1]).any():
+            order = np.argsort(system, kind="stable")
+            context, rank, row, system = context[order], rank[order], row[order], system[order]
+        bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
+        return Cells(context, rank, row, bounds)
 
     def _finds(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
@@ -269,7 +278,7 @@ class _Place(NamedTuple):
     def empty(self, value: float) -> Floats:
         return np.full((self.size, self.width), value)
 
-    def of(self, cells: Cells) -> tuple[tuple[Ints, Ints], Ints]:
+    def of(self, cells: Cells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
         """Row and column of each cell that belongs here, and the row of its judgment."""
         mine = slice(int(cells.bounds[self.system]), int(cells.bounds[self.system + 1]))
         row, rank = self.row_of[cells.context[mine]], cells.rank[mine]

@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth import doors
 from ragworth.doors import Data
+from ragworth.duplicates import repeated_rows
 from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.cells import Blocks, Known, Shown
@@ -45,7 +46,7 @@ class Tokens:
             raise TableError("no 'tokens' column", expected="passage, tokens", file=source)
         tokens = doors.numbers(frame["tokens"], source=source)
         checked = pl.DataFrame([passage, tokens])
-        if tokens.null_count() or bool((tokens < 0).any()) or bool(passage.is_duplicated().any()):
+        if tokens.null_count() or bool((tokens < 0).any()) or len(repeated_rows(checked, ["passage"])):
             raise TableError(
                 "token counts must be there once for each passage and not negative",
                 file=source,
@@ -102,7 +103,7 @@ def score(
         *(ratings.notes if ratings is not None else ()),
         *shown.notes(),
     ]
-    parts: list[pl.DataFrame] = []
+    parts: dict[tuple[str, str], pl.DataFrame] = {}
     for universe in UNIVERSES:
         group = [metric for metric in wanted if metric.declaration.universe == universe]
         if not group:
@@ -113,14 +114,11 @@ def score(
             notes += left_out
         job = Job(mine, group, judgments, ratings, tokens, universe)
         notes += job.check_overlap(complete)
-        parts.append(job.scores(complete))
+        parts |= job.scores(complete)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
-    order = pl.DataFrame({"metric": [str(m) for m in wanted]}).with_row_index("_metric")
-    systems = pl.DataFrame({"system": shown.systems}).with_row_index("_system")
-    frame = pl.concat(parts).join(order, on="metric", maintain_order="left")
-    frame = frame.join(systems, on="system", maintain_order="left").sort("_system", "_metric", maintain_order=True)
-    return Scores.trusted(frame, tuple(dict.fromkeys(notes)))
+    ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]
+    return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
 
 
 def cut(shown: Shown, max_rank: int | None) -> Shown:
@@ -284,9 +282,9 @@ class Job:
             notes.append(f"ratings go from {plain(low)} to {plain(high)}; the usual scale is 0 to 5")
         return notes
 
-    def scores(self, complete: bool) -> pl.DataFrame:
-        """One row for each system, metric and query."""
-        parts = []
+    def scores(self, complete: bool) -> dict[tuple[str, str], pl.DataFrame]:
+        """By system and metric, one row for each query."""
+        parts = {}
         names = [str(metric) for metric in self.metrics]
         n = len(self.queries)
         for i, system in enumerate(self.shown.systems):
@@ -297,17 +295,22 @@ class Job:
                     values[j, low:high], status[j, low:high] = _measured(metric, block)
             if not complete:
                 status[:, self.blocks.context[i] < 0] = LEFT_OUT
-            frame = pl.DataFrame(
-                {
-                    "system": pl.repeat(system, len(names) * n, eager=True),
-                    "query": pl.concat([self.queries] * len(names)),
-                    "metric": [name for name in names for _ in range(n)],
-                    "value": values.ravel(),
-                    "status": pl.Series(status.ravel().tolist(), dtype=pl.String),
-                }
-            ).with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
-            parts.append(frame)
-        return pl.concat(parts)
+            for j, name in enumerate(names):
+                parts[system, name] = _scored(self.queries, values[j], status[j], system, name)
+        return parts
+
+
+def _scored(
+    queries: pl.Series, values: Floats, status: npt.NDArray[np.object_], system: str, metric: str
+) -> pl.DataFrame:
+    """The scores of one system by one metric. What is the same in every row is held once."""
+    well = bool((status == OK).all())
+    frame = pl.DataFrame({"query": queries, "value": values}).with_columns(
+        pl.lit(system, pl.String).alias("system"),
+        pl.lit(metric, pl.String).alias("metric"),
+        pl.lit(OK, pl.String).alias("status") if well else pl.Series("status", status.tolist(), dtype=pl.String),
+    )
+    return frame if well else frame.with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
 
 
 def _together(told: list[tuple[str, str]]) -> list[str]:

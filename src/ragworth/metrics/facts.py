@@ -14,14 +14,21 @@ import polars as pl
 from ragworth.errors import TableError
 from ragworth.metrics.blocks import Bools, Floats, Ints, Judged, Truth
 from ragworth.metrics.lookup import Lookup
+from ragworth.ordering import run_starts
 from ragworth.tables import OK, Judgments, Ratings
 
 
 def number(queries: pl.Series, known: pl.Series) -> Ints:
-    """The place of each query in ``known``; −1 where it is not there."""
+    """The place of each query in ``known``; −1 where it is not there.
+
+    Rows of one query mostly follow each other, so only the first row of each run is looked up.
+    """
+    starts = run_starts(queries)
     table = pl.DataFrame({"query": known}).with_row_index("at")
-    joined = pl.DataFrame({"query": queries}).join(table, on="query", how="left", maintain_order="left")
-    return joined["at"].cast(pl.Int64).fill_null(-1).to_numpy()
+    heads = pl.DataFrame({"query": queries.gather(starts) if len(starts) < len(queries) else queries})
+    joined = heads.join(table, on="query", how="left", maintain_order="left")
+    found = joined["at"].cast(pl.Int64).fill_null(-1).to_numpy()
+    return np.repeat(found, np.diff(np.append(starts, len(queries)))) if len(starts) < len(queries) else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +53,9 @@ def values_of(frame: pl.DataFrame, queries: pl.Series) -> Values:
     numbers = number(frame["query"], queries)
     mine = numbers >= 0
     if not mine.all():
-        frame = frame.filter(pl.Series(mine))
+        frame, numbers = frame.filter(pl.Series(mine)), numbers[mine]
     value = frame["value"].fill_null(float("nan")).to_numpy()
-    return Values(numbers[mine], frame["passage"].rechunk(), value)
+    return Values(numbers, frame["passage"], value)
 
 
 class Scale(NamedTuple):

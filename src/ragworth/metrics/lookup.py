@@ -30,14 +30,15 @@ class Lookup:
         self._numbers = numbers
         self._passages = passages
         keys = ordering.keys(passages, numbers)
-        self._order = np.argsort(keys, kind="stable")
+        self._order = np.argsort(keys, kind="stable").astype(np.uint32)
         self._keys = keys[self._order]
         bits = int(np.clip(np.ceil(np.log2(64 * max(len(keys), 1))), 12, 27))
         self._shift = np.uint64(64 - bits)
         self._maybe = np.zeros(1 << bits, dtype=bool)
         self._maybe[keys >> self._shift] = True
         # How often one key occurs: 1, unless different pairs collide.
-        self._repeats = int(np.unique(keys, return_counts=True)[1].max()) if len(keys) else 0
+        starts = np.flatnonzero(np.append(True, self._keys[1:] != self._keys[:-1])) if len(keys) else np.empty(0)
+        self._repeats = int(np.diff(np.append(starts, len(keys))).max(initial=0))
 
     def find(self, numbers: Ints, passages: pl.Series) -> Found:
         """Those of the rows asked for that the table holds."""
@@ -54,7 +55,7 @@ class Lookup:
             same = (self._numbers[rows] == numbers[candidates]) & (
                 self._passages.gather(rows) == passages.gather(candidates)
             ).to_numpy()
-            found.append(Found(candidates[same], rows[same]))
+            found.append(Found(candidates[same], rows[same].astype(np.int64)))
         if not found:
             return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         return Found(np.concatenate([f.asked for f in found]), np.concatenate([f.row for f in found]))

@@ -44,7 +44,7 @@ def fingerprint(frame: pl.DataFrame) -> str:
     for part in frame.iter_slices(ROWS):
         for column in part.iter_columns():
             made.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
-            made.update("".join(column.to_list()).encode())
+            made.update("".join(column.str.join("")).encode())
     return made.hexdigest()
 
 

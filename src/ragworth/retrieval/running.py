@@ -142,22 +142,34 @@ def _completed(made: Contexts, setting: Setting) -> Contexts:
     """The contexts of the queries that were asked for, in their order; those without a passage are named."""
     if len(made.systems) > 1:
         raise TableError(f"contexts of {counted(len(made.systems), 'system')}", expected="those of one")
-    numbers = setting.queries.select("query").with_row_index("number")
-    frame = made.frame.with_columns(pl.lit(ANY).alias("system")).join(numbers, on="query").sort("number", "rank")
-    with_some = set(frame["query"].unique())
-    completed = Contexts.trusted(frame, made.notes)
-    completed.empty = frozenset((ANY, query) for query in setting.ids if query not in with_some)
+    if not _in_order(made, setting):
+        numbers = setting.queries.select("query").with_row_index("number")
+        frame = made.frame.with_columns(pl.lit(ANY).alias("system")).join(numbers, on="query").sort("number", "rank")
+        made = Contexts.trusted(frame, made.notes)
+    completed = made.renamed(ANY)
+    with_some = pl.concat([part["query"].unique() for part in completed.parts])
+    without = setting.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
+    completed.empty = frozenset((ANY, query) for query in without)
     return completed
+
+
+def _in_order(made: Contexts, setting: Setting) -> bool:
+    """Whether contexts are of queries that were asked for alone, and in their order, as those of files mostly are."""
+    if made.starts is None:
+        return False
+    heads = pl.concat([part["query"] for part in made.parts]).gather(made.starts[:-1])
+    numbers = setting.queries.select("query").with_row_index("number")
+    found = heads.to_frame().join(numbers, on="query", how="left", maintain_order="left")["number"]
+    return not found.null_count() and bool((found.slice(1) > found.slice(0, max(len(found) - 1, 0))).all())
 
 
 def _named(found: Contexts, name: str) -> Contexts:
     """Contexts under the name of their system, with a note on queries that have no passage."""
-    frame = found.frame.with_columns(pl.lit(name).alias("system"))
+    named = found.renamed(name)
     without = [query for _, query in sorted(found.empty)]
     notes = found.notes
     if without:
         few = listed([quoted(query, 24) for query in without], 3)
         notes = (*notes, f"{name}: nothing was retrieved for {counted(len(without), 'query', 'queries')} ({few})")
-    named = Contexts.trusted(frame, notes)
-    named.empty = frozenset((name, query) for query in without)
+    named.notes = notes
     return named

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from ragworth.errors import FormatError, InputError, counted
 from ragworth.storage.private import PART, open_beside, private_folder
@@ -25,6 +26,10 @@ SHOWN = 12
 
 Earlier = Callable[[Path], Mapping[str, str]]
 """Finds what a version of ragworth without records wrote to a folder: digests by name."""
+
+
+Writer = Callable[[IO[bytes]], object]
+"""Writes the content of a file, so that a large one need not be in memory as a whole."""
 
 
 def nothing(folder: Path) -> Mapping[str, str]:
@@ -65,18 +70,19 @@ class Record:
                 remedy=self.remedy,
             )
 
-    def write(self, name: str, data: bytes, *, adopt: bool = False) -> str:
+    def write(self, name: str, data: bytes | Writer, *, adopt: bool = False) -> str:
         """Write a file, whole or not at all, for its owner alone; its digest.
 
         ``adopt``: the user has named the file, so that it is replaced whoever wrote it.
         """
         if not adopt:
             self.refuse_foreign([name])
-        digest, path = hashlib.sha256(data).hexdigest(), self.folder / name
+        path = self.folder / name
         self._make(path.parent)
-        self._digests[name] = (*self._digests.get(name, ())[-1:], digest)
-        self.save()
-        _write(path, data)
+        with _replacing(path, data) as part:
+            digest = _digest(part)
+            self._digests[name] = (*self._digests.get(name, ())[-1:], digest)
+            self.save()
         self._digests[name] = (digest,)
         return digest
 
@@ -96,7 +102,9 @@ class Record:
     def save(self) -> None:
         """Write the record."""
         files = {name: list(each) for name, each in sorted(self._digests.items())}
-        _write(self.folder / NAME, (json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n").encode())
+        text = json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n"
+        with _replacing(self.folder / NAME, text.encode()):
+            pass
 
     def _make(self, folder: Path) -> None:
         try:
@@ -114,17 +122,20 @@ class Record:
         above = [each for each in path.parents if each != self.folder and each.is_relative_to(self.folder)]
         if any(each.is_symlink() for each in (path, *above)) or not path.is_file():
             return False
-        with suppress(OSError), path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() in self._digests.get(name, ())
+        with suppress(OSError):
+            return _digest(path) in self._digests.get(name, ())
         return False
 
 
-def _write(path: Path, data: bytes) -> None:
+@contextmanager
+def _replacing(path: Path, data: bytes | Writer) -> Iterator[Path]:
+    """Write a new file beside ``path``; it takes its place when the block ends without an error."""
     part = None
     try:
         part, stream = open_beside(path, private=True)
         with stream:
-            stream.write(data)
+            stream.write(data) if isinstance(data, bytes) else data(stream)
+        yield part
         part.replace(path)
     except OSError as error:
         raise FormatError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
@@ -132,6 +143,11 @@ def _write(path: Path, data: bytes) -> None:
         if part is not None:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read(path: Path) -> dict[str, tuple[str, ...]]:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ragworth.diagnosis import ETA, Diagnosis, Facts, diagnose, facts
-from ragworth.errors import FormatError, counted
+import polars as pl
+
+from ragworth.diagnosis import ETA, Diagnosis, Examiner, Facts
+from ragworth.errors import FormatError, InputError, counted
 from ragworth.report.page import budget, costs, sections, studies, systems
+from ragworth.report.page.chosen import MOST, chosen_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.document import document
 from ragworth.report.page.explorer import explorer
@@ -19,17 +22,24 @@ from ragworth.report.page.findings import findings
 from ragworth.report.page.html import Safe, text
 from ragworth.report.page.overview import Overview, overview
 from ragworth.report.page.provenance import provenance
+from ragworth.report.page.query_blocks import QueryBlocks
+from ragworth.report.page.survey import Survey, survey
 from ragworth.report.page.theme import themes
 from ragworth.results import Results, record_of
 
 
 @dataclass(frozen=True)
 class Page:
-    """A report: what it says, and what it is made from."""
+    """A report: what it says, and what it is made from.
+
+    ``facts`` and the rows of ``diagnosis`` are those of the queries that the explorer holds; all counts are of all
+    queries.
+    """
 
     results: Results
     title: str
     facts: Facts
+    survey: Survey
     overview: Overview
     diagnosis: Diagnosis
     pictures: Pictures
@@ -38,7 +48,6 @@ class Page:
     def lead(self) -> str:
         """What was evaluated, in one line."""
         view = self.overview
-        passages = len({each.passage for many in self.facts.shown.values() for each in many})
         models = self.results.manifest.get("models")
         names = (
             [str(each["name"]) for each in models if isinstance(each, dict) and "name" in each]
@@ -48,7 +57,7 @@ class Page:
         asked = f", read by {', '.join(dict.fromkeys(names))}" if names else ""
         return (
             f"{counted(len(view.standings), 'system')} on {counted(view.queries, 'query', 'queries')}, "
-            f"{counted(passages, 'different passage')} shown{asked}."
+            f"{counted(self.survey.passages, 'different passage')} shown{asked}."
         )
 
     @cached_property
@@ -59,13 +68,12 @@ class Page:
     @cached_property
     def systems(self) -> list[systems.System]:
         """What each system is, in the order of the leaderboard."""
-        return systems.systems(self.results, self.facts, self.overview)
+        return systems.systems(self.results, self.survey, self.overview)
 
     @cached_property
     def html(self) -> str:
         """The page, in one piece."""
         names = [each.system for each in self.overview.standings]
-        texts = dict(self.results.collection.queries.select("query", "text").iter_rows())
         data = explorer(self.results, self.facts, self.overview, self.diagnosis)
         parts: dict[str, Safe] = {
             "lead": text(self.lead),
@@ -76,11 +84,24 @@ class Page:
             "budget": budget.section(self.budget),
             "budget_link": budget.link(self.budget),
             "gallery": sections.gallery(self.pictures),
-            "findings": findings(self.diagnosis, names, texts),
+            "explored": sections.explored(len(self.explored), self.overview.queries),
+            "findings": findings(self.diagnosis, names, self._example_texts()),
             "provenance": provenance(self.results, self.overview.metrics),
         }
         specs = {panel.name: panel.spec for figure in self.pictures.figures for panel in figure.panels}
         return document(parts, self.title, {"specs": specs, "themes": themes()}, data)
+
+    @cached_property
+    def explored(self) -> list[str]:
+        """The queries that the explorer holds."""
+        return list(dict.fromkeys(query for _, query in self.facts.shown))
+
+    def _example_texts(self) -> dict[str, str]:
+        """Texts of the queries that have findings."""
+        found = self.diagnosis.frame.select("query").unique()
+        return dict(
+            self.results.collection.queries.join(found, on="query", how="semi").select("query", "text").iter_rows()
+        )
 
     def write(self, path: str | Path) -> None:
         """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
@@ -113,6 +134,7 @@ def build(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
+    queries: int = MOST,
 ) -> Page:
     """Everything that the report says, computed.
 
@@ -123,29 +145,33 @@ def build(
     seed: of all resampling.
     level: lowest relevance that counts as relevant in the diagnosis.
     eta: lowest rating that counts as an answer there.
+    queries: how many the explorer holds at most; if there are more, `chosen_queries` says which.
     """
+    if queries < 1:
+        raise InputError(f"the explorer would hold {queries} queries", expected="1 or more")
     k = shown_depth(results)
-    known = facts(
-        results.contexts if k is None else results.contexts.cut(k),
-        judgments=results.judgments,
-        ratings=results.ratings,
-        outcomes=results.outcomes,
-        graded=results.said.get("grade"),
-        passages=results.collection.passages,
-        subquestions=results.collection.subquestions,
-        rel=level,
-        eta=eta,
-    )
+    blocks = QueryBlocks(results, results.contexts if k is None else results.contexts.cut(k), level, eta)
+    known = survey(blocks, seed)
     view = overview(results, known, metrics, seed)
+    facts, diagnosis = _explored(blocks, known, chosen_queries(known, results.scores, view.main, queries, seed))
     title = results.manifest.get("title") or results.manifest.get("name")
     return Page(
         results,
         title if isinstance(title, str) else "What the passages are worth",
+        facts,
         known,
         view,
-        diagnose(known),
+        diagnosis,
         pictures(Sources(results, known, view, seed)),
     )
+
+
+def _explored(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[Facts, Diagnosis]:
+    """The facts and findings of the queries that the explorer holds; the counts are of all queries."""
+    if known.facts is not None and known.findings is not None and len(chosen) == len(known.queries):
+        return known.facts, known.examiner.diagnosis(known.findings)
+    facts = blocks.of(chosen)
+    return facts, known.examiner.diagnosis(Examiner().examine(facts))
 
 
 def write(
@@ -156,8 +182,9 @@ def write(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
+    queries: int = MOST,
 ) -> Page:
     """Build the report and write it: ``path``, the Markdown beside it and the figures below it."""
-    page = build(results, metrics=metrics, seed=seed, level=level, eta=eta)
+    page = build(results, metrics=metrics, seed=seed, level=level, eta=eta, queries=queries)
     page.write(path)
     return page

@@ -31,8 +31,8 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
     All points of a curve are from the queries that have a value there; a cutoff at which one of them has none, as
     where passages were not judged so far down, is left out.
     """
-    deepest = results.contexts.frame.select(pl.col("rank").max()).item()
-    depth = min(int(deepest or 0), listed_depth(results, metrics))
+    deepest = max((part.select(pl.col("rank").max()).item() or 0 for part in results.contexts.parts), default=0)
+    depth = min(int(deepest), listed_depth(results, metrics))
     families = _families(metrics)
     if depth < 2:
         return "contexts have fewer than two passages"
@@ -92,9 +92,7 @@ def _scored(results: Results, metrics: list[Metric]) -> Scores:
 def _same(made: Scores, reported: Scores, metric: str) -> bool:
     """Whether scores computed anew are those that were reported."""
     mine, theirs = (
-        table.frame.filter((pl.col("metric") == metric) & pl.col("value").is_not_null()).select(
-            "system", "query", "value"
-        )
+        table.having("metric", [metric]).frame.filter(pl.col("value").is_not_null()).select("system", "query", "value")
         for table in (made, reported)
     )
     both = theirs.join(mine, on=["system", "query"])
@@ -102,11 +100,16 @@ def _same(made: Scores, reported: Scores, metric: str) -> bool:
 
 
 def _means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
-    known = scores.frame.filter(pl.col("value").is_not_null() & pl.col("system").is_in(systems))
-    reported = known.filter(pl.col("metric") == str(metric)).select("system", "query")
-    mine = known.filter(pl.col("metric") == str(_at(metric, k))).select("system", "query", "value")
+    reported, mine = (
+        scores.having("metric", [str(each)])
+        .having("system", systems)
+        .frame.filter(pl.col("value").is_not_null())
+        .select("system", "query", "value")
+        for each in (metric, _at(metric, k))
+    )
     return (
-        reported.join(mine, on=["system", "query"], how="left", maintain_order="left")
+        reported.drop("value")
+        .join(mine, on=["system", "query"], how="left", maintain_order="left")
         .group_by("system", maintain_order=True)
         .agg(
             pl.col("value").mean().alias("mean"),

@@ -18,6 +18,7 @@ from ragworth.report.page.depths import listed_depth, shown_depth
 from ragworth.report.page.names import shortened
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.pack import packed
+from ragworth.report.page.query_blocks import only_queries
 from ragworth.results import Results
 from ragworth.tables import OK
 
@@ -41,8 +42,10 @@ class Explorer:
 
 def explorer(results: Results, known: Facts, view: Overview, diagnosis: Diagnosis) -> Explorer:
     """Everything, packed."""
-    results = replace(results, contexts=results.contexts.cut(listed_depth(results, view.metrics)))
     queries = list(dict.fromkeys(query for _, query in known.shown))
+    if len(queries) < view.queries:
+        results = only_queries(results, pl.Series(queries, dtype=pl.String))
+    results = replace(results, contexts=results.contexts.cut(listed_depth(results, view.metrics)))
     systems = [each.system for each in view.standings]
     tables = _tables(results, known, queries, diagnosis)
     spans = _spans(results, queries)
@@ -97,6 +100,7 @@ def _index(
         "metrics": view.metrics,
         "main": view.main,
         "queries": queries,
+        "total": view.queries,
         "texts": [texts.get(query) for query in queries],
         "scores": values,
         "missing": missing,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.diagnosis import Facts
 from ragworth.report.page.charts import Spec
 from ragworth.report.page.overview import Overview
+from ragworth.report.page.survey import Survey
 from ragworth.results import Results
 
 KIND_COLORS = {"helpful": "good", "harmless": "none", "distracting": "poor", "misleading": "bad"}
@@ -42,7 +42,7 @@ class Sources:
     """What pictures are made from."""
 
     results: Results
-    facts: Facts
+    survey: Survey
     overview: Overview
     seed: int
 

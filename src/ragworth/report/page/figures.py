@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ragworth.diagnosis import KINDS, kind_of
+from ragworth.diagnosis import KINDS
 from ragworth.report.page import charts, curves
 from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
 from ragworth.report.page.overview import RESAMPLES, Mean
 from ragworth.report.page.relations import agreement, predicted, scattered
 from ragworth.stats.intervals import mean_intervals
-
-DEEPEST = 20
-"""Ranks drawn at most."""
 
 
 def means(given: Sources) -> Figure | str:
@@ -49,10 +45,9 @@ def _facts(mean: Mean) -> dict[str, object]:
 
 def grades(given: Sources) -> Figure | str:
     """What became of the answers."""
-    if given.facts.ungraded:
-        return given.facts.ungraded
-    every = given.facts.answers.items()
-    counts = Counter((system, grade) for (system, _), grades in every for grade in grades if grade is not None)
+    if given.survey.ungraded:
+        return given.survey.ungraded
+    counts = {(system, grade): n for (system, grade), n in given.survey.grades.items() if grade is not None}
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
     frame = _shared(counts, order, tuple(GRADE_COLORS))
     caption = (
@@ -65,12 +60,7 @@ def grades(given: Sources) -> Figure | str:
 
 def kinds(given: Sources) -> Figure | str:
     """What the passages shown do to the model."""
-    counts = Counter(
-        (system, kind_of(each.utility))
-        for (system, _), passages in given.facts.shown.items()
-        for each in passages
-        if each.utility is not None
-    )
+    counts = given.survey.kinds
     if not counts:
         return NO_UTILITY
     frame = _shared(counts, given.systems, KINDS)
@@ -101,22 +91,12 @@ def _shared(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names
 
 def ranks(given: Sources) -> Figure | str:
     """Mean utility at each rank."""
-    queries = {query: i for i, query in enumerate(dict.fromkeys(query for _, query in given.facts.shown))}
-    known = [
-        (system, query, each.rank, each.utility)
-        for (system, query), passages in given.facts.shown.items()
-        for each in passages
-        if each.utility is not None and each.rank <= DEEPEST
-    ]
-    if not known:
+    found = given.survey.ranks
+    if not found.columns:
         return NO_UTILITY
-    columns = [
-        (system, rank) for system in given.systems for rank in sorted({row[2] for row in known if row[0] == system})
-    ]
-    place = {column: i for i, column in enumerate(columns)}
-    values = np.full((len(queries), len(columns)), np.nan)
-    for system, query, rank, utility in known:
-        values[queries[query], place[system, rank]] = utility
+    best_first = {system: i for i, system in enumerate(given.systems)}
+    order = sorted(range(len(found.columns)), key=lambda i: (best_first[found.columns[i][0]], found.columns[i][1]))
+    columns, values = [found.columns[i] for i in order], found.values[:, order]
     span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed, bounds=(-1.0, 1.0))
     frame = pl.DataFrame(
         {

@@ -124,7 +124,7 @@ function showList() {
   const table = byId('queries');
   table.tHead.replaceChildren(heading());
   table.tBodies[0].replaceChildren(...shown.map(row));
-  byId('count').textContent = `${plural(listed.length, 'query', 'queries')} of ${index.queries.length.toLocaleString('en')}`;
+  byId('count').textContent = `${plural(listed.length, 'query', 'queries')} of ${index.queries.length.toLocaleString('en')}${index.total > index.queries.length ? ' in this page' : ''}`;
   byId('page').textContent = `page ${state.page + 1} of ${pages}`;
   byId('back').disabled = state.page === 0;
   byId('forth').disabled = state.page === pages - 1;

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.comparison import compare, higher_is_better, summarise
-from ragworth.diagnosis import Facts, kind_of
 from ragworth.errors import InputError, listed
 from ragworth.report.page.groups import Groups, grouped
+from ragworth.report.page.survey import Survey
 from ragworth.results import Results
 from ragworth.stats.bounded import TOO_FEW
 from ragworth.tables import Scores
@@ -78,7 +78,7 @@ class Overview:
 
 def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
     """Metrics in the order to show: as asked for, else UDCG first, because it is what the report is about."""
-    known = scores.frame["metric"].unique(maintain_order=True).to_list()
+    known = scores.distinct("metric")
     if not known:
         raise InputError("there are no scores to report", expected="results of at least one metric")
     if metrics is not None:
@@ -90,13 +90,13 @@ def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
     return sorted(known, key=lambda metric: not metric.startswith("UDCG"))
 
 
-def overview(results: Results, known: Facts, metrics: Sequence[str] | None, seed: int) -> Overview:
+def overview(results: Results, known: Survey, metrics: Sequence[str] | None, seed: int) -> Overview:
     """Everything that the top of the report says."""
     names = chosen_metrics(results.scores, metrics)
     main = names[0]
-    frame = results.scores.frame.filter(pl.col("metric").is_in(names))
+    scores = results.scores.having("metric", names)
     means: dict[str, dict[str, Mean]] = {system: {} for system in results.contexts.systems}
-    for row in summarise(Scores.trusted(frame), level=LEVEL, resamples=RESAMPLES, seed=seed).iter_rows(named=True):
+    for row in summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed).iter_rows(named=True):
         facts = [row[name] for name in ("mean", "low", "high", "n", "total", "missing")]
         means.setdefault(row["system"], {})[row["metric"]] = Mean(*facts)
     up = 1 if higher_is_better(main) else -1
@@ -106,9 +106,9 @@ def overview(results: Results, known: Facts, metrics: Sequence[str] | None, seed
     pairs = len(order) * (len(order) - 1) // 2
     # Enough resamples for a small p-value to survive the correction over all pairs.
     resamples = max(10_000, 40 * pairs)
-    one = Scores.trusted(frame.filter(pl.col("metric") == main))
+    one = scores.having("metric", [main])
     versus: dict[tuple[str, str], dict[str, Any]] = {}
-    if one.frame["system"].n_unique() > 1:
+    if len(one.distinct("system")) > 1:
         compared = compare(one, all_pairs=True, level=LEVEL, resamples=resamples, seed=seed)
         for row in compared.differences.iter_rows(named=True):
             versus[row["baseline"], row["system"]] = row
@@ -125,7 +125,7 @@ def overview(results: Results, known: Facts, metrics: Sequence[str] | None, seed
         )
         for system in order
     ]
-    queries = len({query for _, query in known.shown})
+    queries = len(known.queries)
     return Overview(main, names, standings, groups, queries, baseline, "randomisation", pairs, resamples, seed)
 
 
@@ -192,20 +192,19 @@ def _sentence(
 
 
 def _standing(
-    results: Results, known: Facts, system: str, means: Mapping[str, Mean], group: str, sentence: str
+    results: Results, known: Survey, system: str, means: Mapping[str, Mean], group: str, sentence: str
 ) -> Standing:
-    passages = [each for (name, _), many in known.shown.items() if name == system for each in many]
-    judged = [each.utility for each in passages if each.utility is not None]
-    misleading = share(sum(kind_of(u) == "misleading" for u in judged), len(judged))
-    answers = [grade for (name, _), many in known.answers.items() if name == system for grade in many]
-    graded = len(answers) - answers.count(None)
-    correct, wrong = share(answers.count("correct"), graded), share(answers.count("wrong"), graded)
+    passages, judged = known.shown(system), known.judged(system)
+    misleading = share(known.kinds[system, "misleading"], judged)
+    answers = sum(number for (name, _), number in known.grades.items() if name == system)
+    graded = answers - known.grades[system, None]
+    correct, wrong = (share(known.grades[system, grade], graded) for grade in ("correct", "wrong"))
     parts = [f"{system} {sentence}"]
     if misleading is not None:
-        some = f" ({len(judged):,} of {len(passages):,} judged)" if len(judged) < len(passages) else ""
+        some = f" ({judged:,} of {passages:,} judged)" if judged < passages else ""
         parts.append(f"{100 * misleading:.0f} % of its passages mislead{some}")
     if correct is not None and wrong is not None:
-        some = f" ({graded:,} of {len(answers):,} graded)" if graded < len(answers) else ""
+        some = f" ({graded:,} of {answers:,} graded)" if graded < answers else ""
         parts.append(f"{100 * correct:.0f} % of the answers from them are correct and {100 * wrong:.0f} % wrong{some}")
     return Standing(
         system,
@@ -213,12 +212,12 @@ def _standing(
         group,
         "; ".join(parts) + ".",
         misleading,
-        len(judged),
-        len(passages),
+        judged,
+        passages,
         correct,
         wrong,
         graded,
-        len(answers),
+        answers,
         _read(results, system),
     )
 

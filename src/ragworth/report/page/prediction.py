@@ -34,13 +34,13 @@ SCHEMA = {
 
 def together(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> Scores:
     """Scores, and outcomes as if they were scores, in one table; an outcome is called after its aspect."""
-    frame = scores.frame.filter(pl.col("metric").is_in(metrics))
+    chosen = scores.having("metric", metrics)
     if outcomes is None:
-        return Scores.trusted(frame)
-    others = outcomes.frame.filter(pl.col("system").is_in(scores.frame["system"].unique().implode())).select(
+        return Scores.of_parts(chosen.parts)
+    others = outcomes.having("system", scores.distinct("system")).frame.select(
         "system", "query", pl.format("outcome: {}", "aspect").alias("metric"), "value", "status"
     )
-    return Scores.trusted(pl.concat([frame, others]))
+    return Scores.of_parts([*chosen.parts, others])
 
 
 def correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> pl.DataFrame:
@@ -84,16 +84,17 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
     resamples, lies above 0: null for the best itself, and where a metric has values for other queries.
     """
     rows: list[dict[str, object]] = []
-    good = scores.frame.filter(pl.col("value").is_not_null())
     for (aspect,), part in outcomes.frame.filter(pl.col("value").is_not_null()).group_by("aspect", maintain_order=True):
         right = part.select("system", "query", pl.col("value").alias("outcome"))
-        every = [
-            drawn(metric, good.filter(pl.col("metric") == metric).join(right, on=["system", "query"]), seed)
-            for metric in metrics
-        ]
+        every = [drawn(metric, _known(scores, metric).join(right, on=["system", "query"]), seed) for metric in metrics]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
         rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _known(scores: Scores, metric: str) -> pl.DataFrame:
+    """The scores of one metric that have a value."""
+    return scores.having("metric", [metric]).frame.filter(pl.col("value").is_not_null())
 
 
 def _row(each: Drawn, best: Drawn) -> dict[str, object]:

@@ -12,9 +12,7 @@ from ragworth.errors import counted
 from ragworth.report.page import charts, prediction
 from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
 from ragworth.report.page.overview import signed
-
-POINTS = 1500
-"""Passages of the scatter at most; more are drawn at random."""
+from ragworth.report.page.survey import POINTS
 
 
 def scattered(given: Sources) -> Figure | str:
@@ -22,24 +20,15 @@ def scattered(given: Sources) -> Figure | str:
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
         return NO_UTILITY
-    utility = {
-        (query, each.passage): each.utility
-        for (_, query), passages in given.facts.shown.items()
-        for each in passages
-        if each.utility is not None
-    }
-    labels = {(q, p): v for q, p, v in judgments.of("relevance").select("query", "passage", "value").iter_rows()}
-    points = [(q, p, labels.get((q, p)) or 0.0, u) for (q, p), u in utility.items()]
-    if not points:
+    points, total = given.survey.points
+    if not total:
         return "no passage has a utility"
     rng = np.random.default_rng(given.seed)
-    total = len(points)
-    if total > POINTS:
-        points = [points[i] for i in np.sort(rng.choice(total, POINTS, replace=False))]
-    frame = pl.DataFrame(
-        points,
-        schema={"query": pl.String, "passage": pl.String, "relevance": pl.Float64, "utility": pl.Float64},
-        orient="row",
+    if points.height > POINTS:
+        points = points[np.sort(rng.choice(points.height, POINTS, replace=False))]
+    labels = judgments.of("relevance").select("query", "passage", pl.col("value").alias("relevance"))
+    frame = points.join(labels, on=["query", "passage"], how="left", maintain_order="left").select(
+        "query", "passage", pl.col("relevance").fill_null(0.0), "utility"
     )
     levels = sorted(frame["relevance"].unique().to_list())
     step = min((b - a for a, b in pairwise(levels)), default=1.0)

@@ -107,6 +107,19 @@ def _mean_cell(mean: Mean | None) -> Safe:
     return tag("td", signed(mean.mean, 3), tag("small", span), _count(mean.n, mean.total, mean.missing), class_="n")
 
 
+def explored(number: int, total: int) -> Safe:
+    """How many queries the explorer holds, and which, where it does not hold all."""
+    if number >= total:
+        return Safe("")
+    words = (
+        f"This page holds {number:,} of {counted(total, 'query', 'queries')}: a third are those on which the systems "
+        "differ most, a third have problems (drawn from each finding), and the rest were drawn at random. Everything "
+        "above is about all queries, and the tables in the folder of the results hold all of them. For more queries "
+        "in the page: "
+    )
+    return tag("p", words, tag("code", "ragworth evaluate --page-queries N"), ".", class_="note", id="explored")
+
+
 def cost(total: Cost | None) -> Safe:
     """What it all took, in one line."""
     if total is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragworth.diagnosis import Facts
 from ragworth.errors import counted
 from ragworth.report.page.html import Safe, scrolled, tag
 from ragworth.report.page.overview import Overview
+from ragworth.report.page.survey import Survey
 from ragworth.results import Results
 
 TITLE = "Systems"
@@ -24,7 +24,7 @@ class System(NamedTuple):
     notes: tuple[str, ...]
 
 
-def systems(results: Results, known: Facts, view: Overview) -> list[System]:
+def systems(results: Results, known: Survey, view: Overview) -> list[System]:
     """The systems, best first."""
     written = results.manifest.get("systems")
     written = written if isinstance(written, Mapping) else {}
@@ -46,15 +46,15 @@ def notes(results: Results) -> dict[str, tuple[str, ...]]:
     return {name: some for name, some in found.items() if some}
 
 
-def _shows(name: str, known: Facts) -> str:
+def _shows(name: str, known: Survey) -> str:
     """How many passages a system shows, and for how many queries it shows none."""
-    sizes = [len(many) for (system, _), many in known.shown.items() if system == name]
+    sizes = known.sizes.get(name, {})
     some = sorted(size for size in sizes if size)
     if not some:
         return "nothing"
     many = counted(some[-1], "passage") if some[0] == some[-1] else f"{some[0]:,} to {counted(some[-1], 'passage')}"
-    bare = len(sizes) - len(some)
-    return f"{many} a query" + (f"; nothing for {bare:,} of {counted(len(sizes), 'query', 'queries')}" if bare else "")
+    bare, total = sizes.get(0, 0), sum(sizes.values())
+    return f"{many} a query" + (f"; nothing for {bare:,} of {counted(total, 'query', 'queries')}" if bare else "")
 
 
 def section(found: list[System]) -> Safe:

@@ -1,0 +1,45 @@
+"""Rows that a table has twice, found in little memory.
+
+Comparing rows as wholes takes more than a hundred bytes for each. Here each row is reduced to a 64-bit hash, and only
+rows whose hashes are equal are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+SEED = 2026
+"""Of the hash; any number will do."""
+
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, and with bits all over, so that the order of the columns matters to the hash of a row."""
+
+BLOCK = 1 << 19
+"""Rows hashed at a time."""
+
+
+def repeated_rows(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Numbers of the rows whose values in ``columns`` an earlier row has."""
+    hashes = _hashes(frame, columns)
+    ordered = np.sort(hashes)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(hashes, twice))
+    first = frame.select(columns)[rows].select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    return np.asarray(rows[~first], dtype=np.int64)
+
+
+def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
+    made = np.zeros(frame.height, dtype=np.uint64)
+    chosen = frame.select(columns)
+    for low in range(0, frame.height, BLOCK):
+        for column in chosen.slice(low, BLOCK):
+            part = made[low : low + BLOCK]
+            np.multiply(part, FACTOR, out=part)
+            np.bitwise_xor(part, column.hash(SEED).to_numpy(), out=part)
+    return made

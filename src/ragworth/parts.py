@@ -1,0 +1,88 @@
+"""Large tables in little memory: text that is the same in every row is held once.
+
+A column of text takes 16 bytes a row even if all rows say ``ok``. Polars holds a literal once, however long the column
+is, but only while the whole column is that literal. So a large table is cut where its system, metric or aspect changes,
+and within each part such columns become literals. Put together again, the parts are the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+LARGE = 1_000_000
+"""Rows from which on a table is cut into parts."""
+
+MOST_PARTS = 256
+"""A table that would fall into more parts stays whole."""
+
+BLOCK = 1 << 19
+"""Rows compared at a time."""
+
+
+def split(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
+    """The parts of a large frame, each with one value in every column of ``by``; a small frame is its only part."""
+    if frame.height < LARGE:
+        return [frame]
+    bounds = _bounds(frame, by)
+    parts = [_lean(frame.slice(low, high - low)) for low, high in pairwise(bounds)]
+    return _shared(parts, "query")
+
+
+def join(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The parts as one frame again. Only the columns that :func:`split` made literals are copied."""
+    return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def having(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.DataFrame:
+    """The rows that have one of these values; the same frame where all have."""
+    found = set(part.select(pl.col(column).unique()).to_series())
+    return part if found <= set(values) else part.filter(pl.col(column).is_in(list(values)))
+
+
+def with_text(frame: pl.DataFrame, name: str, value: str) -> pl.DataFrame:
+    """The frame with a column that has the same text in every row, held once."""
+    return frame.with_columns(pl.lit(value, pl.String).alias(name))
+
+
+def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
+    """Where parts begin, and the end; the ends of the whole where there would be too many."""
+    whole = [0, frame.height]
+    found: list[npt.NDArray[np.int64]] = []
+    for low in range(1, frame.height, BLOCK):
+        block = frame.select(by).slice(low - 1, BLOCK + 1)
+        changed = np.zeros(block.height - 1, dtype=bool)
+        for column in block.rechunk():
+            changed |= column.slice(1).ne_missing(column.slice(0, len(column) - 1)).to_numpy()
+        found.append(np.flatnonzero(changed) + low)
+        if sum(map(len, found)) >= MOST_PARTS:
+            return whole
+    return [0, *np.concatenate(found).tolist(), frame.height]
+
+
+def _lean(part: pl.DataFrame) -> pl.DataFrame:
+    """The part with literals in place of columns of text that never change."""
+    same = [name for name, kind in part.schema.items() if kind == pl.String and _is_constant(part, name)]
+    return part.with_columns(pl.lit(part[0, name], pl.String).alias(name) for name in same)
+
+
+def _is_constant(part: pl.DataFrame, name: str) -> bool:
+    first = part[0, name]
+    if first is None or part[-1, name] != first:
+        return False
+    return all(bool((piece[name] == first).all(ignore_nulls=False)) for piece in part.select(name).iter_slices(BLOCK))
+
+
+def _shared(parts: list[pl.DataFrame], name: str) -> list[pl.DataFrame]:
+    """Parts whose columns called ``name`` are equal share the first one's."""
+    if len(parts) < 2 or name not in parts[0].columns:
+        return parts
+    first = parts[0][name]
+    if not all(part.height == len(first) and part[name].equals(first, null_equal=True) for part in parts):
+        return parts
+    own = first.gather(np.arange(len(first)))  # a slice would hold on to the memory of the whole column
+    return [part.with_columns(own) for part in parts]

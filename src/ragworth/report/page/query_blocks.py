@@ -1,0 +1,166 @@
+"""The tables of an evaluation some thousand queries at a time, so that what is known of them fits into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.diagnosis import Facts, facts, queries_of, why_ungraded
+from ragworth.metrics.facts import number
+from ragworth.results import Results
+from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
+
+BLOCK = 20_000
+"""Queries whose facts are in memory at a time."""
+
+
+class Numbered(NamedTuple):
+    """A frame, and the number of each row's query."""
+
+    frame: pl.DataFrame
+    numbers: npt.NDArray[np.int32]
+    ascending: bool
+
+    def of(self, low: int, high: int) -> pl.DataFrame:
+        """The rows of the queries ``low`` to ``high``, in their order; the first have those of unknown queries too."""
+        low = low or -1
+        if self.ascending:
+            begin, end = np.searchsorted(self.numbers, [low, high])
+            return self.frame.slice(int(begin), int(end - begin))
+        return self.frame.filter(pl.Series((self.numbers >= low) & (self.numbers < high)))
+
+
+class QueryBlocks:
+    """What is known of the contexts, block by block.
+
+    ``contexts`` are those that the model was shown; ``rel`` and ``eta`` are the thresholds of relevance and ratings.
+    """
+
+    def __init__(self, results: Results, contexts: Contexts, rel: float, eta: float) -> None:
+        self.results, self.contexts, self.rel, self.eta = results, contexts, rel, eta
+        self.queries = pl.Series("query", queries_of(contexts), dtype=pl.String)
+        self.systems = contexts.systems
+        self.ungraded = why_ungraded(results.outcomes)
+        self._outcomes = None if self.ungraded else results.outcomes
+        self._graded = None if self.ungraded else results.said.get("grade")
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more queries than one block holds."""
+        return len(self.queries) > BLOCK
+
+    def __iter__(self) -> Iterator[Facts]:
+        """The facts of all contexts, some queries at a time."""
+        total = len(self.queries)
+        if not self.several:
+            yield self._facts(self.contexts, self.results, self._outcomes, self._graded)
+            return
+        results = self.results
+        contexts = self._numbered(self.contexts.parts)
+        judgments = self._numbered(results.judgments.parts) if results.judgments is not None else []
+        ratings = self._numbered(results.ratings.parts) if results.ratings is not None else []
+        outcomes = self._numbered(self._outcomes.parts) if self._outcomes is not None else []
+        graded = self._numbered([self._graded]) if self._graded is not None else []
+        questions = self._numbered([results.collection.subquestions])
+        empty = pl.DataFrame(
+            sorted(self.contexts.empty), schema=dict.fromkeys(("system", "query"), pl.String), orient="row"
+        )
+        without = self._numbered([empty])
+        for low in range(0, total, BLOCK):
+            high = min(low + BLOCK, total)
+            shown = Contexts.of_parts([each.of(low, high) for each in contexts])
+            shown.empty = frozenset(_rows(without, low, high).iter_rows())
+            passages = results.collection.passages.join(
+                shown.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
+            )
+            part = replace(
+                results,
+                collection=replace(results.collection, passages=passages, subquestions=_rows(questions, low, high)),
+                judgments=Judgments.of_parts([each.of(low, high) for each in judgments]) if judgments else None,
+                ratings=Ratings.of_parts([each.of(low, high) for each in ratings]) if ratings else None,
+            )
+            yield self._facts(
+                shown,
+                part,
+                Outcomes.of_parts([each.of(low, high) for each in outcomes]) if outcomes else None,
+                _rows(graded, low, high) if graded else None,
+            )
+
+    def of(self, queries: pl.Series) -> Facts:
+        """The facts of some queries."""
+        part = only_queries(self.results, queries)
+        shown = only_contexts(self.contexts, queries)
+        outcomes = part.outcomes if self._outcomes is not None else None
+        graded = part.said.get("grade") if self._graded is not None else None
+        return self._facts(shown, part, outcomes, graded)
+
+    def _facts(
+        self, contexts: Contexts, results: Results, outcomes: Outcomes | None, graded: pl.DataFrame | None
+    ) -> Facts:
+        made = facts(
+            contexts,
+            judgments=results.judgments,
+            ratings=results.ratings,
+            outcomes=outcomes,
+            graded=graded,
+            passages=results.collection.passages,
+            subquestions=results.collection.subquestions,
+            rel=self.rel,
+            eta=self.eta,
+            systems=self.systems,
+        )
+        return replace(made, ungraded=self.ungraded)
+
+    def _numbered(self, frames: Sequence[pl.DataFrame]) -> list[Numbered]:
+        made = []
+        for frame in frames:
+            numbers = number(frame["query"], self.queries).astype(np.int32)
+            made.append(Numbered(frame, numbers, not (numbers[1:] < numbers[:-1]).any()))
+        return made
+
+
+def _rows(frames: Sequence[Numbered], low: int, high: int) -> pl.DataFrame:
+    return pl.concat([each.of(low, high) for each in frames])
+
+
+def only_contexts(contexts: Contexts, queries: pl.Series) -> Contexts:
+    """The contexts of some queries."""
+    wanted = set(queries)
+    made = Contexts.of_parts([_semi(part, queries) for part in contexts.parts], contexts.notes)
+    made.empty = frozenset(pair for pair in contexts.empty if pair[1] in wanted)
+    return made
+
+
+def only_queries(results: Results, queries: pl.Series) -> Results:
+    """Results with the rows of some queries alone, and the passages that they show."""
+    contexts = only_contexts(results.contexts, queries)
+    texts = results.collection
+    collection = replace(
+        texts,
+        queries=_semi(texts.queries, queries),
+        answers=_semi(texts.answers, queries),
+        subquestions=_semi(texts.subquestions, queries),
+        passages=texts.passages.join(
+            contexts.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
+        ),
+    )
+    tables = {name: getattr(results, name) for name in ("judgments", "ratings", "answers", "outcomes", "scores")}
+    fewer = {
+        name: type(table).of_parts([_semi(part, queries) for part in table.parts], table.notes)
+        for name, table in tables.items()
+        if table is not None
+    }
+    said = {name: _semi(frame, queries) for name, frame in results.said.items()}
+    return replace(results, collection=collection, contexts=contexts, said=said, **fewer)
+
+
+def _semi(frame: pl.DataFrame, queries: pl.Series) -> pl.DataFrame:
+    """The rows of some queries; all of a frame that has none."""
+    if "query" not in frame.columns:
+        return frame
+    return frame.join(queries.rename("query").to_frame(), on="query", how="semi", maintain_order="left")

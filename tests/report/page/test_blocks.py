@@ -1,0 +1,110 @@
+"""Reports of more queries than are looked at together, and than the explorer lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("altair")
+
+from ragworth.diagnosis import FINDINGS
+from ragworth.errors import InputError
+from ragworth.report import page
+from ragworth.report.page import explorer, query_blocks, sections
+from ragworth.report.page.chosen import chosen_queries
+from ragworth.report.page.pack import unpacked
+from ragworth.tables import Contexts, Judgments
+from tests.report.page import samples
+
+
+@pytest.fixture(scope="module")
+def whole() -> page.Page:
+    return page.build(samples.realistic())
+
+
+def test_blocks_of_queries_give_what_all_together_give(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_blocks, "BLOCK", 7)
+    made = page.build(whole.results)
+    assert made.survey.facts is None and whole.survey.facts is not None
+    assert made.overview == whole.overview
+    assert made.lead == whole.lead
+    assert made.systems == whole.systems
+    assert made.diagnosis.counts.equals(whole.diagnosis.counts)
+    assert made.diagnosis.absent == whole.diagnosis.absent
+    assert made.diagnosis.frame.equals(whole.diagnosis.frame)
+    assert replace(made.facts, words={}) == replace(whole.facts, words={})
+    assert made.facts.words.items() <= whole.facts.words.items()  # those of passages that are shown
+    assert np.array_equal(made.survey.found, whole.survey.found)
+    others = {figure.name: figure.data for figure in made.pictures.figures}
+    for figure in whole.pictures.figures:
+        assert others.pop(figure.name).equals(figure.data), figure.name
+    assert not others
+
+
+def test_rows_in_any_order_and_queries_without_passages(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One system has nothing for some queries, which then count as empty contexts in their block."""
+    frame = whole.results.contexts.frame
+    first, system = frame["query"].unique(maintain_order=True).to_list()[:4], frame["system"][0]
+    kept = Contexts.trusted(frame.filter((pl.col("system") != system) | ~pl.col("query").is_in(first)))
+    kept.empty = frozenset((system, query) for query in first)
+    judgments = whole.results.judgments
+    assert judgments is not None
+    mixed = Judgments.trusted(judgments.frame.sample(fraction=1, shuffle=True, seed=1))
+    given = replace(whole.results, contexts=kept, judgments=mixed)
+    together = page.build(given)
+    monkeypatch.setattr(query_blocks, "BLOCK", 3)
+    made = page.build(given)
+    assert made.survey.sizes == together.survey.sizes
+    assert made.survey.sizes[system][0] == 4
+    assert made.diagnosis.counts.equals(together.diagnosis.counts)
+    assert made.overview == together.overview
+
+
+def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
+    total = whole.overview.queries
+    made = page.build(whole.results, queries=12)
+    assert made.overview == whole.overview  # every count is of all queries
+    assert made.diagnosis.counts.equals(whole.diagnosis.counts)
+    assert made.explored == [query for query in whole.explored if query in set(made.explored)]
+    assert len(made.explored) == 12
+    data = explorer.explorer(made.results, made.facts, made.overview, made.diagnosis)
+    index = unpacked(data.index)
+    assert (index["queries"], index["total"]) == (made.explored, total)
+    assert len(index["texts"]) == len(index["scores"][index["main"]][0]) == 12
+    everything = unpacked(explorer.explorer(whole.results, whole.facts, whole.overview, whole.diagnosis).index)
+    at = [everything["queries"].index(query) for query in made.explored]
+    assert index["found"] == [[bits[i] for i in at] for bits in everything["found"]]
+    assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
+    shown = {number for piece in data.pieces for number in unpacked(piece)["contexts"]["columns"]["q"]["v"]}
+    assert shown <= set(range(12))
+    assert f"This page holds 12 of {total} queries" in sections.explored(12, total)
+    assert f"This page holds 12 of {total} queries" in made.html
+    assert "This page holds" not in whole.html
+    links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
+    assert links <= set(made.explored)  # examples can be opened
+
+
+def test_queries_are_chosen_by_difference_by_problem_and_by_chance(whole: page.Page) -> None:
+    known, scores, main = whole.survey, whole.results.scores, whole.overview.main
+    every = known.queries.to_list()
+    chosen = chosen_queries(known, scores, main, 12, seed=0).to_list()
+    assert chosen == chosen_queries(known, scores, main, 12, seed=0).to_list()
+    assert len(set(chosen)) == 12
+    one = scores.frame.filter(pl.col("metric") == main)
+    spread = one.group_by("query").agg(apart=pl.col("value").max() - pl.col("value").min())
+    widest = spread.filter(pl.col("query").is_in(every)).drop_nulls().sort("apart", descending=True)["apart"][3]
+    assert set(spread.filter(pl.col("apart") > widest)["query"]) <= set(chosen)
+    fine = 1 << list(FINDINGS).index("fine")
+    bits = np.bitwise_or.reduce(known.found, axis=0)
+    assert sum(bool(bits[every.index(query)] & ~np.uint8(fine)) for query in chosen) >= 4
+    assert chosen_queries(known, scores, main, len(every), seed=0).to_list() == every
+    assert {tuple(chosen_queries(known, scores, main, 12, seed=seed)) for seed in range(5)} != {tuple(chosen)}
+
+
+def test_a_page_of_no_queries_is_refused(whole: page.Page) -> None:
+    with pytest.raises(InputError, match="the explorer would hold 0 queries"):
+        page.build(whole.results, queries=0)
