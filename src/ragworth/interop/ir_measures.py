@@ -218,8 +218,9 @@ def score_foreign(
         )
     qrels = [ir_measures.Qrel(q, p, int(v)) for q, p, v in relevance.select("query", "passage", "value").iter_rows()]
     rows: list[tuple[str, str, str, float]] = []
-    for system in contexts.systems:
-        mine = shown.frame.filter(pl.col("system") == system).select("query", "passage", "rank")
+    shown_rows = shown.rows()
+    for number, system in enumerate(shown.systems):
+        mine = shown_rows.filter(pl.col("system") == number).select("query", "passage", "rank")
         run = [ir_measures.ScoredDoc(query, passage, -float(rank)) for query, passage, rank in mine.iter_rows()]
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))

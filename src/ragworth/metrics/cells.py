@@ -68,7 +68,7 @@ class Shown(NamedTuple):
 
     def first(self, n: int) -> Shown:
         """The first n passages of every context."""
-        kept = self._rows(np.flatnonzero(self.frame["rank"].to_numpy() <= n))
+        kept = self._rows(np.flatnonzero(self.rank.to_numpy() <= n))
         return kept._replace(size=np.minimum(self.size, n))
 
     def only(self, pairs: pl.DataFrame) -> Shown:
@@ -76,19 +76,31 @@ class Shown(NamedTuple):
 
         A context of which nothing is left is empty.
         """
-        rows = self.frame.select("query", "passage").with_row_index("at")
+        rows = self.rows().select("query", "passage").with_row_index("at")
         left = rows.join(pairs, on=["query", "passage"], how="semi")["at"].sort().to_numpy().astype(np.int64)
         kept = self._rows(left)
         size = np.diff(kept.starts)
         rank = np.arange(1, len(left) + 1) - np.repeat(kept.starts[:-1], size)
-        frame = kept.frame.with_columns(pl.Series("rank", rank, dtype=pl.UInt32))
-        return kept._replace(frame=frame, size=size)
+        return kept._replace(rank=pl.Series("rank", rank, dtype=pl.UInt32), size=size)
+
+    def rows(self) -> pl.DataFrame:
+        """The system (as a number), query, passage and rank of each row."""
+        context = np.repeat(np.arange(len(self.size)), np.diff(self.starts))
+        return pl.DataFrame(
+            {
+                "system": self.system[context],
+                "query": self.query.gather(context),
+                "passage": self.passage,
+                "rank": self.rank,
+            }
+        )
 
     def _rows(self, rows: Ints) -> Shown:
         """The same contexts with some of their rows, given in order."""
-        starts = np.searchsorted(rows, self.starts)
-        frame = self.frame if len(rows) == self.frame.height else self.frame[rows]
-        return self._replace(frame=frame, starts=starts.astype(np.int64))
+        starts = np.searchsorted(rows, self.starts).astype(np.int64)
+        if len(rows) == len(self.passage):
+            return self._replace(starts=starts)
+        return self._replace(passage=self.passage.gather(rows), rank=self.rank.gather(rows), starts=starts)
 
     def notes(self) -> list[str]:
         """Contexts in which some ranks were never listed."""
