@@ -115,8 +115,9 @@ class FileParameter(Parameter):
         return self.check(text[1:-1] if quoted else text)
 
     def check(self, value: Choice) -> Value:
-        fits = isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value
-        return value if fits else _refuse()
+        if isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value:
+            return value
+        return _refuse()
 
 
 @dataclass(frozen=True, eq=False)
