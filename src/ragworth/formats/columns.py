@@ -72,13 +72,13 @@ class Layout(NamedTuple):
 class Comments(NamedTuple):
     """Comment lines: how many, how many of them would be rows without the ``#``, and the first of those."""
 
-    count: int = 0
+    total: int = 0
     rows: int = 0
     example: str = ""
 
     def __add__(self, other: object) -> Comments:
         assert isinstance(other, Comments)
-        return Comments(self.count + other.count, self.rows + other.rows, self.example or other.example)
+        return Comments(self.total + other.total, self.rows + other.rows, self.example or other.example)
 
     def note(self, path: Path_) -> tuple[str, ...]:
         """A warning where comments may have been meant as rows: of queries whose ids start with ``#``."""
@@ -118,7 +118,7 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False, u
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
-        only = [*(["lines that are no rows"] if bad else []), *(["comments (#)"] if comments.count else [])]
+        only = [*(["lines that are no rows"] if bad else []), *(["comments (#)"] if comments.total else [])]
         raise FormatError(
             f"no rows: the file is empty{' but for ' + ' and '.join(only) if only else ''}",
             file=str(path),

@@ -126,7 +126,7 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     before: Ints = np.cumsum(answers, axis=1) - answers
     query, rank, _ = found = np.nonzero(answers)
     place, depth = query * answers.shape[1] + rank, block.size * answers.shape[1]
-    gain = summed(place, (1 - alpha) ** before[found], depth).reshape(answers.shape[:2])
+    gain = summed(place, np.power(1 - alpha, before[found].astype(np.float64)), depth).reshape(answers.shape[:2])
     query, rank = np.nonzero(gain)
     dcg = summed(query, gain[query, rank] / np.log2(rank + 2), block.size)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))

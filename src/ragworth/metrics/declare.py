@@ -21,6 +21,8 @@ from ragworth.errors import InputError, MetricError, listed
 from ragworth.metrics.blocks import Block, Bools, Floats
 
 Value = float | bool | str
+Choice = Value | Mapping[Any, float]
+"""What may be given for a parameter; some take a dict, which becomes its written form."""
 Need = Literal["relevance", "abstention", "downstream", "likelihood", "ratings", "tokens", "runs"]
 Universe = Literal["relevance", "ratings", "abstention", "downstream", "likelihood"]
 UNIVERSES: tuple[Universe, ...] = ("relevance", "ratings", "abstention", "downstream", "likelihood")
@@ -78,13 +80,13 @@ class Parameter:
             return self.check(text.strip("'\""))
         return self.check(float(Fraction(text)) if "/" in text else float(text))
 
-    def check(self, value: Value) -> Value:
+    def check(self, value: Choice) -> Value:
         """``value`` in the type of the default, if the parameter takes it; raises ValueError if not."""
         if isinstance(self.default, bool):
             return value if isinstance(value, bool) else _refuse()
         if isinstance(self.default, str):
             return value if isinstance(value, str) and value in self.choices else _refuse()
-        if isinstance(value, (str, bool)) or not self.low <= value <= self.high or not np.isfinite(value):
+        if isinstance(value, (str, bool, Mapping)) or not self.low <= value <= self.high or not np.isfinite(value):
             return _refuse()
         return float(value)
 
@@ -112,9 +114,10 @@ class FileParameter(Parameter):
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
         return self.check(text[1:-1] if quoted else text)
 
-    def check(self, value: Value) -> Value:
-        fits = isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value
-        return value if fits else _refuse()
+    def check(self, value: Choice) -> Value:
+        if isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value:
+            return value
+        return _refuse()
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,7 @@ class Declaration:
         """Which judgments say what queries are evaluated: the first of :data:`UNIVERSES` that it needs."""
         return next((universe for universe in UNIVERSES if universe in self.needs), "ratings")
 
-    def bind(self, cutoff: int | None = None, **values: Value) -> Metric:
+    def bind(self, cutoff: int | None = None, **values: Choice) -> Metric:
         """The metric with these parameters; wrong ones raise :class:`MetricError`."""
         known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
         bound: list[tuple[str, Value]] = []
@@ -211,7 +214,7 @@ class Declaration:
             remedy=f"see: ragworth metrics {self.name}",
         )
 
-    def _wrong_value(self, parameter: Parameter, value: Value) -> MetricError:
+    def _wrong_value(self, parameter: Parameter, value: Choice) -> MetricError:
         return MetricError(
             f"{self.name}: {parameter.name}={value} is not possible",
             expected=f"{parameter.takes}, such as {self.name}({parameter.name}={parameter.example})",

@@ -129,8 +129,8 @@ def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
     passages = frame.select("number", "passage").unique(maintain_order=True).sort("number", maintain_order=True)
     name = pl.col("subquestion")
     digits = name.str.contains("^[0-9]+$")
-    value = name.str.strip_chars_start("0")
-    by_number = (~digits, pl.when(digits).then(value.str.len_bytes()), pl.when(digits).then(value), name)
+    short = name.str.strip_chars_start("0")
+    by_number = (~digits, pl.when(digits).then(short.str.len_bytes()), pl.when(digits).then(short), name)
     questions = frame.select("number", "subquestion").unique(maintain_order=True).sort(by_number)
     questions = questions.with_columns(pl.int_range(pl.len()).over("number").alias("column"))
     placed = frame.join(passages.with_row_index("row"), on=["number", "passage"], maintain_order="left").join(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragworth.errors import MetricError
 from ragworth.metrics.blocks import Bools, Floats
-from ragworth.metrics.declare import Parameter, Value, plain
+from ragworth.metrics.declare import Choice, Parameter, Value, plain
 
 NONE = "none"
 
@@ -34,7 +34,7 @@ class GainsParameter(Parameter):
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
         return self.check(text[1:-1] if quoted else text)
 
-    def check(self, value: object) -> Value:
+    def check(self, value: Choice) -> Value:
         """The gains in one written form: levels ascending, numbers as short as they can be."""
         if value == NONE:
             return NONE
