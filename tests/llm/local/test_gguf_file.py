@@ -169,7 +169,7 @@ def test_a_library_that_cannot_run_the_graph_is_told_with_a_remedy(cache: Path, 
         def run(self, *_: object) -> None:
             raise RuntimeError("MatMulNBits: only 4b quantization is supported")
 
-    opened.runtime._alone._session = Old()
+    opened.runtime._alone._session = opened.runtime.together._session = Old()
     with pytest.raises(ModelError, match="cannot run the model on this machine") as error:
         asked(opened)
     assert error.value.remedy == "pip install --upgrade onnxruntime"

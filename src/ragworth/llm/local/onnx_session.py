@@ -154,7 +154,7 @@ def _causal(length: int, before: int, room: int) -> Floats:
 def _memory() -> Iterator[None]:
     """Out of memory is a MemoryError; whatever else goes wrong does so for every row, and ends the job.
 
-    Versions of ONNX Runtime differ in what they have for a kind of processor: 1.22 lacks products of 8-bit blocks on ARM.
+    Versions of ONNX Runtime differ in what a kind of processor can do: 1.22 lacks products of 8-bit blocks on ARM.
     """
     try:
         yield
