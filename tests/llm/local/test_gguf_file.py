@@ -161,6 +161,20 @@ def test_a_model_in_the_place_of_another_is_built_again(cache: Path, file: Path,
     assert asked(onnx_model.load(file)) == asked(plain)
 
 
+def test_a_library_that_cannot_run_the_graph_is_told_with_a_remedy(cache: Path, file: Path) -> None:
+    """As ONNX Runtime 1.22 on ARM, which lacks one of its kernels."""
+    opened: Any = onnx_model.load(file)
+
+    class Old:
+        def run(self, *_: object) -> None:
+            raise RuntimeError("MatMulNBits: only 4b quantization is supported")
+
+    opened.runtime._alone._session = opened.runtime.together._session = Old()
+    with pytest.raises(ModelError, match="cannot run the model on this machine") as error:
+        asked(opened)
+    assert error.value.remedy == "pip install --upgrade onnxruntime"
+
+
 def test_a_model_built_for_another_kind_of_processor_is_built_again(
     cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

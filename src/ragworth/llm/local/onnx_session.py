@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from ragworth.errors import ModelError
+from ragworth.errors import ModelError, quoted
 
 Floats = NDArray[np.float32]
 State = list[Floats]
@@ -152,10 +152,16 @@ def _causal(length: int, before: int, room: int) -> Floats:
 
 @contextmanager
 def _memory() -> Iterator[None]:
-    """Out of memory is a MemoryError."""
+    """Out of memory is a MemoryError; whatever else goes wrong does so for every row, and ends the job.
+
+    Versions of ONNX Runtime differ in what a kind of processor can do: 1.22 lacks products of 8-bit blocks on ARM.
+    """
     try:
         yield
     except Exception as error:
         if "allocat" in str(error):
             raise MemoryError(str(error)) from error
-        raise
+        raise ModelError(
+            f"ONNX Runtime {onnxruntime.__version__} cannot run the model on this machine: {quoted(error, 200)}",
+            remedy="pip install --upgrade onnxruntime",
+        ) from error
