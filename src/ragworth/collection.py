@@ -33,8 +33,8 @@ def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.Dat
         raise TableError(
             f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source
         )
-    again = repeated_rows(texts, [kind]) if unique else []
-    if len(again):
+    again = repeated_rows(texts, [kind])
+    if unique and len(again):
         raise TableError(
             f"row {again[0] + 1}: the {kind} {quoted(ids[int(again[0])])} is there twice",
             expected=f"each {kind} once",

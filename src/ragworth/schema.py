@@ -106,12 +106,15 @@ class Table:
     def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """``frame`` with our columns, types and order; raises :class:`TableError` where it cannot be."""
         columns: list[pl.Series] = []
+        same: list[pl.Expr] = []
         for name, kind in cls.schema.items():
             if name in doors.ID_ALIASES:
                 columns.append(doors.id_column(frame, name, table=cls.name, source=source))
-            else:
-                columns.append(_value_column(cls, frame, name, kind, source))
-        checked = pl.DataFrame(columns)
+                continue
+            column = _value_column(cls, frame, name, kind, source)
+            columns += [column] if isinstance(column, pl.Series) else []
+            same += [column] if isinstance(column, pl.Expr) else []
+        checked = pl.DataFrame(columns).with_columns(same).select(list(cls.schema))
         if "status" in cls.schema and "value" in cls.schema:
             _check_status(checked, source)
         check_key(checked, cls, source)
@@ -128,7 +131,8 @@ def constant(name: str, value: str | int, length: int, kind: type[pl.DataType] =
 
 def _value_column(
     table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
-) -> pl.Series:
+) -> pl.Series | pl.Expr:
+    """The column, or a literal where the table has none and there is a default."""
     if name not in frame.columns:
         if name == "tokens":
             return pl.Series(name, [None] * frame.height, dtype=kind)
@@ -146,7 +150,7 @@ def _value_column(
                 remedy="drop the row, or add a status such as 'unparsable'",
                 file=source,
             )
-        return constant(name, DEFAULTS[name], frame.height, kind)
+        return pl.lit(DEFAULTS[name], kind).alias(name)
     column = frame[name]
     if kind == pl.String:
         text = column.dtype in (pl.String, pl.Categorical, pl.Enum)

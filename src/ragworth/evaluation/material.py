@@ -23,6 +23,7 @@ from ragworth.evaluation.reading import Reading
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import Loaded
 from ragworth.judging.drawing import whole as whole_number
+from ragworth.parts import with_text
 from ragworth.retrieval import Pipeline, Setting
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 
@@ -252,6 +253,11 @@ class Scope:
         if "source" not in mine.columns:
             return mine
         folder = str(self.problems.space.folder / "_").removesuffix("_")
+        sources = mine.select(pl.col("source").unique()).to_series()
+        if not sources.str.starts_with(folder).any():
+            return mine
+        if len(sources) == 1:
+            return with_text(mine, "source", sources[0].removeprefix(folder))
         return mine.with_columns(pl.col("source").str.strip_prefix(folder))
 
     def judgments(self, table: Judgments) -> Judgments:

@@ -28,8 +28,9 @@ def together(sources: Sequence[Source]) -> Judgments:
 
 def check_apart(sources: Sequence[Source]) -> None:
     """Refuse judgments that stand in two files. Each table alone was checked when it was made."""
-    if len(sources) < 2:
-        return
+    aspects = [set(each.table.distinct("aspect")) for each in sources]
+    if sum(map(len, aspects)) == len(set().union(*aspects)):
+        return  # no two tables have an aspect in common, or there are not two
     keys = pl.concat([part.select(Judgments.key) for each in sources for part in each.table.parts])
     twice = repeated_rows(keys, Judgments.key)
     if len(twice):

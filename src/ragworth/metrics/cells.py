@@ -219,14 +219,14 @@ class Blocks:
         if not found:
             nothing = np.empty(0, dtype=np.int32)
             return Cells(nothing, nothing, nothing, np.zeros(len(shown.systems) + 1, dtype=np.int64))
-        context, rank, row = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        parts: list[SmallInts] = [np.concatenate(each) for each in zip(*found, strict=True)]
         del found
-        system = shown.system[context].astype(np.int32)
+        system = shown.system[parts[0]].astype(np.int32)
         if (system[1:] < system[:-1]).any():
             order = np.argsort(system, kind="stable")
-            context, rank, row, system = context[order], rank[order], row[order], system[order]
+            parts, system = [each[order] for each in parts], system[order]
         bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
-        return Cells(context, rank, row, bounds)
+        return Cells(parts[0], parts[1], parts[2], bounds)
 
     def _finds(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""

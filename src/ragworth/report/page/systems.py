@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ def notes(results: Results) -> dict[str, tuple[str, ...]]:
 
 def _shows(name: str, known: Survey) -> str:
     """How many passages a system shows, and for how many queries it shows none."""
-    sizes = known.sizes.get(name, {})
+    sizes = known.sizes.get(name, Counter[int]())
     some = sorted(size for size in sizes if size)
     if not some:
         return "nothing"
