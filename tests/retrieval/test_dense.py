@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval import Setting, retrieve
@@ -121,9 +122,12 @@ def test_passages_without_signs(texts: dict[str, str], folder: Path, tmp_path: P
 
 def test_the_order_of_passages_changes_nothing(folder: Path) -> None:
     system = {"s": f'dense("onnx:{folder}")'}
-    assert retrieve(system, world()) == retrieve(system, world(dict(reversed(PASSAGES.items()))))
-    alone = retrieve(system, world(queries={"q1": "Who built the mill?"}))
-    assert alone.frame.equals(retrieve(system, world()).frame.filter(pl.col("query") == "q1"))
+    made = retrieve(system, world()).frame
+    turned = retrieve(system, world(dict(reversed(PASSAGES.items())))).frame
+    alone = retrieve(system, world(queries={"q1": "Who built the mill?"})).frame
+    # Other texts beside them in a batch may move the last digits of a vector.
+    assert_frame_equal(made, turned, check_exact=False, abs_tol=1e-6)
+    assert_frame_equal(made.filter(pl.col("query") == "q1"), alone, check_exact=False, abs_tol=1e-6)
 
 
 def test_prefixes_and_similarity(folder: Path, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _mirrored(sample: Floats) -> bool:
     total = float(sample.sum())
     if abs(total) > EQUAL * float(np.abs(sample).sum()):
         return total < 0
-    return np.sort(sample).tolist() < np.sort(-sample).tolist()
+    return bool(np.sort(sample).tolist() < np.sort(-sample).tolist())
 
 
 def _weighted(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
