@@ -178,7 +178,8 @@ def created(path: Path_) -> Iterator[IO[bytes]]:
     part = path.with_name(f".{path.name}.part")
     try:
         with ExitStack() as stack:
-            stream: IO[bytes] = stack.enter_context(part.open("wb"))
+            part.unlink(missing_ok=True)  # left by a killed process; or a link that would lead elsewhere
+            stream: IO[bytes] = stack.enter_context(part.open("xb"))
             if path.suffix == ".gz":
                 # No name and no time inside, so that equal content gives equal files.
                 packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
