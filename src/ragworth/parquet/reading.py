@@ -31,7 +31,7 @@ def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None
         if not layout.plain:
             try_reading(source, layout.size)
         with quiet_stderr():
-            frame = pl.read_parquet(source, n_rows=rows, **({} if isinstance(source, bytes) else {"glob": False}))
+            frame = pl.read_parquet(source, n_rows=rows, glob=False)
     except DamagedError as error:
         raise _unreadable(str(error), name) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
