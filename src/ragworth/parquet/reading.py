@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -54,8 +53,8 @@ def _check_file(path: str | Path) -> Layout:
     with Path(path).open("rb") as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise DamagedError("it is empty")
-        with closing(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) as data, memoryview(data) as view:
-            return check(view)
+        # Not closed by hand: the frames of an error still look into it, and it goes when they do.
+        return check(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def _check_size(layout: Layout, size: int, name: str) -> None:
