@@ -111,7 +111,7 @@ def run(data: bytes, skip: bool = False) -> list[Row]:
     def read(f: list[bytes]) -> Row:
         return (text_of(f[0]), text_of(f[2]), number_of(f[4].decode("latin-1")))
 
-    return ranked(kept(trec_rows(data, 6, skip), read, slice(0, 2), skip))  # type: ignore[arg-type]
+    return ranked(kept(trec_rows(data, 6, skip), read, slice(0, 2), skip))
 
 
 def qrels(data: bytes, skip: bool = False) -> list[Row]:

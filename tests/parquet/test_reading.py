@@ -83,6 +83,18 @@ def test_a_checksum_is_checked() -> None:
         read_parquet(data.replace(b"d7-1", b"d8-1"))
 
 
+def test_files_are_refused_like_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    for at in range(4, len(TINY) - 8, 9):
+        path.write_bytes(changed(TINY, Change(at, TINY[at] ^ 255)))
+        try:
+            check(memoryview(path.read_bytes()))
+        except DamagedError as error:
+            with pytest.raises(FormatError) as caught:
+                read_parquet(path)
+            assert str(error) in str(caught.value)
+
+
 @pytest.mark.parametrize("size", [0, 1, 4, 8, 11, 12, 400, -1, -5, -9])
 def test_cut_short(size: int, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"

@@ -22,6 +22,8 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+__all__ = ["decompressed", "zstd"]
+
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 OTHERS = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE") for level in range(1, 10)} | {

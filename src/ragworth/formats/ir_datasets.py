@@ -11,6 +11,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, MissingExtraError, RagworthError
 from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.values import as_id, as_number
 from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
 
@@ -34,6 +35,11 @@ def _dataset(name: str) -> Any:
 
 def _has(dataset: Any, what: str) -> bool:
     return bool(getattr(dataset, f"has_{what}")())
+
+
+def _ids(item: Any) -> tuple[str, str]:
+    """The query and the document of a row."""
+    return as_id(item.query_id, "query_id"), as_id(item.doc_id, "doc_id")
 
 
 def _text(item: Any) -> str:
@@ -68,7 +74,7 @@ def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     if not _has(dataset, "qrels"):
         raise FormatError(f"the collection {name!r} has no relevance judgments")
     frame = pl.DataFrame(
-        [(q.query_id, q.doc_id, float(q.relevance)) for q in dataset.qrels_iter()],
+        [(*_ids(q), as_number(q.relevance, "relevance")) for q in dataset.qrels_iter()],
         schema={"query": pl.String, "passage": pl.String, "value": pl.Float64},
         orient="row",
     )
@@ -81,7 +87,7 @@ def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     """Relevance to sub-topics as ratings."""
     dataset = _dataset(str(name))
     rows = [
-        (q.query_id, q.doc_id, str(q.subtopic_id), float(q.relevance))
+        (*_ids(q), as_id(q.subtopic_id, "subtopic_id"), as_number(q.relevance, "relevance"))
         for q in (dataset.qrels_iter() if _has(dataset, "qrels") else ())
         if hasattr(q, "subtopic_id")
     ]
@@ -101,7 +107,7 @@ def read_contexts(
     dataset = _dataset(str(name))
     if not _has(dataset, "scoreddocs"):
         raise FormatError(f"the collection {name!r} comes with no run")
-    rows = [(s.query_id, s.doc_id, float(s.score)) for s in dataset.scoreddocs_iter()]
+    rows = [(*_ids(s), as_number(s.score, "score")) for s in dataset.scoreddocs_iter()]
     frame = pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row")
     return Contexts(frame, system=system or str(name), ties=ties, source=f"ir_datasets:{name}")
 

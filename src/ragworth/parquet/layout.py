@@ -88,7 +88,7 @@ def check(data: memoryview) -> Layout:
             size += sums.size + chunk.values * ROW
             encodings |= sums.encodings
     if total != _count(footer, 3, "rows"):
-        raise DamagedError(f"the footer says {footer[3]} rows, and the row groups have {total}")
+        raise DamagedError(f"the row groups have {total} rows, and the footer says another number")
     return Layout(total, size, encodings <= PLAIN_ENOUGH)
 
 

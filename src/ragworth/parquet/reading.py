@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -31,7 +30,7 @@ def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None
         if not layout.plain:
             try_reading(source, layout.size)
         with quiet_stderr():
-            frame = pl.read_parquet(source, n_rows=rows, **({} if isinstance(source, bytes) else {"glob": False}))
+            frame = pl.read_parquet(source, n_rows=rows, glob=False)
     except DamagedError as error:
         raise _unreadable(str(error), name) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -54,8 +53,8 @@ def _check_file(path: str | Path) -> Layout:
     with Path(path).open("rb") as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise DamagedError("it is empty")
-        with closing(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)) as data, memoryview(data) as view:
-            return check(view)
+        # Not closed by hand: the frames of an error still look into it, and it goes when they do.
+        return check(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def _check_size(layout: Layout, size: int, name: str) -> None:

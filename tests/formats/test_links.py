@@ -1,0 +1,117 @@
+"""Symbolic links as inputs and outputs: followed where they lead to a file, refused in words where they don't."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ragworth.errors import FormatError, RagworthError
+from ragworth.formats import load, read_contexts, read_judgments, write
+from ragworth.formats.files import created
+from ragworth.formats.theta import Theta
+from ragworth.starting.heads import seen
+from ragworth.tables import Contexts
+
+RUN = "q1 Q0 d1 1 2.5 t\n"
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    (tmp_path / "file.run").write_text(RUN)
+    (tmp_path / "good.run").symlink_to("file.run")
+    (tmp_path / "dangling.run").symlink_to("nowhere.run")
+    (tmp_path / "self.run").symlink_to("self.run")
+    (tmp_path / "a.run").symlink_to("b.run")
+    (tmp_path / "b.run").symlink_to("a.run")
+    (tmp_path / "folder").symlink_to(tmp_path)
+    return tmp_path
+
+
+def test_a_link_to_a_file(links: Path) -> None:
+    contexts = read_contexts(links / "good.run")
+    assert contexts.systems == ["good"]
+    assert contexts.frame["passage"].to_list() == ["d1"]
+
+
+@pytest.mark.parametrize("prefix", ["trec:", "table:", "jsonl:", "exam:"])
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("dangling.run", "this is a link to 'nowhere.run', which is not there"),
+        ("self.run", "cannot be read: Too many levels of symbolic links"),
+        ("a.run", "cannot be read: Too many levels of symbolic links"),
+        ("folder", "this is a folder, not a file"),
+    ],
+)
+def test_links_that_lead_nowhere(prefix: str, name: str, found: str, links: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_contexts(f"{prefix}{links / name}")
+    assert (caught.value.found, caught.value.file) == (found, str(links / name))
+
+
+@pytest.mark.parametrize("name", ["dangling.parquet", "self.parquet", "folder.parquet"])
+def test_parquet(name: str, tmp_path: Path) -> None:
+    (tmp_path / "dangling.parquet").symlink_to("nowhere")
+    (tmp_path / "self.parquet").symlink_to("self.parquet")
+    (tmp_path / "folder.parquet").symlink_to(tmp_path)
+    with pytest.raises(FormatError) as caught:
+        read_contexts(tmp_path / name)
+    assert caught.value.file == str(tmp_path / name)
+    with pytest.raises(RagworthError):
+        Contexts.read(tmp_path / name)
+
+
+def test_a_collection_of_links(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    (real / "qrels").mkdir(parents=True)
+    (real / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    for name in ("queries", "corpus"):
+        (real / f"{name}.jsonl").write_text('{"_id": "q1", "text": "x"}\n{"_id": "d1", "text": "y"}\n')
+    (tmp_path / "link").symlink_to(real)
+    assert load(f"beir:{tmp_path / 'link'}").collection.passages.height == 2
+    (real / "corpus.jsonl").unlink()
+    (real / "corpus.jsonl").symlink_to("corpus.jsonl")
+    with pytest.raises(FormatError, match=r"there is no corpus\.jsonl"):
+        load(f"beir:{tmp_path / 'link'}")
+    (real / "qrels/test.tsv").unlink()
+    (real / "qrels/test.tsv").symlink_to("../nowhere")
+    with pytest.raises(FormatError, match="there is no qrels"):
+        read_judgments(f"beir:{real}")
+
+
+def test_looking_into_a_folder_ends(links: Path) -> None:
+    """The folder contains itself: it is looked into as deep as any other."""
+    names = [file.name for file in seen(links).files]
+    assert "good.run" in names and "folder/file.run" in names
+    assert not any("dangling" in name or "self" in name or "a.run" in name for name in names)
+    assert max(name.count("/") for name in names) <= 2
+
+
+def test_theta(tmp_path: Path) -> None:
+    (tmp_path / "theta.json").symlink_to("theta.json")
+    with pytest.raises(FormatError, match="Too many levels"):
+        Theta.read(tmp_path / "theta.json")
+    (tmp_path / "other.json").symlink_to("nowhere")
+    with pytest.raises(FormatError, match="this is a link to 'nowhere'"):
+        Theta.read(tmp_path / "other.json")
+
+
+def test_writing_does_not_follow_a_planted_link(tmp_path: Path) -> None:
+    """The name of the unfinished file can be guessed: a link there must not lead the writer to another file."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / ".run.csv.part").symlink_to(precious)
+    write(Contexts({"q": {"d": 1.0}}), tmp_path / "run.csv")
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "run.csv").is_symlink()
+    assert read_contexts(tmp_path / "run.csv").frame.height == 1
+
+
+def test_what_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / ".a.part").write_text("half")
+    with created(tmp_path / "a") as stream:
+        stream.write(b"whole")
+    assert (tmp_path / "a").read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208
