@@ -20,8 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 from scipy.special import ndtr, stdtrit
+from scipy.stats import binom
 
 from ragworth.comparison import compare, summarise
+from ragworth.stats.bounded import wilson
 from ragworth.stats.correlation import MEASURES, Measure
 from ragworth.stats.intervals import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE as RESAMPLED
@@ -268,6 +270,33 @@ def show_unequal(trials: int, resamples: int, seed: int) -> None:
     table(title, ["test", "systems", *(f"n = {n}" for n in FEWER)], rows)
 
 
+def show_shares(trials: int, resamples: int, seed: int) -> None:
+    """Nothing is drawn: the coverage of a share is a sum over all numbers of successes."""
+    true = np.arange(0.001, 0.9995, 0.001)
+
+    def row(n: int) -> list[str]:
+        successes = np.arange(n + 1)
+        ends = np.array([wilson(int(k), n, 0.95) for k in successes])
+        held = (ends[:, :1] <= true) & (true <= ends[:, 1:])
+        covered = 100 * (held * binom.pmf(successes[:, None], n, true)).sum(axis=0)
+        return [f"{n}", f"{covered.min():.1f}", f"{covered.mean():.1f}"]
+
+    table("Shares from 0.001 to 0.999: exact coverage (%)", ["n", "least", "mean"], map(row, (10, 20, 50, 100)))
+
+
+def show_power(trials: int, resamples: int, seed: int) -> None:
+    """Normal differences within -1 to 1, with a mean of three standard errors."""
+
+    def found(test: str, n: int) -> list[bool]:
+        rng = np.random.default_rng(seed + n)
+        samples = (np.clip(rng.normal(0.75 / np.sqrt(n), 0.25, size=n), -1, 1) for _ in range(trials))
+        return [TESTS[test](sample, resamples=resamples, seed=i) < 0.05 for i, sample in enumerate(samples)]
+
+    tests = ("randomisation", "t", "bootstrap", "bounded")
+    rows = ([test, *(share(found(test, n)) for n in FEWER)] for test in tests)
+    table("A difference of three standard errors: found (%)", ["test", *(f"n = {n}" for n in FEWER)], rows)
+
+
 def show_large(trials: int, resamples: int, seed: int) -> None:
     """How far the ends of intervals move in standard errors: by the limit, and by another seed."""
     rng = np.random.default_rng(seed)
@@ -390,6 +419,8 @@ SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "rare": show_rare,
     "tests": show_tests,
     "unequal": show_unequal,
+    "shares": show_shares,
+    "power": show_power,
     "large": show_large,
     "many": show_many,
     "pooled": lambda *given: show_correlated("pooled", *given),
