@@ -143,6 +143,14 @@ def test_a_trial_tells_errors(tmp_path: Path) -> None:
         try_reading(tmp_path / "absent.parquet", 1000)
 
 
+def test_a_trial_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("polars", "resource"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    try_reading(SEEDS["arrow delta"], 1000)
+    assert not (tmp_path / "imported").exists()
+
+
 def test_errors_of_the_reader_are_kept_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError), quiet_stderr():
         os.write(2, b"thread panicked at")
