@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ragworth.asking import read_rows
 from ragworth.errors import FormatError
 from ragworth.formats import read_contexts
 from ragworth.parquet import read_parquet, reading
@@ -136,6 +137,12 @@ def test_a_trial_survives_what_ends_the_reader(as_file: bool, tmp_path: Path) ->
     (tmp_path / "a.parquet").write_bytes(KILLER)
     with pytest.raises(DamagedError, match="does not survive"):
         try_reading(tmp_path / "a.parquet" if as_file else KILLER, 1000)
+
+
+def test_rows_to_ask_about_are_checked_too(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(KILLER)
+    with pytest.raises(FormatError, match=r"cannot be read as Parquet"):
+        read_rows(str(tmp_path / "rows.parquet"))
 
 
 def test_a_trial_tells_errors(tmp_path: Path) -> None:
