@@ -126,6 +126,19 @@ def test_a_small_file_that_would_fill_the_memory(monkeypatch: pytest.MonkeyPatch
     assert read_parquet(data).height == 1_000_000
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_empty_row_groups_are_sound(dictionary: bool) -> None:
+    """PyArrow gives an empty table a row group, and a writer one for each empty batch."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"query": ["q1", "q2"], "value": [1.0, 0.0]})
+    for batches, rows in (([0], 0), ([0, 2, 0, 2], 4)):
+        stream = io.BytesIO()
+        with parquet.ParquetWriter(stream, table.schema, use_dictionary=dictionary) as writer:
+            for size in batches:
+                writer.write_table(table.slice(0, size))
+        assert read_parquet(stream.getvalue()).shape == (rows, 2)
+
+
 def test_risky_encodings_are_tried_elsewhere() -> None:
     assert not check(memoryview(SEEDS["arrow delta"])).plain
     assert all(check(memoryview(data)).plain for name, data in SEEDS.items() if name != "arrow delta")
