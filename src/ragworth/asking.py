@@ -54,14 +54,18 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         return rows
     import polars as pl
 
+    from ragworth.formats.files import chunks
+    from ragworth.formats.frames import read_parquet
+
+    if suffixes.endswith(".parquet"):
+        return read_parquet(path).to_dicts()
     try:
-        if suffixes.endswith(".parquet"):
-            return pl.read_parquet(path).to_dicts()
         if suffixes.endswith(".csv"):
-            return pl.read_csv(path, infer_schema=False).fill_null("").to_dicts()
+            return pl.read_csv(b"".join(chunks(path)), infer_schema=False).fill_null("").to_dicts()
         if suffixes.endswith(".tsv"):
-            return pl.read_csv(path, infer_schema=False, separator="\t", quote_char=None).fill_null("").to_dicts()
-    except (pl.exceptions.PolarsError, OSError) as error:
+            frame = pl.read_csv(b"".join(chunks(path)), infer_schema=False, separator="\t", quote_char=None)
+            return frame.fill_null("").to_dicts()
+    except pl.exceptions.PolarsError as error:
         raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
     raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
 

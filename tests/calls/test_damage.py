@@ -137,6 +137,7 @@ def test_an_altered_card_is_not_used_and_is_written_again(statement: str, path: 
     with Store(path) as kept:
         assert kept.card_of(card) is None
         assert care.verify(kept).problems != []
+        assert care.verify(kept).worst == "card"  # which prune can't mend
         model, noted = fresh()
         assert len(list(Job(model, kept).run([*ASKED, question(31)]))) == 31
         assert len(noted.seen) == 1  # answers are found by their keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -298,6 +299,11 @@ def edited(text: str | bytes, name: str = "rows.jsonl") -> Callable[[Desk], Resu
     return way
 
 
+def test_rows_that_unpack_to_far_more_are_refused(desk: Desk) -> None:
+    bomb = gzip.compress(b"passage,query\n" + b"a,b\n" * (17 << 20))
+    refused(edited(bomb, "rows.csv.gz")(desk), "rows.csv.gz", "times its size")
+
+
 BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     "rows-missing": (lambda desk: desk.ask(rows="none.jsonl"), ["none.jsonl"]),
     "csv-missing": (lambda desk: desk.ask(rows="none.csv"), ["none.csv"]),
@@ -450,7 +456,7 @@ def test_prompts_are_listed_shown_and_rendered(desk: Desk) -> None:
 
 def test_lists_for_slots_are_json(desk: Desk) -> None:
     arguments = ("prompt", "answer", "--set", "query=Who?", "--set", 'passages=[{"text": "One"}, {"text": "Two"}]')
-    assert "[1] One\n\n[2] Two\n\nQuestion: Who?" in desk(*arguments).stdout
+    assert "[1] One\n\n[2] Two\n\nQuestion: Who?" in desk(*arguments, "--prompts", "plain").stdout
 
 
 def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:

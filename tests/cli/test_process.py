@@ -167,6 +167,19 @@ def test_a_reader_that_has_seen_enough(arguments: str, store: Path) -> None:
     assert done.stdout == "0\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("arguments", ["--version", "metrics", "calls show"])
+def test_a_full_disk_is_one_line(arguments: str, store: Path) -> None:
+    more = [str(store)] if arguments.startswith("calls") else []
+    command = [sys.executable, "-m", "ragworth", *arguments.split(), *more]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        ["ragworth: the output can't be written: No space left on device"],
+    )
+
+
 def array_too_large() -> MemoryError:
     try:
         np.zeros(1 << 57)

@@ -184,6 +184,17 @@ def test_texts_from_outside_are_not_sent_to_a_server_without_consent(
         assert [each["path"] for each in json.loads(settings.read_text())["reads"]] == [str(tmp_path / "beyond")]
 
 
+def test_a_file_with_a_format_in_its_name_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, file = outside(tmp_path, "run")
+    change(folder, "../beyond/first.run", f"trec:{file}")
+    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
+    decoy = folder / f"trec:{file}"
+    decoy.parent.mkdir(parents=True)
+    decoy.write_bytes(file.read_bytes())
+    monkeypatch.chdir(folder)
+    assert f"--allow-read {file.resolve()}" in refused(folder)
+
+
 @pytest.mark.parametrize("use", ["embedded", "openai:toy@http://localhost:8000", "openai:toy@http://127.0.0.1:8000"])
 def test_on_this_machine_files_may_be_anywhere(tmp_path: Path, use: str, models: Models) -> None:
     folder, _ = outside(tmp_path, "passages")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +139,22 @@ def test_nothing_but_comments_is_no_run(save: Save) -> None:
     """Such as a run whose queries are called #1, #2, …"""
     with pytest.raises(FormatError, match=r"no rows: the file is empty but for comments \(#\)"):
         read_contexts(save("run", "#1 Q0 d1 1 2 t\n#2 Q0 d1 1 2 t\n"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    caught: list[Exception] = []
+
+    def read() -> None:
+        try:
+            read_judgments(path)
+        except FormatError as error:
+            caught.append(error)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    path.write_text(RUN)
+    reader.join(10)
+    assert list(map(type, caught)) == [RunGivenError]

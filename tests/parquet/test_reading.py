@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ragworth.asking import read_rows
 from ragworth.errors import FormatError
 from ragworth.formats import read_contexts
 from ragworth.parquet import read_parquet, reading
@@ -125,6 +126,19 @@ def test_a_small_file_that_would_fill_the_memory(monkeypatch: pytest.MonkeyPatch
     assert read_parquet(data).height == 1_000_000
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_empty_row_groups_are_sound(dictionary: bool) -> None:
+    """PyArrow gives an empty table a row group, and a writer one for each empty batch."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"query": ["q1", "q2"], "value": [1.0, 0.0]})
+    for batches, rows in (([0], 0), ([0, 2, 0, 2], 4)):
+        stream = io.BytesIO()
+        with parquet.ParquetWriter(stream, table.schema, use_dictionary=dictionary) as writer:
+            for size in batches:
+                writer.write_table(table.slice(0, size))
+        assert read_parquet(stream.getvalue()).shape == (rows, 2)
+
+
 def test_risky_encodings_are_tried_elsewhere() -> None:
     assert not check(memoryview(SEEDS["arrow delta"])).plain
     assert all(check(memoryview(data)).plain for name, data in SEEDS.items() if name != "arrow delta")
@@ -138,9 +152,23 @@ def test_a_trial_survives_what_ends_the_reader(as_file: bool, tmp_path: Path) ->
         try_reading(tmp_path / "a.parquet" if as_file else KILLER, 1000)
 
 
+def test_rows_to_ask_about_are_checked_too(tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(KILLER)
+    with pytest.raises(FormatError, match=r"cannot be read as Parquet"):
+        read_rows(str(tmp_path / "rows.parquet"))
+
+
 def test_a_trial_tells_errors(tmp_path: Path) -> None:
     with pytest.raises(DamagedError, match=r"No such file|no such file|not found|os error 2"):
         try_reading(tmp_path / "absent.parquet", 1000)
+
+
+def test_a_trial_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("polars", "resource"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    try_reading(SEEDS["arrow delta"], 1000)
+    assert not (tmp_path / "imported").exists()
 
 
 def test_errors_of_the_reader_are_kept_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:

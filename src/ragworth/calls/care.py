@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ragworth.calls.records import key_of, model_digest, request_to_json, response_from_json
 from ragworth.calls.store import UNREADABLE, Entry, Store, card_from_json
@@ -136,33 +136,30 @@ def _plain(response: Response) -> dict[str, Any]:
 
 
 class Verified(NamedTuple):
-    """What a check of a store found. ``unchecked``: calls whose prompts were not kept.
-
-    ``repairable``: `prune` with ``damaged`` takes out all that is wrong.
-    """
+    """What a check of a store found. ``unchecked``: calls whose prompts were not kept."""
 
     calls: int
     unchecked: int
     problems: list[str]
-    repairable: bool = True
+    worst: Literal["", "card", "call", "file"] = ""
+    """The worst that is damaged: descriptions of models alone, calls, or the file itself."""
 
 
 def verify(store: Store) -> Verified:
     """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
-    problems = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
-    problems += _unknown_models(store)
-    repairable = not problems
+    broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
+    unknown, damaged = _unknown_models(store), []
     calls = unchecked = 0
     try:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
             if (damage := _damage(entry)) is not None:
-                problems.append(f"call {entry.key.hex()}: {damage.problem}")
+                damaged.append(f"call {entry.key.hex()}: {damage.problem}")
     except StoreError as error:
-        problems.append(f"reading stopped after {calls} calls: {error.found}")
-        repairable = False
-    return Verified(calls, unchecked, problems, repairable)
+        broken.append(f"reading stopped after {calls} calls: {error.found}")
+    worst: Literal["", "card", "call", "file"] = "file" if broken else "call" if damaged else "card" if unknown else ""
+    return Verified(calls, unchecked, [*broken, *unknown, *damaged], worst)
 
 
 def _unknown_models(store: Store) -> list[str]:

@@ -88,13 +88,16 @@ def verify(store: str) -> None:
         result = care.verify(found)
     if result.problems:
         shown = tuple(result.problems[:5])
+        remedies = {
+            "file": f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
+            "call": f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again",
+            "card": "ask the model again over this store; its answers are used as before",
+        }
         raise StoreError(
             f"{counted(len(result.problems), 'problem')} in {counted(result.calls, 'call')}",
             file=store,
             more=shown,
-            remedy=f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again"
-            if result.repairable
-            else f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
+            remedy=remedies[result.worst],
         )
     rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
     click.echo(f"{result.calls:,} calls are sound{rest}.")

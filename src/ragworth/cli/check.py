@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.trust import taken, trust_options
+from ragworth.cli.trust import trust_of, trust_options
 
 
 @click.command("check", short_help="Validate a workspace without asking a model.")
@@ -32,7 +32,7 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chose
     from ragworth.report.render import printable
 
     either(limit, every)
-    paths, consent = taken(chosen)
+    paths, consent = trust_of(chosen)
     console = None if quiet else Working()
     with interruptible():
         found = planned(config.read(workspace, paths), limit=limit, every=every, console=console, consent=consent)

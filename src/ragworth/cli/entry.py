@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
 
 import click
 
-from ragworth.errors import ResourceError, quoted
+from ragworth.errors import InputError, ResourceError, quoted
 from ragworth.interrupts import end_at_once
 from ragworth.resources import Shortage, shortage
+
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""A disk without room, or without room for this user."""
 
 
 def start() -> None:
@@ -24,6 +28,12 @@ def start() -> None:
         main(prog_name="ragworth")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        silence(sys.stdout.fileno())
+        click.echo(f"ragworth: the output can't be written: {error.strerror}", err=True)
+        code = InputError.exit_code
     end_at_once()
     _flush()
     sys.exit(code)
@@ -34,7 +44,7 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             silence(stream.fileno())
 
 

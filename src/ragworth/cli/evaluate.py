@@ -15,7 +15,7 @@ from ragworth.cli.check import either, interruptible
 from ragworth.cli.output import tell
 from ragworth.cli.progress import Lines as Lines
 from ragworth.cli.progress import Working
-from ragworth.cli.trust import Trust, taken, trust_options
+from ragworth.cli.trust import Trust, trust_of, trust_options
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
 KNOWN = ("system", "group", "misleading", "correct", "wrong")
@@ -56,7 +56,7 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
     either(chosen["limit"], chosen["every"])
     if chosen["only"] and chosen["until"]:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
-    trust = taken(chosen)
+    trust = trust_of(chosen)
     with interruptible():
         if dry_run:
             _plan(workspace, as_json, quiet, chosen, trust)

@@ -11,7 +11,7 @@ from ragworth.cli.check import either
 from ragworth.cli.evaluate import Lines, shown
 from ragworth.cli.kinds import Kinds, about, title
 from ragworth.cli.settings import setting_options
-from ragworth.cli.trust import taken, trust_options
+from ragworth.cli.trust import trust_of, trust_options
 
 
 @click.group(
@@ -61,7 +61,7 @@ def command_for(kind: str) -> click.Command:
         from ragworth.calls.job import Interrupted
 
         either(given["limit"], given["every"])
-        paths, consent = taken(given)
+        paths, consent = trust_of(given)
         if paths and len(places) > 1:
             raise click.UsageError("--results, --store and --cache are for one workspace; study them one by one")
         given |= {"paths": paths, "consent": consent}

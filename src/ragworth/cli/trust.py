@@ -44,7 +44,7 @@ def trust_options(function: F) -> F:
     return function
 
 
-def taken(chosen: dict[str, Any]) -> Trust:
+def trust_of(chosen: dict[str, Any]) -> Trust:
     """What these options say; they are taken out of ``chosen``."""
     from ragworth.config import Paths
     from ragworth.evaluation.consent import Consent

@@ -10,7 +10,7 @@ from typing import Any
 from ragworth.config.reader import Reader
 from ragworth.config.workspace import Paths, Workspace
 from ragworth.errors import quoted
-from ragworth.storage.inside import leaving
+from ragworth.storage.inside import places_outside
 
 LONG = 4096
 """How much of a path an error shows: all of it."""
@@ -18,7 +18,7 @@ LONG = 4096
 OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
 
 
-def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
+def with_places(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
     """The workspace with the places to write to; those that the file puts outside of its folder are wrong.
 
     Links are followed before places are compared.
@@ -29,7 +29,7 @@ def placed(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
         if name in given:
             continue
         path = space.path(getattr(space, name))
-        for outside in leaving(path, space.folder):
+        for outside in places_outside(path, space.folder):
             reader.say(_words(name, option, path, outside), "paths", name)
             break
     return replace(space, **given)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.config.placing import placed
+from ragworth.config.placing import with_places
 from ragworth.config.reader import Reader, shown
 from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
 from ragworth.errors import FormatError, InputError, listed
@@ -42,7 +42,7 @@ def read(path: str | Path, paths: Paths = Paths()) -> Workspace:  # noqa: B008 (
         ) from error
     reader = Reader(text)
     made = _workspace(reader, whole, file)
-    made = placed(reader, made, paths)
+    made = with_places(reader, made, paths)
     if reader.wrong:
         first, *rest = sorted(reader.wrong, key=lambda each: each.line or 0)
         more = tuple(f"line {each.line}: {each.text}" if each.line else each.text for each in rest)

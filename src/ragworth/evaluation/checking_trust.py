@@ -13,6 +13,7 @@ from ragworth.errors import InputError, MissingExtraError
 from ragworth.evaluation.consent import Guard, remote
 from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.retrieving import asking_steps, every_step
+from ragworth.formats import FORMATS
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given import Run
 from ragworth.tables import Contexts
@@ -87,7 +88,10 @@ def _within(space: Workspace, text: str) -> Iterator[Path]:
     spec = space.spec(text)
     form, colon, rest = spec.partition(":")
     if form != "ir_datasets":
-        yield from _with_links(Path(spec if Path(spec).exists() or not colon else rest))
+        # Readers take a format in front off even where there is a file of the whole name, so both may be read.
+        known = bool(colon) and form in FORMATS
+        for path in ([Path(rest)] if known else []) + ([Path(spec)] if not known or Path(spec).exists() else []):
+            yield from _with_links(path)
 
 
 def _with_links(path: Path) -> Iterator[Path]:

@@ -12,6 +12,7 @@ wants the ``#`` in the first column, and takes a second comment in a row for dat
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, counted, quoted
-from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, lines, numbered_lines
+from ragworth.formats.files import BOM, Path_, ahead, chunks, count_lines, numbered_lines
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
@@ -110,7 +111,7 @@ def read_columns(path: Path_, layout: Layout, *, skip_bad_lines: bool = False, u
         frame, wrong = _carefully(chunk, layout, before, path)[:2] if fast is None else (fast, [])
         comments += Comments() if clean else _comments(chunk, layout)
         if wrong and not bad and not any(each.height for each in (*frames, frame)):
-            _check_kind(path, layout, unlike)
+            _check_kind(path, numbered_lines(chunk, before), layout, unlike)
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
@@ -132,9 +133,9 @@ def holds_row(line: bytes) -> bool:
     return not line.lstrip().startswith(b"#") and bool(line.strip())
 
 
-def _check_kind(path: Path_, layout: Layout, unlike: tuple[Layout, ...]) -> None:
-    """Raise the error for a file whose first rows are all rows of another layout."""
-    first = [(number, line) for number, line in islice(lines(path), LOOKED_AT) if holds_row(line)]
+def _check_kind(path: Path_, found: Iterable[tuple[int, bytes]], layout: Layout, unlike: tuple[Layout, ...]) -> None:
+    """Raise the error for a file whose first rows are all rows of another layout. A pipe can't be read twice."""
+    first = list(islice(((number, line) for number, line in found if holds_row(line)), LOOKED_AT))
     for other in unlike:
         if first and all(isinstance(_row(line.split(), other), dict) for _, line in first):
             raise other.mistake(

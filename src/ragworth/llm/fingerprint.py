@@ -33,7 +33,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
-def pinned(folder: Path, pins: Mapping[str, str]) -> list[str]:
+def unexpected_files(folder: Path, pins: Mapping[str, str]) -> list[str]:
     """Files of a folder that are not what they are expected to be, by their SHA-256."""
     return [name for name, pin in pins.items() if not (folder / name).is_file() or sha256(folder / name) != pin]
 

@@ -168,6 +168,8 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, size: int) -> _Chunk:
         raise DamagedError(f"a column has {values} values for {rows} rows")
     first, start = _count(meta, 9, "data page offset"), _typed(meta, 11, int, "dictionary page offset", default=0)
     start = start if start > 0 else first
+    if not values and not first:  # no data page: so PyArrow writes an empty row group
+        first = start = start or len(MAGIC)
     end = start + _count(meta, 7, "compressed size of a column")
     if start < len(MAGIC) or not start <= first <= end or end > size - TAIL:
         raise DamagedError("a column lies outside the file")

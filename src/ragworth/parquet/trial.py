@@ -43,7 +43,8 @@ except BaseException as error:
 def try_reading(source: str | Path | bytes, size: int) -> None:
     """Read in another process; raises :class:`DamagedError` where that process ends with anything but success."""
     path = "" if isinstance(source, bytes) else str(source)
-    command = [sys.executable, "-c", PROGRAM, path, str(ROOM + TIMES * size)]
+    # -P: without it Python would import modules from the current folder, which may be somebody else's.
+    command = [sys.executable, "-P", "-c", PROGRAM, path, str(ROOM + TIMES * size)]
     try:
         done = subprocess.run(
             command,

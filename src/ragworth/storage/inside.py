@@ -18,7 +18,7 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
         return False
 
 
-def leaving(path: Path, folder: Path) -> Iterator[Path]:
+def places_outside(path: Path, folder: Path) -> Iterator[Path]:
     """Places outside of ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
 
     For a file, those that SQLite keeps beside it count too.
@@ -33,11 +33,3 @@ def leaving(path: Path, folder: Path) -> Iterator[Path]:
             each = Path(root, name)
             if each.is_symlink() and not is_inside(each, folder):
                 yield each
-
-
-def outer_links(path: Path, folder: Path) -> Iterator[Path]:
-    """Where reading ``path`` leads outside of ``folder``: the path itself, or links in a folder that it names."""
-    if not is_inside(path, folder):
-        yield path
-    elif path.is_dir():
-        yield from leaving(path, folder)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
+import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -308,6 +311,31 @@ def test_a_template_sees_no_variables_of_this_process(monkeypatch: pytest.Monkey
     if not variables.exists():
         pytest.skip("only Linux shows the variables of a process")
     assert b"sk-secret" not in variables.read_bytes()
+
+
+def test_a_template_survives_ctrl_c() -> None:
+    render: Any = chat_template("{{ messages[0].content }}", {})
+    os.kill(render._process.pid, signal.SIGINT)
+    time.sleep(0.1)
+    assert render([{"role": "user", "content": "a"}]) == "a"
+
+
+def test_an_interrupted_chat_is_not_the_answer_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    render: Any = chat_template("{{ messages[0].content }}", {})
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(render._process, "stdout", Interrupting())
+        render([{"role": "user", "content": "first"}])
+    assert render([{"role": "user", "content": "second"}]) == "second"
+
+
+class Interrupting:
+    """A stream at which somebody presses Ctrl-C."""
+
+    def readline(self) -> str:
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        pass
 
 
 def test_the_process_of_a_template_ends_with_it() -> None:

@@ -8,6 +8,7 @@ import gc
 import json
 import logging
 import pickle
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -121,6 +122,12 @@ def test_a_key_that_is_but_a_word_is_left_in_answers(word: str) -> None:
 def test_tokens_that_spell_out_the_key_together() -> None:
     tokens = ["The", " key is ", KEY[:5], KEY[5:20], f"{KEY[20:]}.", " Good", " day"]
     assert Secret(KEY).redact_tokens(tokens) == ("The", " key is ", HIDDEN, HIDDEN, HIDDEN, " Good", " day")
+
+
+def test_many_tokens_that_spell_out_the_key_are_no_burden() -> None:
+    start = time.monotonic()
+    assert set(Secret(KEY).redact_tokens([KEY[:9], KEY[9:]] * 50_000)) == {HIDDEN}
+    assert time.monotonic() - start < 5  # a product of tokens and keys takes minutes
 
 
 def echo(value: Any) -> Any:

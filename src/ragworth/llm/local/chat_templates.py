@@ -31,6 +31,9 @@ SECONDS = 10.0
 STARTING = 60.0
 """What starting the process may take; machines can be busy."""
 
+STARTING_WITH = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables without which Python may not start: some have its library in a folder of their own."""
+
 LONGEST = 1 << 20
 """Characters of a template; the longest known have some 30,000."""
 
@@ -92,8 +95,8 @@ class _Process:
 
     def _start(self) -> None:
         folder = Path(next(iter(find_spec("jinja2").submodule_search_locations))).parent  # type: ignore[union-attr, arg-type]
-        # None of this process's variables: a template has no use for them, and some are secret.
-        variables = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
+        # Of this process's variables only what Python itself may need to start: others may be secret.
+        variables = {name: os.environ[name] for name in STARTING_WITH if name in os.environ}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", template_worker.__file__, str(folder)],
@@ -132,6 +135,10 @@ class _Process:
             answer = process.stdout.readline()
         except OSError:  # it ended before it had read everything
             answer = ""
+        except BaseException:  # Ctrl-C: what the process says next would be taken for the answer to the next chat
+            _end(process)
+            self._process = None
+            raise
         finally:
             timer.cancel()
         if answer.endswith("\n"):

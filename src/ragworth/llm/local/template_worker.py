@@ -63,7 +63,11 @@ def compiled(source: str, facts: Mapping[str, Any]) -> Callable[[list[dict[str, 
 
 
 def main() -> None:
-    """Answer line after line, until there are no more."""
+    """Answer line after line, until there are no more.
+
+    A terminal sends Ctrl-C to this process too. It is for the other one, which may have chats to finish.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     import jinja2.sandbox  # noqa: F401  # what takes time is done before the clock runs
 
     _limit()

