@@ -103,7 +103,9 @@ def _count(n: int, total: int, title: str) -> Safe:
 def _mean_cell(mean: Mean | None) -> Safe:
     if mean is None or mean.mean is None:
         return tag("td", "–", tag("small", mean.missing if mean is not None else "not computed"), class_="n")
-    return tag("td", signed(mean.mean, 3), tag("small", mean.ends), _count(mean.n, mean.total, mean.missing), class_="n")
+    return tag(
+        "td", signed(mean.mean, 3), tag("small", mean.ends), _count(mean.n, mean.total, mean.missing), class_="n"
+    )
 
 
 def explored(number: int, total: int, systems: int) -> Safe:
