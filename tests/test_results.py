@@ -93,7 +93,7 @@ def test_a_folder_that_was_left_half_way_is_recognised(tmp_path: Path) -> None:
     assert "2 files of these results cannot be used" in message
     assert "scores.parquet: not the file that the manifest was written with" in message
     assert "texts/passages.parquet: No such file" in message
-    assert "to do: evaluate again" in message
+    assert "to do: delete the damaged files and evaluate again" in message
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def compare(
         bounds = difference_bounds(value_bounds(matrix.metric))
         if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
             raise InputError(
-                f"the test bounded needs the range of {matrix.metric}, which has none or is unknown",
+                f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
                 expected="metrics with a lowest and a highest value",
                 remedy="use --test bootstrap, or leave the metric out",
             )

@@ -1,6 +1,6 @@
-"""Rows that a table has twice, found in little memory.
+"""Duplicate rows of a table, found in little memory.
 
-Comparing rows as wholes takes more than a hundred bytes for each. Here each row is reduced to a 64-bit hash, and only
+Comparing whole rows takes more than a hundred bytes for each. Here each row is reduced to a 64-bit hash, and only
 rows whose hashes are equal are compared.
 """
 
@@ -13,17 +13,17 @@ import numpy.typing as npt
 import polars as pl
 
 SEED = 2026
-"""Of the hash; any number will do."""
+"""Seed of the hash; any number will do."""
 
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, and with bits all over, so that the order of the columns matters to the hash of a row."""
+"""An odd number with many bits set: with it, the hash of a row depends on the order of the columns."""
 
 BLOCK = 1 << 19
 """Rows hashed at a time."""
 
 
 def repeated_rows(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Numbers of the rows whose values in ``columns`` an earlier row has."""
+    """Numbers of the rows that have the same values in ``columns`` as an earlier row."""
     hashes = _hashes(frame, columns)
     ordered = np.sort(hashes)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -35,11 +35,11 @@ def repeated_rows(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np
 
 
 def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
-    made = np.zeros(frame.height, dtype=np.uint64)
+    hashes = np.zeros(frame.height, dtype=np.uint64)
     chosen = frame.select(columns)
     for low in range(0, frame.height, BLOCK):
         for column in chosen.slice(low, BLOCK):
-            part = made[low : low + BLOCK]
+            part = hashes[low : low + BLOCK]
             np.multiply(part, FACTOR, out=part)
             np.bitwise_xor(part, column.hash(SEED).to_numpy(), out=part)
-    return made
+    return hashes

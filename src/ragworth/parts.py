@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 LARGE = 1_000_000
-"""Rows from which on a table is cut into parts."""
+"""Tables with at least so many rows are cut into parts."""
 
 MOST_PARTS = 256
 """A table that would fall into more parts stays whole."""

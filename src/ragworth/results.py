@@ -53,7 +53,7 @@ MANIFEST = "manifest.json"
 BESIDE = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
 """What an evaluation writes beside them."""
 REMEDY = "move it away or delete it, or write to another folder (--results DIR)"
-AGAIN = "evaluate again, after deleting what is damaged: it is made anew from what the store of calls holds"
+AGAIN = "delete the damaged files and evaluate again: they are rebuilt from the store of calls"
 
 
 @dataclass(frozen=True)

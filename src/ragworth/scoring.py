@@ -130,10 +130,10 @@ def score(
     ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
     tokens: passage lengths, for ``Den``.
     complete: judged queries that a system has nothing for count as empty contexts; False leaves them out.
-    judged_only: take passages that nobody judged (or rated) out of the contexts first, as trec_eval -J: those below
-        move up, then cutoffs apply. Negative relevance counts as not judged.
-    max_rank: look at the first so many passages of each context only, as trec_eval -M; before ``judged_only`` takes any
-        out.
+    judged_only: remove passages that nobody judged (or rated) first, as trec_eval -J: the passages below them move up,
+        then cutoffs apply. Negative relevance counts as not judged.
+    max_rank: use only this many passages from the top of each context, as trec_eval -M. It applies before
+        ``judged_only``.
     folder: where paths of files start that metrics name, as in ``UDCG(theta=FILE)@5``; without it, where you are.
 
     Returns

@@ -20,15 +20,16 @@ def test_wilson_equals_scipy(successes: int, n: int) -> None:
     assert wilson(successes, n, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
-@pytest.mark.parametrize("n", [10, 20, 50, 100])
+@pytest.mark.parametrize("n", [10, 13, 20, 50, 100])
 def test_shares_are_covered(n: int) -> None:
     """Exactly, over all outcomes. No interval of a share covers the same for all shares: that is in steps."""
     ends = np.array([wilson(k, n, 0.95) for k in range(n + 1)])
-    shares = np.linspace(0.001, 0.999, 997)
+    steps = ends[(ends > 0.0) & (ends < 1.0)]  # coverage is least just beside the ends
+    shares = np.concatenate([np.linspace(0.001, 0.999, 997), steps - 1e-9, steps + 1e-9])
     chances = binom.pmf(np.arange(n + 1), n, shares[:, None])
     covered = (chances * ((ends[:, 0] <= shares[:, None]) & (shares[:, None] <= ends[:, 1]))).sum(axis=1)
-    assert covered.min() >= 0.915
-    assert 0.95 <= covered.mean() <= 0.965
+    assert covered.min() >= 0.909
+    assert 0.95 <= covered[:997].mean() <= 0.965
 
 
 def test_one_success_by_hand() -> None:

@@ -13,6 +13,7 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import Reply
+from ragworth.stats.intervals import mean_intervals
 from ragworth.studies.running import planned
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
@@ -76,6 +77,9 @@ def test_utility_wins_over_relevance_by_what_the_tables_say(tmp_path: Path, open
             row = mine.filter((pl.col("first") == first) & (pl.col("second") == second)).row(0, named=True)
             assert row["difference"] == pytest.approx(gap.mean()) and row["queries"] == 60
             assert (row["wins"], row["losses"]) == (int((gap > 0).sum()), int((gap < 0).sum()))
+            most = 2.0 if measure == "grade" else 1.0  # grades go from -1 to 1, shares from 0 to 1
+            ends = mean_intervals(gap[:, None], resamples=2000, bounds=(-most, most)).spans()[0]
+            assert (row["low"], row["high"]) == pytest.approx(ends)
         assert mine["p"].to_list() == pytest.approx(raw)
         order = np.argsort(raw, kind="stable")
         steps = np.minimum(np.maximum.accumulate(np.array(raw)[order] * [3, 2, 1]), 1)

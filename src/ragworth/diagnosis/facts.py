@@ -110,8 +110,9 @@ def facts(
     relevant, judged = _relevance(judgments, rated, rel, eta)
     utility = _utility(judgments, rel)
     shown: dict[tuple[str, str], list[Shown]] = {}
+    queries = queries_of(contexts)
     for system in systems if systems is not None else contexts.systems:
-        shown |= {(system, query): [] for query in queries_of(contexts)}
+        shown |= {(system, query): [] for query in queries}
     for system, query, rank, passage in contexts.frame.select("system", "query", "rank", "passage").iter_rows():
         key = (query, passage)
         known = relevant.get(key, False) if query in judged else None

@@ -162,7 +162,7 @@ def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
 def ndcg(block: Block, k: float, gain: str, gains: str, ideal: str) -> Floats:
     """Gain of the passages, discounted by the logarithm of their rank, against the best possible order.
 
-    Negative relevance gains nothing, and nor does an unjudged passage. Relevance may be any real number.
+    Negative relevance and unjudged passages gain nothing. Relevance may be any real number.
     ``gains`` gives some levels a gain of their own, level 0 too. It may be negative; the ideal ranking leaves such
     passages out.
     The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` that of the passages

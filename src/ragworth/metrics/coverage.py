@@ -114,9 +114,9 @@ def coverage(block: Block, k: float, eta: float) -> Result:
 def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     """α-nDCG with the sub-questions as sub-topics, discount log2(r + 1), equal to ndeval.
 
-    The ideal order is greedy over all rated passages. Gains are compared exactly; among equal ones rounding decides as
-    in ndeval, which adds them up in the order of the sub-questions, and then the passage id, descending. The order
-    of the rows has no part in it. The best order is not always greedy, so a context can exceed 1.
+    The ideal order is greedy over all rated passages. Gains are compared exactly. Ties are broken as in ndeval:
+    by the rounded sums, added in the order of the sub-questions, and then by passage id, descending. The order
+    of the rows doesn't matter. The best order is not always greedy, so a context can exceed 1.
     A query with no answerable sub-question has no value (``no-answerable``); nor has one with a rating that
     failed (``unjudged``), which may change the ideal. An empty context scores 0.
     """

@@ -154,7 +154,7 @@ def without_unjudged(
     for system, all_, left in zip(shown.systems, before, after, strict=True):
         if all_ and not left:
             words = (
-                f"none of the passages it shows is {what}, so that nothing is left; check how passage ids are written"
+                f"none of the passages it shows is {what}, so nothing is left; check that ids are written the same way"
             )
             told.append((system, words))
         elif left < all_:

@@ -35,7 +35,7 @@ def wilson(successes: int, n: int, level: float) -> tuple[float, float]:
 
     With one to three successes its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
     95 %. There the end is that of a Poisson number, and the same for failures (Brown, Cai and DasGupta 2001). For 10
-    or more observations and a level of 95 %, no share is then covered in less than 91.9 %, and shares on average in
+    to 150 observations and a level of 95 %, no share is then covered in less than 90.9 %, and shares on average in
     95 to 96 %.
     """
     from scipy.special import gammaincinv, ndtri

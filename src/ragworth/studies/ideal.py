@@ -19,6 +19,7 @@ from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.studies.arms import (
     CONTRASTED,
+    SHARE,
     Arms,
     Contrast,
     arms_figure,
@@ -189,9 +190,9 @@ class _Judged:
         measures = {"grade": arms.values} if arms.graded else {arms.aspect: arms.values}
         if arms.graded:
             measures |= {kind: arms.of(kind) for kind in ("correct", "wrong")}
-        bounds = (-1.0, 1.0) if arms.graded else None
+        bounds = {"grade": (-1.0, 1.0), "correct": SHARE, "wrong": SHARE} if arms.graded else {}
         self.contrasts: list[Contrast] = [
-            contrast(measure, (arms.names[a], values[:, a]), (arms.names[b], values[:, b]), study, bounds)
+            contrast(measure, (arms.names[a], values[:, a]), (arms.names[b], values[:, b]), study, bounds.get(measure))
             for measure, values in measures.items()
             for b, a in combinations(range(len(arms.names)), 2)
         ]

@@ -17,7 +17,7 @@ from ragworth.report import page
 from ragworth.report.page import explorer, query_blocks, sections
 from ragworth.report.page.chosen import chosen_queries
 from ragworth.report.page.pack import unpacked
-from ragworth.tables import Contexts, Judgments
+from ragworth.tables import Contexts, Judgments, Scores
 from tests.report.page import samples
 
 
@@ -81,7 +81,7 @@ def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
     assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
     shown = {number for piece in data.pieces for number in unpacked(piece)["contexts"]["columns"]["q"]["v"]}
     assert shown <= set(range(12))
-    assert f"This page holds 12 of {total} queries" in sections.explored(12, total)
+    assert f"This page holds 12 of {total} queries" in sections.explored(12, total, 2)
     assert f"This page holds 12 of {total} queries" in made.html
     assert "This page holds" not in whole.html
     links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
@@ -108,3 +108,18 @@ def test_queries_are_chosen_by_difference_by_problem_and_by_chance(whole: page.P
 def test_a_page_of_no_queries_is_refused(whole: page.Page) -> None:
     with pytest.raises(InputError, match="the explorer would hold 0 queries"):
         page.build(whole.results, queries=0)
+
+
+def test_one_system_is_explored_where_it_is_worst(whole: page.Page) -> None:
+    scores = whole.results.scores
+    system = scores.distinct("system")[0]
+    mine = scores.having("system", [system]).having("metric", ["UDCG@5"]).frame
+    for metric, descending in (("UDCG@5", False), ("Distraction@5", True)):  # the same values under another name
+        one = Scores.trusted(mine.with_columns(pl.lit(metric).alias("metric")))
+        worst = one.frame.filter(pl.col("query").is_in(whole.survey.queries.to_list())).drop_nulls("value")
+        worst = worst.sort("value", descending=descending, maintain_order=True)
+        chosen = set(chosen_queries(whole.survey, one, metric, 12, seed=0))
+        edge = worst["value"][3]
+        beyond = pl.col("value") > edge if descending else pl.col("value") < edge
+        assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen
+    assert "a third are those with the worst scores" in sections.explored(12, 40, 1)

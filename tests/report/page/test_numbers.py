@@ -200,3 +200,9 @@ def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_t
     assert "would show" not in hidden
     small = _sentence("m", "a", "b", means, {("a", "b"): row | {"p": 0.3, "p_holm": 0.3}})
     assert small.endswith("with 8 queries like these one of 0.033 would show")
+
+
+def test_a_mean_says_why_it_has_no_interval() -> None:
+    assert Mean(0.5, 0.25, 0.75, 20, 20, "").ends == "[0.250, 0.750]"
+    assert Mean(0.5, None, None, 20, 20, "").ends == "too few differ"
+    assert Mean(0.5, None, None, 1, 20, "").ends == ""

@@ -7,7 +7,7 @@ function follow() {
   if (where.has('query')) {
     const query = index.queries.indexOf(where.get('query'));
     if (query >= 0) return showQuery(query);
-    complain(`There is no query ${where.get('query')}${index.total > index.queries.length ? ' in this page, which does not hold all' : ''}.`);
+    complain(`There is no query ${where.get('query')}${index.total > index.queries.length ? ' in this page, which holds only some of the queries' : ''}.`);
   }
   const left = byId('query').hidden ? null : Number(byId('query').dataset.number);
   byId('query').hidden = true;

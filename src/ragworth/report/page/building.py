@@ -84,7 +84,7 @@ class Page:
             "budget": budget.section(self.budget),
             "budget_link": budget.link(self.budget),
             "gallery": sections.gallery(self.pictures),
-            "explored": sections.explored(len(self.explored), self.overview.queries),
+            "explored": sections.explored(len(self.explored), self.overview.queries, len(names)),
             "findings": findings(self.diagnosis, names, self._example_texts()),
             "provenance": provenance(self.results, self.overview.metrics),
         }

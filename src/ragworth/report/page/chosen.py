@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import matrices
+from ragworth.comparison import higher_is_better, matrices
 from ragworth.diagnosis import FINDINGS
 from ragworth.metrics.facts import number
 from ragworth.report.page.survey import Survey
@@ -24,8 +24,8 @@ Ints = npt.NDArray[np.int64]
 def chosen_queries(known: Survey, scores: Scores, main: str, most: int, seed: int) -> pl.Series:
     """All queries where they are at most ``most``. Otherwise ``most`` of them, in the order given:
 
-    - a third: those on which systems differ most by the main metric (with one system, those that it scores lowest);
-    - a third: those with problems, drawn at random from each finding in turn;
+    - a third: those on which systems differ most by the main metric (with one system, those with the worst scores);
+    - up to a third: those with problems, drawn at random from each finding in turn;
     - the rest: drawn at random from all others.
     """
     total = len(known.queries)
@@ -41,12 +41,13 @@ def chosen_queries(known: Survey, scores: Scores, main: str, most: int, seed: in
 
 
 def _apart(queries: pl.Series, scores: Scores, main: str, most: int) -> Ints:
-    """The queries on which systems differ most."""
+    """The queries on which systems differ most; with one system, those with the worst scores."""
     spread = np.full(len(queries), -np.inf)
     for matrix in matrices(scores.having("metric", [main])):
         values = matrix.values
         low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
-        found = high - low if values.shape[1] > 1 else -low
+        worst = -low if higher_is_better(main) else high
+        found = high - low if values.shape[1] > 1 else worst
         at = number(matrix.queries, queries)
         spread[at[at >= 0]] = np.nan_to_num(found[at >= 0], nan=-np.inf)
     return np.argsort(-spread, kind="stable")[:most]

@@ -101,7 +101,7 @@ def _board(page: Page) -> pl.DataFrame:
 def _mean(mean: Mean | None) -> str:
     if mean is None or mean.mean is None:
         return "–"
-    span = f" [{signed(mean.low, 3)}, {signed(mean.high, 3)}]" if mean.low is not None and mean.high is not None else ""
+    span = f" {mean.ends}" if mean.ends else ""
     return f"{signed(mean.mean, 3)}{span} {mean.n} of {mean.total}"
 
 

@@ -31,6 +31,13 @@ class Mean(NamedTuple):
     total: int
     missing: str
 
+    @property
+    def ends(self) -> str:
+        """The ends of the interval, or why several queries give none; empty for a single one."""
+        if self.low is None or self.high is None:
+            return "too few differ" if self.n > 1 else ""
+        return f"[{signed(self.low, 3)}, {signed(self.high, 3)}]"
+
 
 @dataclass(frozen=True)
 class Standing:

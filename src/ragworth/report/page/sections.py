@@ -103,17 +103,19 @@ def _count(n: int, total: int, title: str) -> Safe:
 def _mean_cell(mean: Mean | None) -> Safe:
     if mean is None or mean.mean is None:
         return tag("td", "–", tag("small", mean.missing if mean is not None else "not computed"), class_="n")
-    span = f"[{signed(mean.low, 3)}, {signed(mean.high, 3)}]" if mean.low is not None and mean.high is not None else ""
-    return tag("td", signed(mean.mean, 3), tag("small", span), _count(mean.n, mean.total, mean.missing), class_="n")
+    return tag(
+        "td", signed(mean.mean, 3), tag("small", mean.ends), _count(mean.n, mean.total, mean.missing), class_="n"
+    )
 
 
-def explored(number: int, total: int) -> Safe:
+def explored(number: int, total: int, systems: int) -> Safe:
     """How many queries the explorer holds, and which, where it does not hold all."""
     if number >= total:
         return Safe("")
+    first = "on which the systems differ most" if systems > 1 else "with the worst scores"
     words = (
-        f"This page holds {number:,} of {counted(total, 'query', 'queries')}: a third are those on which the systems "
-        "differ most, a third have problems (drawn from each finding), and the rest were drawn at random. Everything "
+        f"This page holds {number:,} of {counted(total, 'query', 'queries')}: a third are those {first}, up to a third "
+        "have problems (drawn from each finding), and the rest were drawn at random. Everything "
         "above is about all queries, and the tables in the folder of the results hold all of them. For more queries "
         "in the page: "
     )

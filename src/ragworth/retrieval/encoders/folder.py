@@ -48,7 +48,7 @@ def read(folder: Path) -> About:
     """Read what a folder says of its encoder; parts that are not known here are refused."""
     modules = object_of(folder / "modules.json", [])
     if not all(isinstance(each, dict) for each in modules):
-        raise ModelError("it is not what it should be", file=str(folder / "modules.json"), expected="a list of parts")
+        raise ModelError("a part is not an object", file=str(folder / "modules.json"), expected="a list of parts")
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
     strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
     if strange:

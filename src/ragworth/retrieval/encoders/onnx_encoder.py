@@ -155,7 +155,7 @@ class OnnxEncoder:
             raise ModelError(
                 "its graph gives numbers that are not finite",
                 file=str(self.folder),
-                remedy="take another file of the model: this one is damaged, or too narrow in its precision",
+                remedy="use another file of the model: this one is damaged, or its precision is too low",
             )
         return made.astype(np.float32, copy=False)
 
