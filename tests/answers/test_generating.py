@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -70,10 +71,10 @@ def test_an_answer_for_every_system_and_query() -> None:
         ("run", "q1", 0, "Ann", 1, "ok"),
         ("run", "q2", 0, "Ann", 1, "ok"),
     ]
-    assert sorted(heard.users) == [
-        "Question: Who built the mill?\n\n[1] Ann built the mill.\n\n[2] The mill is old.\n\n"
-        "Question: Who built the mill?",
-        "Question: Who swims?\n\n[1] Ducks swim here.\n\nQuestion: Who swims?",
+    assert sorted(re.sub(r"\b[0-9a-f]{6}\b", "CODE", user) for user in heard.users) == [
+        "Question: Who built the mill?\n\n<passage 1 CODE>\nAnn built the mill.\n</passage 1 CODE>\n\n"
+        "<passage 2 CODE>\nThe mill is old.\n</passage 2 CODE>\n\nQuestion: Who built the mill?",
+        "Question: Who swims?\n\n<passage 1 CODE>\nDucks swim here.\n</passage 1 CODE>\n\nQuestion: Who swims?",
     ]
     assert all((one.temperature, one.seed, one.max_tokens) == (0.0, 0, 256) for one in heard.asked)
     assert made.frame["shown"].to_list() == [["a", "b"], ["c"]]

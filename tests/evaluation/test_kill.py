@@ -58,6 +58,14 @@ def before(module, name, moment):
         return really(*given, **more)
     setattr(module, name, wrapped)
 
+def after(module, name, moment):
+    really = getattr(module, name)
+    def wrapped(*given, **more):
+        result = really(*given, **more)
+        reached(moment)
+        return result
+    setattr(module, name, wrapped)
+
 def report(results, path, **given):
     record_of(path.parent).write(path.name, b"half a report")
     reached("report")
@@ -69,7 +77,8 @@ before(stages, "retrieve", "retrieve")
 before(stages, "score", "score")
 before(kept, "_save", "keep")
 before(Record, "write", "table")
-before(record, "_write", "file")
+before(record, "_replacing", "file")
+after(Record, "save", "record")
 before(writing, "summarise", "summary")
 for line in sys.stdin:
     moment, number, folder = line.split(maxsplit=2)
@@ -93,9 +102,11 @@ MOMENTS = [
     ("keep", 1),
     ("table", 1),
     ("table", 5),
-    ("file", 1),  # the record of what ragworth wrote
-    ("file", 2),  # the record is there, and the table is not
+    ("file", 1),  # nothing of the first table
+    ("file", 2),  # the table is written beside its place, and the record does not name it
+    ("record", 1),  # the record names it, and it is not in its place
     ("file", 9),
+    ("record", 5),
     ("table", 14),  # the manifest
     ("summary", 1),
     ("report", 1),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, write
-from ragworth.formats.files import created
 from ragworth.formats.theta import Theta
 from ragworth.starting.heads import seen
 from ragworth.tables import Contexts
@@ -107,11 +105,3 @@ def test_writing_does_not_follow_a_planted_link(tmp_path: Path) -> None:
     assert precious.read_text() == "mine"
     assert not (tmp_path / "run.csv").is_symlink()
     assert read_contexts(tmp_path / "run.csv").frame.height == 1
-
-
-def test_what_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / ".a.part").write_text("half")
-    with created(tmp_path / "a") as stream:
-        stream.write(b"whole")
-    assert (tmp_path / "a").read_bytes() == b"whole"
-    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
+from zlib import crc32
 
 from ragworth.errors import PromptError, listed, quoted
 from ragworth.llm.contract import Message, Prompt, Span
@@ -115,11 +115,11 @@ class Template:
     def _code(self, values: Mapping[str, object]) -> str:
         """The code of the fences: the same for all passages of a question, and a part of nothing that is shown."""
         pieces = [piece for source in self.messages for piece in self._filled(source.pieces, [values], "")]
-        seed = "\0".join(text for text, passage in pieces if not passage)
-        shown = "\0".join(text for text, _ in pieces).casefold()
+        seed = "".join(text for text, passage in pieces if not passage)
+        shown = "".join(text for text, _ in pieces).casefold()
         for number in count():
-            # Longer and longer, so that no text can hold all of them.
-            code = sha256(f"{number} {seed}".encode("utf-8", "surrogatepass")).hexdigest()[: 6 + number // 8]
+            # A checksum is enough, because no text holds the code, and the report's page can compute it too.
+            code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]
             if code not in shown:
                 return code
         raise AssertionError("unreachable")

@@ -222,7 +222,7 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
 
 def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    pairs = [(f"s{i}", f"q{j}") for i in range(2) for j in range(400)]
+    pairs = [(f"s{i}", f"q{j}") for i in range(2) for j in range(3000)]
     truth = rng.uniform(size=len(pairs))
     near = truth + rng.normal(0, 0.2, len(pairs))
     columns = {"best": near, "copy": near, "noise": rng.uniform(size=len(pairs))}
@@ -237,7 +237,7 @@ def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.Monk
         [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
     )
     drawn = predictions(scores, outcomes, list(columns), 0)
-    monkeypatch.setattr("ragworth.report.page.prediction.LARGE", 399)
+    monkeypatch.setattr("ragworth.report.page.prediction.LARGE", 2999)
     monkeypatch.setattr("ragworth.report.page.prediction._resampled", None)
     found = predictions(scores, outcomes, list(columns), 0)
     assert found["apart"].to_list() == drawn["apart"].to_list() == [None, False, True]

@@ -9,12 +9,12 @@ function pieces(text) {
   for (const found of escaped.matchAll(SLOT)) {
     open.at(-1).inside.push(escaped.slice(place, found.index).replaceAll('\ue000', '{{'));
     place = found.index + found[0].length;
-    const [, kind, name] = found;
+    const [, kind, name, sign] = found;
     if (kind === '#') open.push({ name, inside: [] });
     else if (kind === '/' && open.length > 1) {
       const part = open.pop();
       open.at(-1).inside.push(part);
-    } else open.at(-1).inside.push({ slot: name });
+    } else open.at(-1).inside.push({ slot: name, passage: sign === '*' });
   }
   open.at(-1).inside.push(escaped.slice(place).replaceAll('\ue000', '{{'));
   return open[0].inside;
@@ -25,27 +25,54 @@ function lookUp(name, scopes) {
   return scope ? scope[name] : undefined;
 }
 
-function filledPieces(inside, scopes) {
-  return inside.map((piece) => {
-    if (typeof piece === 'string') return piece;
+/** The pieces as texts, each with whether it is a passage's. */
+function filledPieces(inside, scopes, code) {
+  return inside.flatMap((piece) => {
+    if (typeof piece === 'string') return [[piece, false]];
+    if (piece.slot === 'fence') return [[code, false]];
     if (Object.hasOwn(piece, 'slot')) {
       const value = lookUp(piece.slot, scopes);
-      return value === undefined || value === null ? `‹${piece.slot}›` : String(value);
+      return [[value === undefined || value === null ? `‹${piece.slot}›` : String(value), piece.passage]];
     }
     const value = lookUp(piece.name, scopes);
-    if (value === undefined || value === null || value === '') return '';
+    if (value === undefined || value === null || value === '') return [];
     const items = Array.isArray(value) ? value : [value];
-    return items.map((item, i) => {
+    return items.flatMap((item, i) => {
       const scope = item !== null && typeof item === 'object' ? { ...item } : { '.': item };
       scope.number = String(i + 1);
-      return filledPieces(piece.inside, [...scopes, scope]);
-    }).join('');
-  }).join('');
+      return filledPieces(piece.inside, [...scopes, scope], code);
+    });
+  });
+}
+
+const joined = (texts) => texts.map(([text]) => text).join('');
+
+function crc32(bytes) {
+  let sum = -1;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+  }
+  return (~sum >>> 0).toString(16).padStart(8, '0');
+}
+
+/** The code of a prompt's fences: it depends on everything but the passages, and occurs in no text. */
+function fenceCode(parsed, values) {
+  const texts = parsed.flatMap((inside) => filledPieces(inside, [values], ''));
+  const seed = joined(texts.filter(([, passage]) => !passage));
+  const shown = joined(texts).toLowerCase();
+  for (let number = 0; ; number += 1) {
+    const code = crc32(new TextEncoder().encode(`${number} ${seed}`)).slice(0, number < 8 ? 6 : 8);
+    if (!shown.includes(code)) return code;
+  }
 }
 
 /** The messages of a prompt with these values. */
-const filled = (prompt, values) =>
-  prompt.messages.map(([role, text]) => [role, filledPieces(pieces(text), [values]).trim()]);
+function filled(prompt, values) {
+  const parsed = prompt.messages.map(([, text]) => pieces(text));
+  const code = fenceCode(parsed, values);
+  return prompt.messages.map(([role], i) => [role, joined(filledPieces(parsed[i], [values], code)).trim()]);
+}
 
 /** The prompts that a source names: NAME@VERSION, apart from the model, which is written alike. */
 function promptsIn(source, known) {
