@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,14 @@ def split(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
 def join(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The parts as one frame again. Only the columns that :func:`split` made literals are copied."""
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
+    """Write the parts as one table, without putting them together in memory first."""
+    if len(parts) == 1:
+        parts[0].write_parquet(stream)
+    else:
+        pl.concat([part.lazy() for part in parts]).sink_parquet(stream)
 
 
 def having(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.DataFrame:

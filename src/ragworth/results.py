@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class Results:
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
         record = record_of(folder)
         record.refuse_foreign([*files, MANIFEST])
-        digests = {name: record.write(name, parts.join(frames).write_parquet) for name, frames in files.items()}
+        digests = {name: record.write(name, partial(parts.write_parquet, frames)) for name, frames in files.items()}
         record.remove(name for name in record.names - set(files) if _is_table(name))
         tables = {name: getattr(self, name) for name in TABLES}
         whole = json.loads(manifest) | {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -99,3 +101,12 @@ def test_rows_with_equal_hashes_are_compared(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("ragworth.duplicates._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
     frame = pl.DataFrame({"x": ["a", "b", "a", "c"]})
     assert repeated_rows(frame, ["x"]).tolist() == [2]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_are_written_as_one_table(tmp_path: Path) -> None:
+    table = Scores(scores())
+    with (tmp_path / "scores.parquet").open("wb") as stream:
+        parts.write_parquet(table.parts, stream)
+    assert len(table.parts) == 4
+    assert pl.read_parquet(tmp_path / "scores.parquet").equals(scores())
