@@ -271,7 +271,7 @@ def test_duplicate_judgments_name_their_line(save: Save) -> None:
         read_judgments(path)
     assert caught.value.line == 4
     # As sub-topic qrels the same lines are duplicates too; with another sub-topic they are not.
-    with pytest.raises(FormatError) as caught:
-        read_ratings(path)
+    with pytest.raises(FormatError, match="passage 'a' again for query 'q'") as caught:
+        read_ratings(save("ratings", "q 1 a 1\np 1 a 1\n\nq 1 a 1\n"))
     assert caught.value.line == 4
     assert len(read_ratings(save("subtopics", "q 1 a 1\nq 2 a 1\n"))) == 2

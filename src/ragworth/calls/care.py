@@ -65,6 +65,12 @@ def holdings(store: Store) -> list[Holding]:
     return [Holding(*_names(card), _word(kind), *rest) for card, kind, *rest in rows]
 
 
+def unreported(store: Store) -> int:
+    """Calls whose tokens are unknown, because the endpoint didn't report them."""
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
+    return int(number)
+
+
 def troubles(store: Store) -> list[Trouble]:
     """What failed, by model, kind and reason."""
     rows = store.query(
