@@ -30,7 +30,7 @@ PATIENCE = 25
 LENGTH = 400
 """Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
 
-LOWER = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
+MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
 """What to do when a model runs out of memory."""
 
 BUDGET = "not-asked"
@@ -327,7 +327,7 @@ class Job:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
         if self._failures >= PATIENCE and isinstance(last, Failure):
-            remedy = LOWER if last.reason == "out-of-memory" else "mend the cause"
+            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "mend the cause"
             raise Stopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
                 f"  to do: {remedy} and run the same again"

@@ -11,10 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.llm.contract import Choose, Chosen, Failure, Request, Response, Scored, Trace
-
-MOST_MASS = 1.05
-"""What the probabilities of labels that exclude each other may sum to, since models round."""
+from ragworth.llm.contract import MOST_MASS, Choose, Chosen, Failure, Request, Response, Scored, Trace
 
 _IMPOSSIBLE = Failure("malformed", "a number in the response is not finite, or no probability")
 _TOO_MUCH = Failure("malformed", "the probabilities of the labels sum to more than 1")
