@@ -256,11 +256,18 @@ def _prune_damaged(store: Store, choice: Choice, *, dry: bool) -> int:
     """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
     if choice != Choice(damaged=True):
         raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
-    found = [(entry.key, damage.answer) for entry in store.entries() if (damage := _damage(entry)) is not None]
-    if not dry and found:
+    number = sum(1 for _ in _damaged(store))
+    if not dry and number:
         with store.writing():
-            store.remove([key for key, _ in found], [key for key, answer in found if answer])
-    return len(found)
+            store.remove(_damaged(store))
+    return number
+
+
+def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
+    """The keys of what is damaged, and whether that is the answer."""
+    for entry in store.entries():
+        if (damage := _damage(entry)) is not None:
+            yield entry.key, damage.answer
 
 
 def dated_ahead(store: Store) -> int:

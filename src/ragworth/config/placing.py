@@ -37,6 +37,7 @@ def _words(name: str, option: str, path: Path, outside: Path) -> str:
     target = outside.resolve()
     where = f"{quoted(str(path), MOST_PATH)} is outside of the folder of the workspace"
     if outside.is_symlink() or outside != path:
-        where = f"{quoted(str(outside), MOST_PATH)} leads outside of the folder of the workspace, to {quoted(str(target), MOST_PATH)}"
+        leads = quoted(str(target), MOST_PATH)
+        where = f"{quoted(str(outside), MOST_PATH)} leads outside of the folder of the workspace, to {leads}"
     place = shlex.quote(str(target)) if outside == path else value
     return f"paths.{name}: {where}; to write there, add {kind} {place}"
