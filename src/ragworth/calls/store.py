@@ -388,11 +388,9 @@ class Store:
     @staticmethod
     def _removal(damaged: Iterable[tuple[bytes, bool]]) -> Iterator[tuple[str, Sequence[object]]]:
         yield "CREATE TEMP TABLE damaged (key BLOB PRIMARY KEY, answer INTEGER)", ()
+        both = "ON CONFLICT (key) DO UPDATE SET answer = max(answer, excluded.answer)"
         for row in damaged:
-            yield (
-                "INSERT OR REPLACE INTO damaged SELECT ?1, max(?2, coalesce(max(answer), 0)) FROM damaged WHERE key = ?1",
-                row,
-            )
+            yield f"INSERT INTO damaged VALUES (?, ?) {both}", row
         for table, where in (("requests", ""), ("answers", " WHERE answer")):
             yield f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN (SELECT key FROM damaged{where})", ()
         yield "DROP TABLE damaged", ()
