@@ -158,11 +158,11 @@ def test_comments_in_qrels_are_skipped(ends: str, chunk: int, save: Save, monkey
     path = save("qrels", COMMENTED.replace("\n", ends))
     judgments = read_judgments(path)
     assert judgments.frame.select("query", "passage", "value").rows() == [("q1", "d1", 1.0), ("q1", "d2", 0.0)]
-    ratings = read_ratings(path)
-    assert ratings.frame.select("subquestion", "passage", "value").rows() == [("0", "d1", 1.0), ("0", "d2", 0.0)]
-    for table in (judgments, ratings):
+    ratings = read_ratings(save("ratings", COMMENTED.replace(" 0 ", " 1 ").replace("\n", ends)))
+    assert ratings.frame.select("subquestion", "passage", "value").rows() == [("1", "d1", 1.0), ("1", "d2", 0.0)]
+    for table, row in ((judgments, "#q1 0 d3 1"), (ratings, "#q1 1 d3 1")):
         (note,) = table.notes
-        assert "1 comment that could be rows, such as '#q1 0 d3 1'" in note
+        assert f"1 comment that could be rows, such as '{row}'" in note
 
 
 def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:

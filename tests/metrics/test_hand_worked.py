@@ -214,6 +214,7 @@ def test_the_bound_of_alpha_ndcg_is_that_of_a_greedy_order() -> None:
     run = {"query": ["q"] * k, "passage": ["o0", "o1", "o2"], "rank": [1, 2, 3], "system": ["A"] * k}
     [value] = answers(ragworth.score(run, None, metric, ratings=rows))
     assert value == pytest.approx((1 + 1 / math.log2(3) + 1 / 2) / (1 + (2 / 3) / math.log2(3) + (4 / 9) / 2))
+    assert isinstance(value, float)
     assert value <= parse(metric).bounds(math.inf)[1] == pytest.approx(27 / 19)
     assert parse("alpha_nDCG@2").bounds(math.inf) == pytest.approx((0, 4 / 3))
     assert parse("alpha_nDCG").bounds(math.inf) == pytest.approx((0, math.e / (math.e - 1)))
