@@ -151,6 +151,10 @@ class BadLine:
         return f"line {self.line}: {self.found}"
 
 
+MOST_PATH = 4096
+"""Characters of a path that an error shows: all of them, since the user has to judge where it leads."""
+
+
 def quoted(text: object, width: int = WIDTH) -> str:
     """``text`` as a short, printable quotation: control characters escaped, long input cut."""
     shown = repr(text if isinstance(text, str) else str(text))

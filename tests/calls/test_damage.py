@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,14 +17,16 @@ from click.testing import CliRunner, Result
 from ragworth.calls import care
 from ragworth.calls.care import Choice
 from ragworth.calls.job import Job
+from ragworth.calls.salvage import rebuild
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.errors import RagworthError, StoreError
-from ragworth.llm.contract import Choose, Chosen, Failure, Usage
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Usage
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
 
 ASKED = questions(30)
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -408,3 +412,38 @@ def test_a_store_in_use_is_not_rebuilt(tmp_path: Path) -> None:
     assert refused.exit_code == 2
     assert "another process is writing" in refused.stderr
     assert path.read_bytes() == before
+
+
+def test_a_store_is_repaired_without_holding_it_in_memory(tmp_path: Path) -> None:
+    """100 answers of 100 kB: first every second one is altered, then a page is damaged and the file is rebuilt."""
+    path = tmp_path / "c.sqlite"
+    text = "word " * 20_000
+    with Store(path) as kept:
+        asked = [Generate(Prompt.text(f"{i}"), max_tokens=20_000) for i in range(100)]
+        list(Job(Scripted(lambda _: text), kept).run(asked))
+    tampered(path, "UPDATE answers SET kind = 'score' WHERE unicode(hex(key)) % 2")
+    with Store(path) as kept:
+        altered, peak = measured(lambda: care.prune(kept, Choice(damaged=True), dry=False))
+        assert 0 < altered < 100
+        assert peak < 2e6
+        assert care.verify(kept).problems == []
+    with Store(path) as kept:
+        rebuilt, peak = measured(lambda: rebuild(kept))
+    assert rebuilt.answers == 100 - altered
+    assert peak < 2e6
+
+
+def measured(work: Callable[[], T]) -> tuple[T, int]:
+    """What work gives, and the most bytes that Python's objects took meanwhile."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_prompt_without_an_answer_is_not_rebuilt(path: Path) -> None:
+    tampered(path, "DELETE FROM answers WHERE key = (SELECT min(key) FROM answers)")
+    with Store(path) as kept:
+        made = rebuild(kept)
+    assert (made.answers, made.errors, count(path, "requests")) == (29, 2, 31)

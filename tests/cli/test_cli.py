@@ -383,3 +383,18 @@ def test_judged_only_max_rank_and_gains(tmp_path: Path) -> None:
     differences = dict(pl.read_csv(result.stdout.encode()).select("metric", "difference").rows())
     assert differences == pytest.approx({"P@2": -0.5, gains: (9 - 3 - 9 / log2(3)) / ideal})
     assert call("score", *shared, "-M", "0", str(tmp_path / "run")).exit_code == 2
+
+
+def test_the_gate_says_where_the_interval_includes_0(tmp_path: Path) -> None:
+    """Of 40 queries six get worse: the test rejects, but the interval allows for gains that nobody saw."""
+    queries = [f"q{i}" for i in range(40)]
+    lists = {"old": dict.fromkeys(queries, "yx"), "new": {q: "xy" if i < 6 else "yx" for i, q in enumerate(queries)}}
+    for name, order in lists.items():
+        rows = [f"{q} Q0 {p} {n} {9 - n} {name}\n" for q, passages in order.items() for n, p in enumerate(passages, 1)]
+        (tmp_path / f"{name}.run").write_text("".join(rows))
+    (tmp_path / "qrels.txt").write_text("".join(f"{query} 0 y 1\n" for query in queries))
+    files = [str(tmp_path / name) for name in ("qrels.txt", "old.run", "new.run")]
+    result = call("compare", "-q", *files, "--fail-if-worse", "nDCG@2")
+    assert result.exit_code == 3
+    assert "its interval includes 0, because few queries differ" in result.stderr
+    assert call("compare", "-q", *files, "--fail-if-worse", "nDCG@2", "--test", "bounded").exit_code == 0

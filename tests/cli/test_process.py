@@ -22,7 +22,7 @@ from tests.calls.samples import count, filled, fresh, questions, share
 from ragworth import interrupts
 from ragworth.calls import care
 from ragworth.calls.interrupts import noted
-from ragworth.calls.job import LOWER, Job
+from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.cli.entry import lacking
@@ -301,5 +301,5 @@ def test_a_model_without_memory_says_what_to_lower(tmp_path: Path) -> None:
         assert found.reason == "out-of-memory"
         with pytest.raises(Stopped) as caught:
             list(Job(Scripted(script), kept).run(questions(200)))
-    assert LOWER in str(caught.value)
+    assert MEMORY_REMEDY in str(caught.value)
     assert share(questions(1)[0]) == {"yes": 0.0}

@@ -184,6 +184,29 @@ def test_texts_from_outside_are_not_sent_to_a_server_without_consent(
         assert [each["path"] for each in json.loads(settings.read_text())["reads"]] == [str(tmp_path / "beyond")]
 
 
+def test_texts_allowed_for_one_server_are_not_sent_to_another(tmp_path: Path, settings: Path, models: Models) -> None:
+    folder, file = outside(tmp_path, "passages")
+    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
+    allowed = Consent(reads=(str(file),))
+    planned(config.read(folder), consent=allowed)
+    planned(config.read(folder))
+    change(folder, f"openai:toy@{ELSEWHERE}", "openai:toy@https://other.example/v1")
+    assert "and https://other.example would be sent its text" in refused(folder)
+    planned(config.read(folder), consent=allowed)
+    planned(config.read(folder))
+    servers = {each["server"] for each in json.loads(settings.read_text())["reads"]}
+    assert servers == {"https://llm.example", "https://other.example"}
+
+
+def test_a_path_remembered_without_a_server_is_asked_for_again(tmp_path: Path, settings: Path, models: Models) -> None:
+    folder, file = outside(tmp_path, "passages")
+    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
+    old = {"path": str(file), "workspace": str((folder / "ragworth.toml").resolve())}
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"format": 1, "keys": [], "reads": [old]}))
+    assert "and https://llm.example would be sent its text" in refused(folder)
+
+
 def test_a_file_with_a_format_in_its_name_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, file = outside(tmp_path, "run")
     change(folder, "../beyond/first.run", f"trec:{file}")

@@ -239,10 +239,10 @@ def test_damaged_compression(compress: Callable[[bytes], bytes], damage: str, sa
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("line", ["q 0 d", "q 0 d yes", "q 0 d nan"])
+@pytest.mark.parametrize("line", ["q 1 d", "q 1 d yes", "q 1 d nan"])
 @pytest.mark.parametrize("reader", [read_judgments, read_ratings])
 def test_bad_qrels_line(reader: Reader, line: str, save: Save) -> None:
-    path = save("qrels", f"q 0 a 1\nq 0 b 0\n{line}\nq 0 c 1\n")
+    path = save("qrels", f"q 1 a 1\nq 1 b 0\n{line}\nq 1 c 1\n")
     with pytest.raises(FormatError) as caught:
         reader(path)
     assert (caught.value.file, caught.value.line) == (str(path), 3)
@@ -253,9 +253,9 @@ def test_bad_qrels_line(reader: Reader, line: str, save: Save) -> None:
 
 @pytest.mark.parametrize("reader", [read_judgments, read_ratings])
 def test_infinite_relevance_is_a_bad_line(reader: Reader, save: Save) -> None:
-    path = save("qrels", "junk\nq 0 a 1\n\nq 0 a 1\nq 0 b -inf\nq 0 c 1\n")
+    path = save("qrels", "junk\nq 1 a 1\n\nq 1 a 1\nq 1 b -inf\nq 1 c 1\n")
     with pytest.raises(FormatError) as caught:
-        reader(save("alone", "q 0 a 1\n\nq 0 b inf\n"))
+        reader(save("alone", "q 1 a 1\n\nq 1 b inf\n"))
     assert caught.value.line == 3
     assert "infinite" in caught.value.found
     table = reader(path, skip_bad_lines=True)
@@ -271,7 +271,7 @@ def test_duplicate_judgments_name_their_line(save: Save) -> None:
         read_judgments(path)
     assert caught.value.line == 4
     # As sub-topic qrels the same lines are duplicates too; with another sub-topic they are not.
-    with pytest.raises(FormatError) as caught:
-        read_ratings(path)
+    with pytest.raises(FormatError, match="passage 'a' again for query 'q'") as caught:
+        read_ratings(save("ratings", "q 1 a 1\np 1 a 1\n\nq 1 a 1\n"))
     assert caught.value.line == 4
     assert len(read_ratings(save("subtopics", "q 1 a 1\nq 2 a 1\n"))) == 2

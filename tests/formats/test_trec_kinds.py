@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from backports import zstd
+from click.testing import CliRunner
 
 import ragworth
+from ragworth.cli import main
 from ragworth.errors import FormatError, QrelsGivenError, RunGivenError, TableError
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
-from ragworth.formats.trec import read_run
+from ragworth.formats.trec import read_run, write_ratings
+from ragworth.tables import Ratings
 
 Save = Callable[[str, str | bytes], Path]
 Reader = Callable[..., Any]
@@ -59,6 +62,42 @@ def test_qrels_are_no_run(layout: str, skip: bool, save: Save) -> None:
     assert "read_judgments" in caught.value.remedy
     with pytest.raises(QrelsGivenError):
         read_run(path, by_tag=True, skip_bad_lines=skip)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("iteration", ["0", "Q0"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_qrels_are_no_ratings(layout: str, iteration: str, skip: bool, save: Save) -> None:
+    """Their relevance would be read as ratings of a single sub-question."""
+    path = save("qrels.txt", LAYOUTS[layout](QRELS.replace(" 0 ", f" {iteration} ")))
+    with pytest.raises(
+        FormatError,
+        match=f"second column is '{iteration}' in every row: this looks like a TREC qrels file, not a TREC sub-topic",
+    ) as caught:
+        read_ratings(path, skip_bad_lines=skip)
+    assert (caught.value.file, caught.value.line) == (str(path), 3 if layout == "comments" else 1)
+    assert caught.value.expected == "query subtopic passage rating, such as: q1 3 d7 1"
+    assert "--qrels" in caught.value.remedy
+    assert "another name" in caught.value.remedy
+
+
+def test_a_subtopic_0_among_others_is_one(save: Save) -> None:
+    assert len(read_ratings(save("ratings.txt", "q1 0 d1 1\nq1 1 d1 0\n"))) == 2
+    assert len(read_ratings(save("ratings.txt", "q1 1 d1 1\nq2 1 d1 0\n"))) == 2
+
+
+def test_the_command_refuses_qrels_as_ratings(save: Save) -> None:
+    qrels, run = save("qrels.txt", QRELS), save("bm25.txt", RUN)
+    found = CliRunner().invoke(main, ["score", "-r", str(qrels), "-m", "Cov(eta=1)@5", str(run)])
+    assert found.exit_code == 2
+    assert f"{qrels}, line 1: " in found.stderr
+
+
+def test_ratings_that_would_look_like_qrels_are_not_written(tmp_path: Path) -> None:
+    ratings = Ratings({"query": ["q"], "passage": ["d"], "subquestion": ["0"], "value": [3.0]})
+    with pytest.raises(FormatError, match="every sub-question is called '0'"):
+        write_ratings(ratings, tmp_path / "ratings.txt")
+    assert not (tmp_path / "ratings.txt").exists()
 
 
 @pytest.mark.parametrize("chunk", [8, 1 << 20])
@@ -119,11 +158,11 @@ def test_comments_in_qrels_are_skipped(ends: str, chunk: int, save: Save, monkey
     path = save("qrels", COMMENTED.replace("\n", ends))
     judgments = read_judgments(path)
     assert judgments.frame.select("query", "passage", "value").rows() == [("q1", "d1", 1.0), ("q1", "d2", 0.0)]
-    ratings = read_ratings(path)
-    assert ratings.frame.select("subquestion", "passage", "value").rows() == [("0", "d1", 1.0), ("0", "d2", 0.0)]
-    for table in (judgments, ratings):
+    ratings = read_ratings(save("ratings", COMMENTED.replace(" 0 ", " 1 ").replace("\n", ends)))
+    assert ratings.frame.select("subquestion", "passage", "value").rows() == [("1", "d1", 1.0), ("1", "d2", 0.0)]
+    for table, row in ((judgments, "#q1 0 d3 1"), (ratings, "#q1 1 d3 1")):
         (note,) = table.notes
-        assert "1 comment that could be rows, such as '#q1 0 d3 1'" in note
+        assert f"1 comment that could be rows, such as '{row}'" in note
 
 
 def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:

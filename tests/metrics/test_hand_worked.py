@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import ragworth
@@ -191,6 +193,32 @@ def test_the_ideal_order_takes_the_last_id_of_equals(order: str) -> None:
     ratings = rated(**{passage: grades[passage] for passage in order})
     assert answers(ragworth.score(shown(A="yx"), None, "alpha_nDCG@2", ratings=ratings)) == pytest.approx([1.1070681])
     assert answers(ragworth.score(shown(A="zy"), None, "alpha_nDCG@2", ratings=ratings)) == pytest.approx([1.0])
+
+
+def test_the_bound_of_alpha_ndcg_is_that_of_a_greedy_order() -> None:
+    """k passages that share nothing cover everything. One after the other, greedy picks take 1/k of what is left."""
+    k, size = 3, 27
+    left, tables = size, {}
+    for i in range(k):
+        for block in range(k):
+            tables[f"o{block}"] = {f"{block}-{n}": 5.0 for n in range(size)}
+        part = left // k
+        tables[f"z{k - i}"] = {f"{b}-{n}": 5.0 for b in range(k) for n in range(size - left, size - left + part)}
+        left -= part
+    rows = [
+        {"query": "q", "passage": passage, "subquestion": name, "value": value}
+        for passage, row in tables.items()
+        for name, value in row.items()
+    ]
+    metric = "alpha_nDCG(alpha=1)@3"
+    run = {"query": ["q"] * k, "passage": ["o0", "o1", "o2"], "rank": [1, 2, 3], "system": ["A"] * k}
+    [value] = answers(ragworth.score(run, None, metric, ratings=rows))
+    assert value == pytest.approx((1 + 1 / math.log2(3) + 1 / 2) / (1 + (2 / 3) / math.log2(3) + (4 / 9) / 2))
+    assert isinstance(value, float)
+    assert value <= parse(metric).bounds(math.inf)[1] == pytest.approx(27 / 19)
+    assert parse("alpha_nDCG@2").bounds(math.inf) == pytest.approx((0, 4 / 3))
+    assert parse("alpha_nDCG").bounds(math.inf) == pytest.approx((0, math.e / (math.e - 1)))
+    assert parse("alpha_nDCG@1").bounds(math.inf) == parse("alpha_nDCG(alpha=0)").bounds(9) == (0, 1)
 
 
 def test_every_metric_is_worked_by_hand_here() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,8 @@ def test_models_judge_a_workspace_beside_its_labels(
             assert isinstance(request, Choose)
             text = request.prompt.messages[-1].content
             right = " gold " in text
-            slip = random.Random(f"{name} {text}").random() < (0.3 if name == "careless" else 0.0)
+            number = re.search(r"\bq(\d+)", text)  # the careless judge errs on every third question
+            slip = name == "careless" and number is not None and int(number[1]) % 3 == 0
             yes = 0.9 if right != slip else 0.1
             return dict(zip(request.labels, (yes, 1 - yes), strict=True))
 

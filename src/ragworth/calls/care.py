@@ -65,6 +65,12 @@ def holdings(store: Store) -> list[Holding]:
     return [Holding(*_names(card), _word(kind), *rest) for card, kind, *rest in rows]
 
 
+def unreported(store: Store) -> int:
+    """Calls whose tokens are unknown, because the endpoint didn't report them."""
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
+    return int(number)
+
+
 def troubles(store: Store) -> list[Trouble]:
     """What failed, by model, kind and reason."""
     rows = store.query(
@@ -250,11 +256,18 @@ def _prune_damaged(store: Store, choice: Choice, *, dry: bool) -> int:
     """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
     if choice != Choice(damaged=True):
         raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
-    found = [(entry.key, damage.answer) for entry in store.entries() if (damage := _damage(entry)) is not None]
-    if not dry and found:
+    number = sum(1 for _ in _damaged(store))
+    if not dry and number:
         with store.writing():
-            store.remove([key for key, _ in found], [key for key, answer in found if answer])
-    return len(found)
+            store.remove(_damaged(store))
+    return number
+
+
+def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
+    """The keys of what is damaged, and whether that is the answer."""
+    for entry in store.entries():
+        if (damage := _damage(entry)) is not None:
+            yield entry.key, damage.answer
 
 
 def dated_ahead(store: Store) -> int:

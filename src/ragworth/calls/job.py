@@ -14,7 +14,7 @@ import numpy as np
 
 from ragworth.calls.interrupts import noted
 from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
-from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for
+from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for, unreported
 from ragworth.calls.store import Store
 from ragworth.errors import ModelError, Stopped, StoreError, counted
 from ragworth.executors import Executor, Finished, Work
@@ -30,7 +30,7 @@ PATIENCE = 25
 LENGTH = 400
 """Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
 
-LOWER = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
+MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
 """What to do when a model runs out of memory."""
 
 BUDGET = "not-asked"
@@ -309,9 +309,11 @@ class Job:
         if self._store is not None and self._pending:
             self._store.commit(self.card, self._pending)
         done, self._pending = self._pending, []
-        for key, _, outcome in done:
+        for key, request, outcome in done:
             outcomes[key] = outcome
-            self.tally.end(self._most.pop(key), outcome)
+            response = None if isinstance(outcome, Failure) else outcome
+            estimated = response and unreported(request, response, self.model, self._choice)
+            self.tally.end(self._most.pop(key), outcome, estimated)
             if isinstance(outcome, Failure) or self._store is None:
                 self._kept[key] = outcome
             if not isinstance(outcome, Failure):
@@ -325,7 +327,7 @@ class Job:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
         if self._failures >= PATIENCE and isinstance(last, Failure):
-            remedy = LOWER if last.reason == "out-of-memory" else "mend the cause"
+            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "mend the cause"
             raise Stopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
                 f"  to do: {remedy} and run the same again"

@@ -83,7 +83,7 @@ class Progress:
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
         if tally.cost:
-            words.append(f"cost {tally.cost:.4g}")
+            words.append(f"cost {tally.cost:.4g}{' (estimated)' if tally.estimated else ''}")
         return self._title + " · ".join(words)
 
     def _write(self, line: str) -> None:

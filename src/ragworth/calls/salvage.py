@@ -79,17 +79,24 @@ def _replace(path: Path, new: Path, damaged: Path) -> None:
 
 
 def _copy(store: Store, made: Store) -> None:
-    """What can be read, as far as it is sound."""
-    keys: set[bytes] = set()
-    statements: dict[str, list[tuple[Any, ...]]] = {
-        "INSERT OR IGNORE INTO models VALUES (?, ?, ?)": list(_models(store)),
-        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)": list(_answers(store, keys)),
-        "INSERT OR IGNORE INTO errors VALUES (?, ?, ?, ?, ?, ?, ?)": list(_errors(store, keys)),
-        "INSERT OR IGNORE INTO requests VALUES (?, ?)": [
-            row for row in _rows(store, "requests", "key, request") if row[0] in keys
-        ],
-    }
-    made.change((statement, row) for statement, rows in statements.items() for row in rows)
+    """What can be read, as far as it is sound, row by row: a store may be larger than the memory."""
+    made.change(
+        (statement, row)
+        for statement, rows in (
+            ("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", _models(store)),
+            ("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _answers(store)),
+            ("INSERT OR IGNORE INTO errors VALUES (?, ?, ?, ?, ?, ?, ?)", _errors(store)),
+            (REQUEST, _rows(store, "requests", "key, request")),
+        )
+        for row in rows
+    )
+
+
+REQUEST = """
+INSERT OR IGNORE INTO requests SELECT ?1, ?2
+WHERE EXISTS (SELECT 1 FROM answers WHERE key = ?1) OR EXISTS (SELECT 1 FROM errors WHERE key = ?1)
+"""
+"""Keeps a prompt whose answer or error was kept."""
 
 
 def _models(store: Store) -> Iterator[tuple[Any, ...]]:
@@ -98,26 +105,24 @@ def _models(store: Store) -> Iterator[tuple[Any, ...]]:
             yield from store.connection.execute(f"SELECT number, digest, card FROM models ORDER BY number {order}")
 
 
-def _answers(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:
+def _answers(store: Store) -> Iterator[tuple[Any, ...]]:
     """Sealed columns as they are; tokens and seconds, which have no seal, out of the response."""
     for *sealed, model, stamp in _rows(store, "answers", f"{SEALED}, model, made"):
         key, kind, response, seal = sealed
-        if key in keys or not is_intact(sealed) or not isinstance(model, int):
+        if not is_intact(sealed) or not isinstance(model, int):
             continue
         try:
             usage = response_from_json(kind.decode(), response.decode()).usage.bounded()
         except UNREADABLE:
             continue
-        keys.add(key)
         date = stamp if isinstance(stamp, float) else 0.0
         yield key, model, kind.decode(), response.decode(), *usage[:3], date, seal
 
 
-def _errors(store: Store, keys: set[bytes]) -> Iterator[tuple[Any, ...]]:
+def _errors(store: Store) -> Iterator[tuple[Any, ...]]:
     kinds = (bytes, int, str, str, str, int, float)
     for row in _rows(store, "errors", "key, model, kind, reason, detail, attempts, made"):
         if all(isinstance(value, kind) for value, kind in zip(row, kinds, strict=True)):
-            keys.add(row[0])
             yield row
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragworth.errors import InputError, counted
-from ragworth.llm.contract import Card, Choose, Failure, Generate, Model, Request, Response, Score
+from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_A_TOKEN = 4
 """Rule of thumb for prompts that nobody has counted yet."""
@@ -100,6 +100,24 @@ def most(request: Request, model: Model, choice: int) -> Tokens:
     return Tokens(counted, _new(request, choice))
 
 
+def unreported(request: Request, response: Response, model: Model, choice: int) -> Tokens | None:
+    """Tokens of a call whose endpoint doesn't report them, as an upper estimate. None where they are known.
+
+    The prompt counts as in `most`. The reply counts a token a byte, or everything it was allowed where it was cut off.
+    """
+    read, written = response.usage.prompt_tokens, response.usage.new_tokens
+    no_read = not read and any(message.content.strip() for message in request.prompt.messages)
+    no_written = not written and isinstance(response, Generated) and any(one.text for one in response.outputs)
+    if not no_read and not no_written:
+        return None
+    highest = most(request, model, choice)
+    if no_written and isinstance(response, Generated):
+        texts = sum(len(one.text.encode("utf-8", "replace")) for one in response.outputs)
+        cut_off = any(one.finish == "length" for one in response.outputs)
+        written = highest.written if cut_off else min(texts, highest.written)
+    return Tokens(highest.read if no_read else read, written)
+
+
 def _new(request: Request, choice: int) -> int:
     if isinstance(request, Generate):
         return request.max_tokens * request.n
@@ -121,6 +139,8 @@ class Tally:
     """Requests left over because the budget was spent."""
     prompt_tokens: int = 0
     new_tokens: int = 0
+    estimated: int = 0
+    """Calls whose tokens are estimated, because the endpoint doesn't report them."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Why calls failed."""
     flying: int = 0
@@ -152,8 +172,11 @@ class Tally:
         self.flying += 1
         self.flying_most = Tokens(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
-    def end(self, tokens: Tokens, outcome: Response | Failure) -> None:
-        """Count a call that has ended, with what it took or why it failed."""
+    def end(self, tokens: Tokens, outcome: Response | Failure, estimated: Tokens | None = None) -> None:
+        """Count a call that has ended, with what it took or why it failed.
+
+        ``estimated``: its tokens, where the endpoint doesn't report them.
+        """
         self.flying -= 1
         self.flying_most = Tokens(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
         if isinstance(outcome, Failure):
@@ -161,8 +184,10 @@ class Tally:
             self.reasons[outcome.reason] += 1
         else:
             self.done += 1
-            self.prompt_tokens += outcome.usage.prompt_tokens
-            self.new_tokens += outcome.usage.new_tokens
+            self.estimated += estimated is not None
+            used = estimated or Tokens(outcome.usage.prompt_tokens, outcome.usage.new_tokens)
+            self.prompt_tokens += used.read
+            self.new_tokens += used.written
 
 
 class Plan(NamedTuple):

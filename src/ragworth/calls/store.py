@@ -378,16 +378,22 @@ class Store:
                     self._db.execute(statement, values)
             self._db.execute("VACUUM")
 
-    def remove(self, prompts: Iterable[bytes], answers: Iterable[bytes]) -> None:
-        """Take out prompts and answers by their keys as bytes, whatever type a damaged key has."""
-        statements: list[tuple[str, Sequence[object]]] = []
-        for table, keys in (("requests", prompts), ("answers", answers)):
-            statements.append((f"CREATE TEMP TABLE damaged_{table} (key BLOB PRIMARY KEY)", ()))
-            statements += [(f"INSERT OR IGNORE INTO damaged_{table} VALUES (?)", (key,)) for key in keys]
-            chosen = f"SELECT key FROM damaged_{table}"
-            statements.append((f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN ({chosen})", ()))
-            statements.append((f"DROP TABLE damaged_{table}", ()))
-        self.change(statements)
+    def remove(self, damaged: Iterable[tuple[bytes, bool]]) -> None:
+        """Take out prompts, and where said their answers, by keys as bytes, whatever type a damaged key has.
+
+        The keys are kept in a temporary table, on the disk if they are many, and may come from reading the store.
+        """
+        self.change(self._removal(damaged))
+
+    @staticmethod
+    def _removal(damaged: Iterable[tuple[bytes, bool]]) -> Iterator[tuple[str, Sequence[object]]]:
+        yield "CREATE TEMP TABLE damaged (key BLOB PRIMARY KEY, answer INTEGER)", ()
+        both = "ON CONFLICT (key) DO UPDATE SET answer = max(answer, excluded.answer)"
+        for row in damaged:
+            yield f"INSERT INTO damaged VALUES (?, ?) {both}", row
+        for table, where in (("requests", ""), ("answers", " WHERE answer")):
+            yield f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN (SELECT key FROM damaged{where})", ()
+        yield "DROP TABLE damaged", ()
 
     def entries(self) -> Iterator[Entry]:
         """All answers, with their prompts where these were kept."""

@@ -31,7 +31,7 @@ def show(store: str, look: str | None, output: str | None) -> None:
 
     look = chosen_look(look, output)
     with _opened(store) as found:
-        holdings = care.holdings(found)
+        holdings, unreported = care.holdings(found), care.unreported(found)
         failed = [trouble._asdict() for trouble in care.troubles(found)]
     held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
     for row in held:
@@ -48,6 +48,11 @@ def show(store: str, look: str | None, output: str | None) -> None:
     if uncounted := sum(one.uncounted for one in holdings):
         click.echo(
             f"note: {counted(uncounted, 'call')} with impossible tokens, seconds or dates; the totals leave these out",
+            err=True,
+        )
+    if unreported:
+        click.echo(
+            f"note: the endpoint reported no tokens for {counted(unreported, 'call')}; the totals leave these out",
             err=True,
         )
 

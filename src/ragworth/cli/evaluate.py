@@ -152,8 +152,9 @@ def fitted(table: Any, room: int) -> Any:
 def _interval(mean: Any) -> str:
     if mean is None or mean.mean is None:
         return "–"
-    some = f" {mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
-    return (f"{mean.mean:.3f}" if mean.low is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]") + some
+    some = f"{mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
+    ends = f"[{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None else mean.ends and f"({mean.ends})"
+    return " ".join(filter(None, (f"{mean.mean:.3f}", ends, some)))
 
 
 def _share(value: float | None) -> str:

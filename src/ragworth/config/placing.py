@@ -9,11 +9,8 @@ from typing import Any
 
 from ragworth.config.reader import Reader
 from ragworth.config.workspace import Paths, Workspace
-from ragworth.errors import quoted
+from ragworth.errors import MOST_PATH, quoted
 from ragworth.storage.inside import places_outside
-
-LONG = 4096
-"""How much of a path an error shows: all of it."""
 
 OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
 
@@ -38,10 +35,9 @@ def with_places(reader: Reader, space: Workspace, paths: Paths) -> Workspace:
 def _words(name: str, option: str, path: Path, outside: Path) -> str:
     kind, _, value = option.partition(" ")
     target = outside.resolve()
-    where = f"{quoted(str(path), LONG)} is outside of the folder of the workspace"
+    where = f"{quoted(str(path), MOST_PATH)} is outside of the folder of the workspace"
     if outside.is_symlink() or outside != path:
-        where = (
-            f"{quoted(str(outside), LONG)} leads outside of the folder of the workspace, to {quoted(str(target), LONG)}"
-        )
+        leads = quoted(str(target), MOST_PATH)
+        where = f"{quoted(str(outside), MOST_PATH)} leads outside of the folder of the workspace, to {leads}"
     place = shlex.quote(str(target)) if outside == path else value
     return f"paths.{name}: {where}; to write there, add {kind} {place}"

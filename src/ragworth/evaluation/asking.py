@@ -163,6 +163,7 @@ def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]
         "prompt_tokens": tally.prompt_tokens,
         "new_tokens": tally.new_tokens,
         "cost": tally.cost,
+        "estimated": tally.estimated,
     }
     return found, facts
 

@@ -31,7 +31,7 @@ def check_trust(space: Workspace, guard: Guard, problems: Problems) -> None:
     steps = [Asked(model) for step in asking_steps(systems) for model in step.models() if model]
     servers = list(dict.fromkeys(filter(None, map(remote, (*models.values(), *steps)))))
     for where, path in (*_named_files(space), *_runs(space, systems), *_prompts(space)) if servers else ():
-        problems.of(partial(guard.read, path, " and ".join(servers)), *where)
+        problems.of(partial(guard.read, path, servers), *where)
 
 
 def named_models(space: Workspace) -> Iterator[tuple[Where, Asked]]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.config import Asked, Workspace
-from ragworth.errors import FormatError, InputError, ModelError, quoted
+from ragworth.errors import MOST_PATH, FormatError, InputError, ModelError, quoted
 from ragworth.llm.openai.own_hosts import is_own_host
 from ragworth.llm.openai.spec import Address, parse
 from ragworth.storage.inside import is_inside
@@ -27,9 +27,6 @@ FILE = "allowed.json"
 FORMAT = 1
 LOCAL = ("embedded", "gguf", "hf", "scripted")
 """Kinds of models that send nothing anywhere."""
-
-LONG = 4096
-"""How much of a path an error shows: all of it."""
 
 TRUST = "if you trust this file, add"
 
@@ -55,10 +52,14 @@ class Key(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A file or folder that the workspace at a path may send to its servers."""
+    """A file or folder that the workspace at a path may send to a server.
+
+    Without a server it allows nothing: earlier versions remembered a path for all servers.
+    """
 
     path: str
     workspace: str
+    server: str = ""
 
 
 @dataclass
@@ -92,19 +93,23 @@ class Guard:
                 remedy=f"{TRUST} --allow-key {shlex.quote(variable)} (remembered for this file and this server)",
             )
 
-    def read(self, path: Path, server: str) -> None:
-        """Refuse a file outside of the workspace, of which a server would see the text."""
+    def read(self, path: Path, servers: Sequence[str]) -> None:
+        """Refuse a file outside of the workspace, if a server would see its text that the user didn't allow it."""
         if not self._foreign or is_inside(path, self.space.folder):
             return
         real = path.resolve()
         given = [Path(each).expanduser().resolve() for each in self.consent.reads]
-        if any(real.is_relative_to(each) for each in given):
-            self.new |= {Read(str(each), self._file) for each in given if real.is_relative_to(each)}
-        elif not any(each.workspace == self._file and is_inside(real, each.path) for each in _remembered()[1]):
+        if around := [each for each in given if real.is_relative_to(each)]:
+            self.new |= {Read(str(each), self._file, server) for each in around for server in servers}
+            return
+        allowed = {
+            each.server for each in _remembered()[1] if each.workspace == self._file and is_inside(real, each.path)
+        }
+        if new := [server for server in servers if server not in allowed]:
             raise InputError(
-                f"{quoted(str(real), LONG)} is outside of the folder of the workspace, "
-                f"and {server} would be sent its text",
-                remedy=f"{TRUST} --allow-read {shlex.quote(str(real))} (remembered for this file)",
+                f"{quoted(str(real), MOST_PATH)} is outside of the folder of the workspace, "
+                f"and {' and '.join(new)} would be sent its text",
+                remedy=f"{TRUST} --allow-read {shlex.quote(str(real))} (remembered for this file and this server)",
             )
 
     def remember(self) -> None:

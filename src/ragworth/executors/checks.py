@@ -2,6 +2,7 @@
 
 A backend may be anybody's, and an endpoint's numbers come from somewhere else. A response whose values are impossible
 becomes the failure ``malformed``. One whose cost can't be true is kept, since it was paid for, at an unknown cost: 0.
+A budget counts an estimate instead (`ragworth.calls.spending.unreported`).
 """
 
 from __future__ import annotations
@@ -10,10 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.llm.contract import Choose, Chosen, Failure, Request, Response, Scored, Trace
-
-MOST_MASS = 1.05
-"""What the probabilities of labels that exclude each other may sum to, since models round."""
+from ragworth.llm.contract import MOST_MASS, Choose, Chosen, Failure, Request, Response, Scored, Trace
 
 _IMPOSSIBLE = Failure("malformed", "a number in the response is not finite, or no probability")
 _TOO_MUCH = Failure("malformed", "the probabilities of the labels sum to more than 1")

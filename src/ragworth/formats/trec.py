@@ -8,6 +8,7 @@ column is the sub-topic. Lines that start with ``#`` are comments.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -177,8 +178,9 @@ def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
 
 
 def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
-    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions."""
+    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are refused."""
     frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    _refuse_plain_qrels(path, frame, bad)
     frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNKS)
     return Ratings.trusted(
         frame.select(
@@ -190,6 +192,26 @@ def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
             pl.lit(str(path)).alias("source"),
         ),
         (*skipped_note(path, bad), *comments.note(path)),
+    )
+
+
+ITERATIONS = ("0", "Q0", "q0")
+"""What plain qrels have in the second column, where ratings have a sub-topic."""
+
+
+def _refuse_plain_qrels(path: Path_, frame: pl.DataFrame, bad: list[BadLine]) -> None:
+    """Refuse a file that has no sub-topic: its relevance would be read as ratings of one sub-question."""
+    if not frame["subtopic"].is_in(ITERATIONS).all():
+        return
+    # A pipe can't be read twice.
+    line = _line_numbers(path, bad, np.zeros(1, dtype=np.int64))[0] if Path(path).is_file() else None
+    raise FormatError(
+        f"the second column is {frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
+        f"not a {SUBTOPICS.what}",
+        file=str(path),
+        line=line,
+        expected=SUBTOPICS.expected,
+        remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
     )
 
 
@@ -244,6 +266,12 @@ def write_ratings(ratings: Ratings, path: Path_) -> None:
     """Write ratings as TREC sub-topic qrels. Ratings without a value cannot be written."""
     _complete(ratings.frame, path)
     _writable(ratings.frame, ["query", "passage", "subquestion"], path)
+    if ratings.frame.height and ratings.frame["subquestion"].is_in(ITERATIONS).all():
+        raise FormatError(
+            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so that the file would look like qrels",
+            file=str(path),
+            remedy="write Parquet or JSONL, or rename the sub-questions",
+        )
     _write_rows(ratings.frame.select("query", "subquestion", "passage", _number("value")), path)
 
 

@@ -96,6 +96,9 @@ MOST_TOKENS = 10**9
 
 MOST_SECONDS = 1e9
 
+MOST_MASS = 1.05
+"""What the probabilities of things that exclude each other may sum to, since models and servers round."""
+
 
 class Usage(NamedTuple):
     """What a call cost, and what had to be done to the prompt to make it fit."""

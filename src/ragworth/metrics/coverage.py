@@ -7,8 +7,10 @@ nobody rated answers nothing.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,13 +103,26 @@ def coverage(block: Block, k: float, eta: float) -> Result:
     return Result(*covered(block, k, eta))
 
 
+def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
+    """0 and the most by which the best order of k passages can exceed the greedy one: 1 / (1 − (1 − 1/k)^k).
+
+    What r passages gain together is submodular, so the first r greedy ones gain at least the share 1 − (1 − 1/r)^r of
+    what any r gain (Nemhauser, Wolsey and Fisher 1978). The discounts fall, so α-DCG is a sum of these gains with
+    weights that aren't negative, and the smallest of the shares, that of r = k, holds for it. With α = 1 the bound is
+    approached for many passages: e / (e − 1) ≈ 1.58. With α = 0 gains just add up, and the greedy order is the best.
+    """
+    if values["alpha"] == 0 or shown <= 1:
+        return 0.0, 1.0
+    return 0.0, 1 / (1 - (math.exp(-1) if math.isinf(shown) else (1 - 1 / shown) ** shown))
+
+
 @declare(
     name="alpha_nDCG",
     title="ranked coverage: novelty of what each passage answers, discounted by rank",
     formula="α-nDCG@k = α-DCG@k / ideal α-DCG@k; gain(r) = Σ_i answers(r, i)·(1 − α)^(earlier passages that answer i)",
     needs=NEEDS,
-    range="0 to 1 (slightly above where the greedy ideal is not the best)",
-    bounds=lambda values, shown: (0.0, 1.5),
+    range="0 to 1 (above where the greedy ideal is not the best, never above 1.59)",
+    bounds=alpha_ndcg_bounds,
     paper="Clarke et al. 2008, as in ndeval; " + PAPER,
     parameters=(Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1), ETA),
 )

@@ -12,13 +12,15 @@ import pytest
 pytest.importorskip("altair")
 
 import ragworth
-from ragworth.cli.evaluate import leaderboard
+from ragworth.cli.evaluate import _interval, leaderboard
+from ragworth.comparison import compare
 from ragworth.report import page
 from ragworth.report.page import curves, explorer, sections
 from ragworth.report.page.figure import Figure
 from ragworth.report.page.overview import Mean, _sentence
 from ragworth.report.page.pack import unpacked
 from ragworth.report.page.prediction import predictions
+from ragworth.results import Results
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
 from tests.report.page.small_samples import GRADES, results
@@ -206,3 +208,45 @@ def test_a_mean_says_why_it_has_no_interval() -> None:
     assert Mean(0.5, 0.25, 0.75, 20, 20, "").ends == "[0.250, 0.750]"
     assert Mean(0.5, None, None, 20, 20, "").ends == "too few differ"
     assert Mean(0.5, None, None, 1, 20, "").ends == ""
+
+
+@pytest.mark.parametrize("up", [1, -1])
+def test_no_difference_is_claimed_where_its_interval_includes_0(up: int) -> None:
+    """Six of 20 queries differ, all in one direction: the sign flips give p = 0.03."""
+    means = {name: {"m": Mean(0.5, 0.4, 0.6, 20, 20, "")} for name in ("a", "b")}
+    ends = sorted((up * -0.01, up * 0.12))
+    row = {"difference": up * 0.05, "low": ends[0], "high": ends[1], "p": 0.031, "p_holm": 0.031, "detectable": 0.1}
+    said = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20}})
+    assert said.startswith("is not clearly different from a by m: difference ")
+    assert "includes 0" in said
+    assert "0.031" in said
+    clear = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20, "low": up * 0.01, "high": up * 0.12}})
+    assert clear.startswith(f"scores 0.05 {'more' if up > 0 else 'less'} than a by m, 95 % interval")
+
+
+def test_systems_share_a_letter_where_their_sentence_finds_no_difference() -> None:
+    """Of 40 queries six gain: the test rejects, and the interval, which allows for a loss nobody saw, includes 0."""
+    rows = [
+        {"system": system, "query": f"q{i}", "passage": passage, "rank": rank}
+        for system in ("one", "two")
+        for i in range(40)
+        for rank, passage in enumerate("yx" if system == "two" and i < 6 else "xy", 1)
+    ]
+    labels = [{"query": f"q{i}", "passage": "y", "aspect": "relevance", "value": 1.0} for i in range(40)]
+    contexts, judgments = Contexts(rows), Judgments(labels)
+    scores = ragworth.score(contexts, judgments, ["nDCG@2"])
+    found = compare(scores).differences.row(0, named=True)
+    assert found["p"] < 0.05
+    assert found["low"] < 0 < found["high"]
+    two, one = page.build(
+        Results(ragworth.Collection(), contexts, judgments, None, None, None, scores)
+    ).overview.standings
+    assert one.sentence.startswith("one is not clearly different from two by nDCG@2: difference −0.06")
+    assert one.group == two.group == "a"
+
+
+def test_the_terminal_says_why_a_mean_has_no_interval() -> None:
+    assert _interval(Mean(0.5, None, None, 20, 20, "")) == "0.500 (too few differ)"
+    assert _interval(Mean(0.5, None, None, 20, 30, "")) == "0.500 (too few differ) 20 of 30"
+    assert _interval(Mean(0.5, None, None, 1, 1, "")) == "0.500"
+    assert _interval(Mean(-0.5, -0.75, 0.25, 20, 20, "")) == "-0.500 [-0.750, 0.250]"

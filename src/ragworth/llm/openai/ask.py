@@ -47,6 +47,13 @@ class Reply(NamedTuple, Generic[T]):
     counts: Counts
 
 
+def _total(replies: Sequence[Reply[Output]]) -> Counts:
+    """What replies cost together. A total with an unknown part is unknown: 0."""
+    read, written = (list(column) for column in zip(*(reply.counts for reply in replies), strict=True))
+    silent = any(not reply.counts.new and any(one.text for one in reply.texts) for reply in replies)
+    return Counts(sum(read) if all(read) else 0, 0 if silent else sum(written))
+
+
 @dataclass(frozen=True)
 class Asking:
     """One request of the caller's."""
@@ -72,8 +79,7 @@ class Asking:
         outputs = [output for reply in replies for output in reply.texts][:wanted]
         if wanted < request.n:
             outputs *= request.n
-        prompts, new = (sum(column) for column in zip(*(reply.counts for reply in replies), strict=True))
-        return Generated(tuple(outputs), self._usage(prompts, new, cut))
+        return Generated(tuple(outputs), self._usage(*_total(replies), cut))
 
     def _check(self, request: Generate) -> bool:
         """Whether the request goes to the interface for chats; trouble where the endpoint cannot do it."""

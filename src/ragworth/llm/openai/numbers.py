@@ -10,14 +10,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from ragworth.llm.contract import MOST_MASS
 from ragworth.llm.openai.trouble import malformed
 
 MOST_ID = 2**31 - 1
 LEAST_LOGPROB = -1e39
 """Some servers write the least 32-bit float, -3.4e38, where they mean minus infinity; nobody means less."""
-
-MOST_MASS = 1.05
-"""What probabilities may sum to, since servers round."""
 
 LEAST_TOP = -math.log(1e7)
 """The likeliest token of a distribution has at least the probability 1 / vocabulary."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-NUMBERS = ("calls", "stored", "prompt_tokens", "new_tokens", "cost", "seconds")
+NUMBERS = ("calls", "stored", "prompt_tokens", "new_tokens", "cost", "seconds", "estimated")
 
 
 class Cost(NamedTuple):
@@ -19,6 +19,8 @@ class Cost(NamedTuple):
     new_tokens: float | None
     cost: float | None
     seconds: float | None
+    estimated: float | None = None
+    """Calls whose tokens are estimated, because the endpoint doesn't report them."""
 
     def words(self) -> str:
         """The same as a person says it."""
@@ -30,12 +32,14 @@ class Cost(NamedTuple):
             parts.append(f"{self.prompt_tokens:,.0f} tokens read")
         if self.new_tokens is not None:
             parts.append(f"{self.new_tokens:,.0f} written")
+        if self.estimated and parts:
+            parts[-1] += f" (estimated for {self.estimated:,.0f} of the calls: the endpoint did not report them)"
         parts.append(
             "no money"
             if self.cost == 0
             else "money unknown"
             if self.cost is None
-            else f"{self.cost:,.4g} in the currency of the price given"
+            else f"{self.cost:,.4g} in the currency of the price given{' (estimated)' if self.estimated else ''}"
         )
         if self.seconds is not None:
             parts.append(f"{duration(self.seconds)}")
@@ -79,15 +83,20 @@ def total(manifest: Mapping[str, Any]) -> Cost | None:
 def stage_table(manifest: Mapping[str, Any]) -> pl.DataFrame | None:
     """Stages, a row each, with the columns that any of them has."""
     made = stages(manifest)
-    names = [name for name in ("name", "status", *NUMBERS) if any(stage.get(name) is not None for stage in made)]
+    known = [name for name in ("name", "status", *NUMBERS) if any(stage.get(name) is not None for stage in made)]
+    names = [name for name in known if name != "estimated" or any(stage.get(name) for stage in made)]
     if not made or not names:
         return None
-    rows = [[_words(name, stage.get(name)) for name in names] for stage in made]
+    rows = [[_words(name, stage) for name in names] for stage in made]
     titles = {"name": "stage", "prompt_tokens": "tokens read", "new_tokens": "tokens written", "stored": "in the store"}
+    titles["estimated"] = "calls with estimated tokens"
     return pl.DataFrame(rows, schema={titles.get(name, name): pl.String for name in names}, orient="row")
 
 
-def _words(name: str, value: object) -> str | None:
+def _words(name: str, stage: Mapping[str, Any]) -> str | None:
+    value = stage.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"{value:,.1f}" if name == "seconds" else f"{value:,.4g}" if name == "cost" else f"{value:,.0f}"
+        if name == "cost":
+            return f"{value:,.4g}{' (estimated)' if stage.get('estimated') else ''}"
+        return f"{value:,.1f}" if name == "seconds" else f"{value:,.0f}"
     return None if value is None else str(value)

@@ -12,6 +12,7 @@ from ragworth.comparison import compare, higher_is_better, summarise
 from ragworth.errors import InputError, listed
 from ragworth.report.page.groups import Groups, grouped
 from ragworth.report.page.survey import Survey
+from ragworth.report.render import p_value
 from ragworth.results import Results
 from ragworth.stats.bounded import TOO_FEW
 from ragworth.tables import Scores
@@ -120,7 +121,7 @@ def overview(results: Results, known: Survey, metrics: Sequence[str] | None, see
         for row in compared.differences.iter_rows(named=True):
             versus[row["baseline"], row["system"]] = row
     known_order = [system for system in order if _mean(means[system], main) is not None]
-    groups = grouped(known_order, {pair for pair, row in versus.items() if (row["p_holm"] or 1.0) < ALPHA})
+    groups = grouped(known_order, {pair for pair, row in versus.items() if _is_different(row)})
     standings = [
         _standing(
             results,
@@ -164,6 +165,20 @@ def _span(low: float | None, high: float | None, n: int) -> tuple[str, int]:
     return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
 
+def _is_different(row: Mapping[str, Any]) -> bool:
+    """Whether two systems differ significantly: by the test, and by the interval where there is one.
+
+    The interval allows for values that no query has shown yet and the test does not, so where few queries differ the
+    interval may hold 0 although p is small.
+    """
+    return row["p_holm"] is not None and row["p_holm"] < ALPHA and not holds_zero(row)
+
+
+def holds_zero(row: Mapping[str, Any]) -> bool:
+    """Whether the interval of a difference holds 0; where there is no interval, it doesn't."""
+    return row["low"] is not None and row["low"] <= 0 <= row["high"]
+
+
 def _sentence(
     main: str,
     baseline: str,
@@ -192,6 +207,12 @@ def _sentence(
         if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
             words += f"; with {row['n']:,} queries like these one of {signed(row['detectable'], 3)} would show"
         return words
+    if not _is_different(row):
+        return (
+            f"is not clearly different from {baseline} by {main}: difference {signed(difference, digits)}, {span}, "
+            f"which includes 0; the test alone finds a difference (p {p_value(row['p_holm'])}), but too few queries "
+            "differ to rely on it"
+        )
     more = f"{signed(abs(difference), digits)} {'more' if difference > 0 else 'less'}"
     if main.startswith("UDCG"):
         return f"is worth {more} to this model than {baseline} by {main}, {span}"
