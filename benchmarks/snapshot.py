@@ -102,9 +102,9 @@ baseline = "bm25"
 STUDIES = {
     "alignment": ["--contexts", "4", "--k", "3"],
     "ideal": ["--k", "3", "--depth", "8"],
-    "distractors": [],
+    "distractors": ["--k", "2", "--depth", "40"],
     "position": [],
-    "context-size": [],
+    "context-size": ["-m", "nDCG@3", "-m", "UDCG@3", "-m", "P@3"],
     "propagation": ["--similarity", "f1"],
     "win-rate": [],
     "noise": [],
@@ -170,7 +170,7 @@ class Snapshot:
 def _as_csv(path: Path) -> str:
     frame = pl.read_parquet(path)
     lists = [column for column, kind in frame.schema.items() if kind.is_nested()]
-    frame = frame.with_columns(pl.col(column).map_elements(str, pl.String) for column in lists)
+    frame = frame.with_columns(pl.Series(column, list(map(str, frame[column]))) for column in lists)
     return frame.write_csv(float_precision=12)
 
 
