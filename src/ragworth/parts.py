@@ -7,7 +7,7 @@ and within each part such columns become literals. Put together again, the parts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import IO
 
@@ -37,6 +37,21 @@ def split(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
 def join(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The parts as one frame again. Only the columns that :func:`split` made literals are copied."""
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """All rows, ``rows`` at a time, as if the parts were one frame; only what is at hand is copied."""
+    waiting: list[pl.DataFrame] = []
+    for part in parts:
+        at = 0
+        while at < part.height:
+            piece = part.slice(at, rows - sum(each.height for each in waiting))
+            waiting, at = [*waiting, piece], at + piece.height
+            if sum(each.height for each in waiting) == rows:
+                yield join(waiting)
+                waiting = []
+    if waiting:
+        yield join(waiting)
 
 
 def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
