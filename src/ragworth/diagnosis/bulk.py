@@ -116,7 +116,9 @@ def bits(found: Mapping[str, Tally], shape: tuple[int, int]) -> npt.NDArray[np.u
     return made
 
 
-def grade_places(grades: Mapping[tuple[str, str], str], systems: Sequence[str], queries: pl.Series) -> npt.NDArray[np.int8]:
+def grade_places(
+    grades: Mapping[tuple[str, str], str], systems: Sequence[str], queries: pl.Series
+) -> npt.NDArray[np.int8]:
     """Place of each context's grade in GRADES: systems × queries; −1 without one."""
     made = np.full((len(systems), len(queries)), -1, dtype=np.int8)
     if grades:

@@ -117,7 +117,12 @@ class _Gatherer:
         answers = graded_answers(block.outcomes, block.graded).answers
         self.grades.update((system, grade) for (system, _), grades in answers.items() for grade in grades)
         grades = grades_together(answers)
-        there = {"relevance": len(judged), "grades": grades, "utility": (rows.kind >= 0).any(), "words": len(self.words)}
+        there = {
+            "relevance": len(judged),
+            "grades": grades,
+            "utility": (rows.kind >= 0).any(),
+            "words": len(self.words),
+        }
         self.examiner.know({name for name, some in there.items() if some}, blocks.ungraded)
         places = grade_places(grades, blocks.systems, block.queries)
         self._add_findings(block, tallies(rows, shape, _among(block, judged), places, texts=bool(len(self.words))))
