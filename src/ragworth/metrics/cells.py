@@ -49,11 +49,15 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, contexts: Contexts) -> Shown:
-        frame, starts = contexts.frame, contexts.starts
+        starts = contexts.starts
         if starts is None:
+            frame = contexts.frame
             groups = ordering.group(frame, ["system", "query"])
             frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
-        heads = frame.select("system", "query")[starts[:-1]]
+            heads = frame.select("system", "query")[starts[:-1]]
+        else:  # columns that are the same all over a part, as the system is, are not made longer
+            frame = pl.concat([part.select("passage", "rank") for part in contexts.parts])
+            heads = _heads(contexts.parts, starts)
         size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
         query = heads["query"]
         names = pl.Series(contexts.systems, dtype=pl.String)
@@ -112,6 +116,16 @@ class Shown(NamedTuple):
             f"{listed(with_gaps, 3)}: {counted(int(gaps.sum()), 'context')} with ranks nobody listed; "
             "they count as passages shown and not judged"
         ]
+
+
+def _heads(parts: list[pl.DataFrame], starts: Ints) -> pl.DataFrame:
+    """The system and query of each context."""
+    ends = np.cumsum([0, *(part.height for part in parts)])
+    found = []
+    for part, low, high in zip(parts, ends[:-1], ends[1:], strict=True):
+        mine = starts[:-1][(starts[:-1] >= low) & (starts[:-1] < high)]
+        found.append(part.select("system", "query")[mine - low])
+    return pl.concat(found)
 
 
 class Cells(NamedTuple):

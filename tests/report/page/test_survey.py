@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +64,7 @@ def random_results(seed: int, queries: int = 120) -> Results:
     )
 
 
-def _frame(rows: list[tuple[object, ...]], table: type[Judgments | Ratings | Outcomes | Scores]) -> pl.DataFrame:
+def _frame(rows: Sequence[tuple[object, ...]], table: type[Judgments | Ratings | Outcomes | Scores]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=table.schema, orient="row")
 
 
@@ -130,7 +131,9 @@ def test_relevance_and_utility_of_each_passage() -> None:
     for seed in range(4):
         results = random_results(seed)
         blocks = QueryBlocks(results, results.contexts, 1.0, 3.0)
-        labels, abstention, ratings = {}, {}, {}
+        labels: dict[tuple[str, str], float | None] = {}
+        abstention: dict[tuple[str, str], float | None] = {}
+        ratings: dict[tuple[str, str], float | None] = {}
         assert results.judgments is not None and results.ratings is not None
         for query, passage, aspect, value, _, _ in results.judgments.frame.iter_rows():
             (labels if aspect == "relevance" else abstention)[query, passage] = value
@@ -148,9 +151,8 @@ def test_relevance_and_utility_of_each_passage() -> None:
                     value = ratings.get(pair, 0.0)
                     expected = None if value is None else value >= 3
                 assert each.relevant == expected
-                known = query in labelled and abstention.get(pair) is not None and expected is not None
-                utility = (1 if expected else -1) * (1 - abstention[pair]) if known else None
-                assert each.utility == utility
+                declined = abstention.get(pair) if query in labelled and expected is not None else None
+                assert each.utility == (None if declined is None else (1 if expected else -1) * (1 - declined))
 
 
 def test_kinds_at_their_limits() -> None:
