@@ -91,14 +91,20 @@ def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
 def _lean(part: pl.DataFrame) -> pl.DataFrame:
     """The part with literals in place of columns of text that never change."""
     same = [name for name, kind in part.schema.items() if kind == pl.String and _is_constant(part, name)]
-    return part.with_columns(pl.lit(part[0, name], pl.String).alias(name) for name in same)
+    return part.with_columns(pl.lit(_value(part, 0, name), pl.String).alias(name) for name in same)
 
 
 def _is_constant(part: pl.DataFrame, name: str) -> bool:
-    first = part[0, name]
-    if first is None or part[-1, name] != first:
+    first = _value(part, 0, name)
+    if first is None or _value(part, -1, name) != first:
         return False
     return all(bool((piece[name] == first).all(ignore_nulls=False)) for piece in part.select(name).iter_slices(BLOCK))
+
+
+def _value(part: pl.DataFrame, row: int, name: str) -> str | None:
+    """One value. ``part[row, name]`` would write out a literal column in full first."""
+    value: str | None = part.select(name).slice(row, 1).item()
+    return value
 
 
 def _shared(parts: list[pl.DataFrame], name: str) -> list[pl.DataFrame]:
