@@ -218,7 +218,7 @@ class Blocks:
     def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
-        found: list[tuple[SmallInts, ...]] = []
+        found: tuple[list[SmallInts], ...] = ([], [], [])
         for low, high in ordering.blocks(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
@@ -229,13 +229,13 @@ class Blocks:
                 context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
             there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
             cells = (context[there.asked], rank[there.asked], there.row)
-            found.append(tuple(each.astype(np.int32) for each in cells))  # half the memory, and always enough
-        if not found:
-            nothing = np.empty(0, dtype=np.int32)
-            return Cells(nothing, nothing, nothing, np.zeros(len(shown.systems) + 1, dtype=np.int64))
-        parts: list[SmallInts] = [np.concatenate(each) for each in zip(*found, strict=True)]
-        del found
-        system = shown.system[parts[0]].astype(np.int32)
+            for pieces, each in zip(found, cells, strict=True):
+                pieces.append(each.astype(np.int32))  # half the memory, and always enough
+        parts: list[SmallInts] = []
+        for pieces in found:
+            parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
+            pieces.clear()  # before the next ones are put together
+        system = shown.system.astype(np.int32)[parts[0]]
         if (system[1:] < system[:-1]).any():
             order = np.argsort(system, kind="stable")
             parts, system = [each[order] for each in parts], system[order]
