@@ -6,7 +6,7 @@ rows whose hashes are equal are compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,29 @@ BLOCK = 1 << 19
 """Rows hashed at a time."""
 
 
-def repeated_rows(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Numbers of the rows that have the same values in ``columns`` as an earlier row."""
-    hashes = _hashes(frame, columns)
+def repeated_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Numbers of the rows of a frame, or of the parts of a table, that have the same ``columns`` as an earlier row."""
+    parts = [table] if isinstance(table, pl.DataFrame) else table
+    hashes = np.concatenate([_hashes(part, columns) for part in parts])
     ordered = np.sort(hashes)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(twice):
         return np.empty(0, dtype=np.int64)
     rows = np.flatnonzero(np.isin(hashes, twice))
-    first = frame.select(columns)[rows].select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    chosen = pl.concat(list(_chosen(parts, columns, rows)))
+    first = chosen.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
     return np.asarray(rows[~first], dtype=np.int64)
+
+
+def _chosen(
+    parts: Sequence[pl.DataFrame], columns: Sequence[str], rows: npt.NDArray[np.int64]
+) -> Iterator[pl.DataFrame]:
+    """Some rows of the parts, by their numbers in the whole table."""
+    low = 0
+    for part in parts:
+        begin, end = np.searchsorted(rows, [low, low + part.height])
+        yield part.select(columns)[rows[begin:end] - low]
+        low += part.height
 
 
 def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:

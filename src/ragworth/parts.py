@@ -7,7 +7,7 @@ and within each part such columns become literals. Put together again, the parts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import IO
 
@@ -37,6 +37,21 @@ def split(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
 def join(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The parts as one frame again. Only the columns that :func:`split` made literals are copied."""
     return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+
+def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """All rows, ``rows`` at a time, as if the parts were one frame; only what is at hand is copied."""
+    waiting: list[pl.DataFrame] = []
+    for part in parts:
+        at = 0
+        while at < part.height:
+            piece = part.slice(at, rows - sum(each.height for each in waiting))
+            waiting, at = [*waiting, piece], at + piece.height
+            if sum(each.height for each in waiting) == rows:
+                yield join(waiting)
+                waiting = []
+    if waiting:
+        yield join(waiting)
 
 
 def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
@@ -76,14 +91,20 @@ def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
 def _lean(part: pl.DataFrame) -> pl.DataFrame:
     """The part with literals in place of columns of text that never change."""
     same = [name for name, kind in part.schema.items() if kind == pl.String and _is_constant(part, name)]
-    return part.with_columns(pl.lit(part[0, name], pl.String).alias(name) for name in same)
+    return part.with_columns(pl.lit(_value(part, 0, name), pl.String).alias(name) for name in same)
 
 
 def _is_constant(part: pl.DataFrame, name: str) -> bool:
-    first = part[0, name]
-    if first is None or part[-1, name] != first:
+    first = _value(part, 0, name)
+    if first is None or _value(part, -1, name) != first:
         return False
     return all(bool((piece[name] == first).all(ignore_nulls=False)) for piece in part.select(name).iter_slices(BLOCK))
+
+
+def _value(part: pl.DataFrame, row: int, name: str) -> str | None:
+    """One value. ``part[row, name]`` would write out a literal column in full first."""
+    value: str | None = part.select(name).slice(row, 1).item()
+    return value
 
 
 def _shared(parts: list[pl.DataFrame], name: str) -> list[pl.DataFrame]:

@@ -183,9 +183,10 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
         )
 
 
-def check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
-    again = repeated_rows(frame, table.key)
+def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
+    again = repeated_rows(rows, table.key)
     if len(again):
+        frame = rows if isinstance(rows, pl.DataFrame) else parts.join(rows)
         row = frame.row(int(again[0]), named=True)
         raise TableError(
             f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),

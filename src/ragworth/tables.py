@@ -293,7 +293,7 @@ class Judgments(Table):
             [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
         )
         if len(tables) > 1:  # one alone was checked when it was made
-            check_key(made.frame, Judgments, "the judgments together")
+            check_key(made.parts, Judgments, "the judgments together")
         return made
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,7 +14,11 @@ import pytest
 import ragworth.evaluation.kept
 from ragworth import evaluate
 from ragworth.errors import InputError, Stopped
+from ragworth.evaluation.checking import prepared
 from ragworth.evaluation.kept import Kept, Made, frame_digest
+from ragworth.evaluation.material import Material
+from ragworth.parts import slices
+from ragworth.tables import Contexts
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
 
 ALL = ("retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score")
@@ -36,6 +42,31 @@ def done(tmp_path: Path, models: Models) -> Path:
 def test_a_second_time_nothing_is_done(done: Path, models: Models) -> None:
     assert fresh(done) == set()
     assert models.taken() == []
+
+
+def test_given_runs_are_dropped_once_their_contexts_are_there(
+    done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was kept is read only after the runs are gone: both at once take twice the memory."""
+    materials: list[Material] = []
+    before: list[list[str]] = []
+    find = Kept.of
+
+    def prepare(*given: Any, **more: Any) -> Material:
+        materials.append(prepared(*given, **more))
+        return materials[-1]
+
+    def watch(self: Kept, name: str, key: Mapping[str, Any], make: Callable[[], Made]) -> Made:
+        if name == "retrieve":
+            before.append(list(materials[-1].systems))
+        return find(self, name, key, make)
+
+    monkeypatch.setattr("ragworth.evaluation.running.prepared", prepare)
+    monkeypatch.setattr(Kept, "of", watch)
+    assert fresh(done) == set()
+    assert fresh(done, limit=2) == set(ALL)
+    assert before == [[], ["first", "second"]]
+    assert all(not material.systems for material in materials)
 
 
 def test_a_limit_that_leaves_out_nothing_changes_nothing(done: Path, models: Models) -> None:
@@ -235,6 +266,30 @@ def test_digests_tell_values_and_not_pieces() -> None:
     ]
     assert len({frame_digest(each) for each in (whole, *others)}) == 6
     assert frame_digest(pl.DataFrame({"a": [1]})) != frame_digest(pl.DataFrame({"a": [1.0]}))
+
+
+def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Stages that were kept before tables had parts are still found."""
+    rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]
+    frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
+    monkeypatch.setattr("ragworth.parts.LARGE", 10)
+    table = Contexts.trusted(frame)
+    assert [part.height for part in table.parts] == [50, 50]
+    for size in (1, 7, 50, 64, 100, 1000):  # slices end within a part, at its end, and beyond the table
+        monkeypatch.setattr("ragworth.evaluation.kept.ROWS", size)
+        assert frame_digest(table) == frame_digest(frame)
+        assert [each.height for each in slices(table.parts, size)] == [each.height for each in frame.iter_slices(size)]
+    assert frame_digest(Contexts.trusted(frame.reverse())) != frame_digest(table)
+    kept = Kept(tmp_path / "stages")
+    assert not kept.has("retrieve", {})
+    assert kept.of("retrieve", {}, lambda: Made({}, tables={"contexts": table})).tables["contexts"] is table
+    assert kept.has("retrieve", {}) and not kept.has("retrieve", {"seed": 1})
+    assert kept.of("retrieve", {}, lambda: pytest.fail("it is kept")).frames["contexts"].equals(frame)
+
+
+def test_an_empty_table_has_the_digest_of_an_empty_frame() -> None:
+    empty = Contexts.trusted(pl.DataFrame(schema=Contexts.schema))
+    assert frame_digest(empty) == frame_digest(empty.frame) != ""
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:

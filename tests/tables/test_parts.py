@@ -88,7 +88,10 @@ def test_repeated_rows_are_those_that_are_not_the_first(rows: list[tuple[str | N
     first = (
         frame.select(pl.struct(pl.all()).is_first_distinct()).to_series() if rows else pl.Series([], dtype=pl.Boolean)
     )
-    assert repeated_rows(frame, ["x", "y", "z"]).tolist() == (~first).arg_true().to_list()
+    expected = (~first).arg_true().to_list()
+    assert repeated_rows(frame, ["x", "y", "z"]).tolist() == expected
+    for cut in range(frame.height + 1):  # rows count through all parts
+        assert repeated_rows([frame[:cut], frame[cut:]], ["x", "y", "z"]).tolist() == expected
 
 
 def test_the_order_of_columns_matters_to_a_row() -> None:

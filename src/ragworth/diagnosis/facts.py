@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.metrics.derived import HARD, WEAK, utilities
+from ragworth.diagnosis.worth import worth
+from ragworth.metrics.derived import HARD, WEAK
 from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 
 ETA = 3.0
@@ -107,23 +108,20 @@ def facts(
     if ratings is not None:
         for query, passage, name, value in ratings.frame.select("query", "passage", "subquestion", "value").iter_rows():
             rated[query][passage][name] = value
-    relevant, judged = _relevance(judgments, rated, rel, eta)
-    utility = _utility(judgments, rel)
+    known = worth(contexts, judgments, ratings, rel, eta)
     shown: dict[tuple[str, str], list[Shown]] = {}
     queries = queries_of(contexts)
     for system in systems if systems is not None else contexts.systems:
         shown |= {(system, query): [] for query in queries}
-    for system, query, rank, passage in contexts.frame.select("system", "query", "rank", "passage").iter_rows():
-        key = (query, passage)
-        known = relevant.get(key, False) if query in judged else None
-        shown[system, query].append(Shown(passage, rank, known, utility.get(key) if query in judged else None))
-    answers, ungraded = _answers(outcomes, graded)
-    grades = {pair: word for pair, words in answers.items() if (word := _together(words)) is not None}
+    for system, query, rank, passage, relevant, utility in known.rows.iter_rows():
+        shown[system, query].append(Shown(passage, rank, relevant, utility))
+    answers, ungraded = graded_answers(outcomes, graded)
     texts = passages.select("passage", "text").iter_rows() if passages is not None else ()
-    words = {passage: " ".join(re.findall(r"\w+", text.casefold())) for passage, text in texts}
+    words = {passage: plain_words(text) for passage, text in texts}
     named = subquestions.select("query", "subquestion", "text").iter_rows() if subquestions is not None else ()
     questions = {(query, name): text for query, name, text in named}
-    return Facts(shown, judged, answers, grades, ungraded, rated, words, questions, eta)
+    judged = frozenset(known.judged)
+    return Facts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta)
 
 
 def queries_of(contexts: Contexts) -> list[str]:
@@ -133,32 +131,7 @@ def queries_of(contexts: Contexts) -> list[str]:
 
 def why_ungraded(outcomes: Outcomes | None) -> str:
     """Why there are no grades; nothing where there are."""
-    return _answers(outcomes, None).why
-
-
-def _relevance(
-    judgments: Judgments | None, rated: Mapping[str, Mapping[str, Mapping[str, float | None]]], rel: float, eta: float
-) -> tuple[dict[tuple[str, str], bool | None], frozenset[str]]:
-    """Which passages are relevant, and for which queries that is known: by labels, else by ratings."""
-    relevant: dict[tuple[str, str], bool | None] = {}
-    if judgments is not None:
-        for query, passage, value in judgments.of("relevance").select("query", "passage", "value").iter_rows():
-            relevant[query, passage] = None if value is None else value >= rel
-    labelled = {query for query, _ in relevant}
-    for query, passages in rated.items():
-        if query in labelled:
-            continue
-        for passage, values in passages.items():
-            best = any(value is not None and value >= eta for value in values.values())
-            relevant[query, passage] = best or (None if None in values.values() else False)
-    return relevant, frozenset(query for query, _ in relevant)
-
-
-def _utility(judgments: Judgments | None, rel: float) -> dict[tuple[str, str], float]:
-    if judgments is None or not judgments.of("relevance").height or not judgments.of("abstention").height:
-        return {}
-    known = utilities(judgments, rel).filter(pl.col("status") == OK)
-    return {(query, passage): u for query, passage, u in known.select("query", "passage", "utility").iter_rows()}
+    return graded_answers(outcomes, None).why
 
 
 class Graded(NamedTuple):
@@ -168,7 +141,7 @@ class Graded(NamedTuple):
     why: str = ""
 
 
-def _answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> Graded:
+def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> Graded:
     """Every answer that has an outcome called ``grade``."""
     keys = ["system", "query", "aspect"]
     rows = outcomes.frame.filter(pl.col("aspect") == "grade") if outcomes is not None else pl.DataFrame()
@@ -183,6 +156,16 @@ def _answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> Graded:
         values = row.get("each") or [row["value"]]
         made[row["system"], row["query"]] = [None if value is None else grade_of(value) for value in values]
     return Graded(made)
+
+
+def grades_together(answers: Mapping[tuple[str, str], Sequence[str | None]]) -> dict[tuple[str, str], str]:
+    """The grade of the answers together, where any has one."""
+    return {pair: word for pair, words in answers.items() if (word := _together(words)) is not None}
+
+
+def plain_words(text: str) -> str:
+    """A text without case and punctuation."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _together(words: Sequence[str | None]) -> str | None:

@@ -78,12 +78,23 @@ class Examiner:
                 if each.detail is not None:
                     self._counts[system, each.finding] += 1
                     rows.append((system, query, each.finding, each.detail))
+        self.know({name for name, there in _there(known).items() if there}, known.ungraded)
         self._systems |= dict.fromkeys(system for system, _ in known.shown)
-        self._there |= {name for name, there in _there(known).items() if there}
-        self._ungraded = self._ungraded or known.ungraded
         return pl.DataFrame(
             rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
         )
+
+    def know(self, there: Set[str], ungraded: str) -> None:
+        """What is known of some contexts, and why there are no grades."""
+        self._there |= there
+        self._ungraded = self._ungraded or ungraded
+
+    def count(self, system: str, finding: str, holds: int, examined: int) -> None:
+        """Add contexts that were examined elsewhere."""
+        self._systems.setdefault(system)
+        if examined:
+            self._examined[system, finding] += examined
+            self._counts[system, finding] += holds
 
     def diagnosis(self, frame: pl.DataFrame) -> Diagnosis:
         """What was found so far; ``frame`` has the findings to show."""

@@ -117,8 +117,8 @@ def estimate(state: State) -> None:
         return
     key = {
         "contexts": contexts_key(state.contexts),
-        "judgments": [frame_digest(table.frame) for table in (cheap, expensive, others)],
-        "ratings": frame_digest(state.ratings.frame if state.ratings is not None else None),
+        "judgments": [frame_digest(table) for table in (cheap, expensive, others)],
+        "ratings": frame_digest(state.ratings),
         "passages": state.material.texts_key[1],
         "metrics": metrics,
         "files": digests(metrics, state.space.folder),

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth import __version__
+from ragworth import __version__, parts
 from ragworth.errors import FormatError, InputError
 from ragworth.parquet import read_parquet
 from ragworth.retrieval.kept import kept, whole
+from ragworth.tables import Table
 
 DIGITS = 16
 FACTS = "facts.json"
@@ -37,13 +38,15 @@ ROWS = 1 << 16
 class Made:
     """What a stage came to: tables by name, and what JSON can hold.
 
-    ``lasting``: worth keeping. ``fresh``: made now; False where it was made before.
+    ``lasting``: worth keeping. ``fresh``: made now; False where it was made before. ``tables``: large ones, written
+    part by part; read back, they are among the frames.
     """
 
     frames: Mapping[str, pl.DataFrame]
     facts: Mapping[str, Any] = field(default_factory=dict)
     lasting: bool = True
     fresh: bool = True
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
 
 class Kept:
@@ -53,9 +56,18 @@ class Kept:
         self.folder = folder
         self.only = only
 
+    def has(self, name: str, key: Mapping[str, Any]) -> bool:
+        """Whether the stage was made before from the same, and is undamaged."""
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            return whole(self._place(name, key))
+        return False
+
+    def _place(self, name: str, key: Mapping[str, Any]) -> Path:
+        return self.folder / f"{name}-{digest(key)}"
+
     def of(self, name: str, key: Mapping[str, Any], make: Callable[[], Made]) -> Made:
         """The stage as it was made before from the same, or made now."""
-        place = self.folder / f"{name}-{digest(key)}"
+        place = self._place(name, key)
         if (found := _read(place)) is not None:
             return found
         stage = name.partition(".")[0]
@@ -92,7 +104,8 @@ def _read(place: Path) -> Made | None:
 
 def _is_plain(made: Made) -> bool:
     """Whether all columns are text or numbers, which Parquet gives back as they were."""
-    kinds = {kind for frame in made.frames.values() for kind in frame.dtypes}
+    frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
+    kinds = {kind for frame in frames for kind in frame.dtypes}
     return all(kind == pl.String or kind.is_numeric() for kind in kinds)
 
 
@@ -104,6 +117,9 @@ def _as_read(made: Made) -> Made:
 def _save(made: Made, folder: Path) -> None:
     for name, frame in made.frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
+    for name, table in made.tables.items():
+        with (folder / f"{name}.parquet").open("wb") as stream:
+            parts.write_parquet(table.parts, stream)
     (folder / FACTS).write_text(json.dumps(made.facts, ensure_ascii=False), encoding="utf-8")
 
 
@@ -113,12 +129,13 @@ def digest(key: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
-def frame_digest(frame: pl.DataFrame | None) -> str:
-    """A hash of a table's columns and rows in their order, whatever the pieces it lies in."""
-    if frame is None:
+def frame_digest(table: pl.DataFrame | Table | None) -> str:
+    """A hash of a table's columns and rows in their order, whatever the pieces or parts it lies in."""
+    if table is None:
         return ""
-    made = hashlib.sha256(repr(dict(frame.schema)).encode())
-    for part in frame.iter_slices(ROWS):
+    frames = table.parts if isinstance(table, Table) else [table]
+    made = hashlib.sha256(repr(dict(frames[0].schema)).encode())
+    for part in parts.slices(frames, ROWS):
         for column in part.iter_columns():
             for piece in _pieces(column):
                 made.update(piece)

@@ -36,7 +36,7 @@ class Material:
     collection: Collection
     """Texts of all passages; texts, labels and ratings of the queries that are evaluated."""
     queries: tuple[str, ...]
-    systems: Mapping[str, Pipeline | Contexts]
+    systems: dict[str, Pipeline | Contexts]
     written: Mapping[str, str]
     """What each system is, in its written form."""
     judged: Judgments | None
@@ -82,7 +82,7 @@ class Material:
     def labels_key(self) -> list[str]:
         """What labels and ratings are, in short."""
         tables = (self.collection.relevance, self.collection.ratings)
-        return [frame_digest(table.frame if table is not None else None) for table in tables]
+        return [frame_digest(table) for table in tables]
 
 
 @dataclass(frozen=True)

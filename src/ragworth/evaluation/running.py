@@ -109,7 +109,7 @@ def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], object]]:
     """What is to be done, one after the other."""
     space = state.space
     parts: dict[str, list[Callable[[], object]]] = {
-        "retrieve": [partial(stages.show, state)],
+        "retrieve": [partial(stages.show, state, release=True)],
         "annotate": [partial(work, state, kind) for kind in space.judgments for work in (stages.judge, budget.judge)],
         "answer": [partial(stages.write, state)],
         "grade": [partial(stages.grade, state, kind) for kind in space.grades],

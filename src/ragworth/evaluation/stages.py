@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -32,7 +32,9 @@ from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.rerankers.asking import Told
 from ragworth.scoring import digests, score
-from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
+
+T = TypeVar("T", bound=Table)
 
 STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
 """In their order; reading the files comes before all of them."""
@@ -48,11 +50,11 @@ NEEDS = {
 """What each stage cannot do without."""
 
 
-def show(state: State, *, plan: bool = False) -> list[Told]:
+def show(state: State, *, plan: bool = False, release: bool = False) -> list[Told]:
     """What each system shows.
 
     ``plan``: no model is asked. Lists that one would have to be asked about stay in the order before, and what that
-    would take is told.
+    would take is told. ``release``: runs that were read from files are dropped once nothing needs them.
     """
     material, asker = state.material, Asker(state.models, state.folder, plan=plan)
     setting = replace(material.setting, asking=asker)
@@ -77,7 +79,7 @@ def show(state: State, *, plan: bool = False) -> list[Told]:
         "sources": {str(step): step.sources(setting) for step in steps},
         "queries": [setting.ids, frame_digest(setting.queries)],
         "passages": material.texts_key[1],
-        "labels": [frame_digest(table.frame) for table in material.given] if labelled else [],
+        "labels": [frame_digest(table) for table in material.given] if labelled else [],
         "seed": setting.seed,
         "depth": setting.depth,
     }
@@ -86,14 +88,26 @@ def show(state: State, *, plan: bool = False) -> list[Told]:
         contexts, noted = found(watching)
         facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
         lasting = not asker.told and not (asker.facts and may_pass(asker.facts))
-        return Made({"contexts": contexts.frame}, facts, lasting=lasting)
+        return Made({}, facts, lasting=lasting, tables={"contexts": contexts})
 
     for step in asking:
         state.prompts |= step.templates(setting)
+    if release and state.kept.has("retrieve", key):
+        material.systems.clear()  # before the same contexts are read back from the cache
     made = state.stage("retrieve", key, make)
-    state.contexts = Contexts.trusted(made.frames["contexts"], tuple(made.facts["notes"]))
+    if release:
+        material.systems.clear()
+    state.contexts = _table(made, "contexts", Contexts)
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
     return asker.told
+
+
+def _table(made: Made, name: str, kind: type[T]) -> T:
+    """A large table of a stage, made now or read back."""
+    table = made.tables.get(name)
+    found = table if isinstance(table, kind) else kind.trusted(made.frames[name])
+    found.notes = tuple(made.facts["notes"])
+    return found
 
 
 def _system_key(system: Pipeline | Contexts) -> Any:
@@ -102,7 +116,7 @@ def _system_key(system: Pipeline | Contexts) -> Any:
 
 def contexts_key(contexts: Contexts) -> list[Any]:
     """What contexts are, in short."""
-    return [frame_digest(contexts.frame), sorted(contexts.empty)]
+    return [frame_digest(contexts), sorted(contexts.empty)]
 
 
 def annotator_of(state: State, kind: str, job: Job) -> Annotator:
@@ -265,11 +279,11 @@ def add_outcomes(state: State, kind: str, frame: pl.DataFrame) -> None:
 def compute(state: State) -> None:
     """Every metric for every system and query."""
     metrics = state.space.metrics or default_metrics(known(state), state.space.k)
-    judgments = Judgments.concat(state.judgments) if state.judgments else None
+    judgments = state.all_judgments = Judgments.concat(state.judgments) if state.judgments else None
     key = {
         "contexts": contexts_key(state.contexts),
-        "judgments": frame_digest(judgments.frame if judgments is not None else None),
-        "ratings": frame_digest(state.ratings.frame if state.ratings is not None else None),
+        "judgments": frame_digest(judgments),
+        "ratings": frame_digest(state.ratings),
         "passages": state.material.texts_key[1],
         "metrics": metrics,
         "files": digests(list(metrics), state.space.folder),
@@ -283,15 +297,16 @@ def compute(state: State) -> None:
         )
         # What came with the contexts was told with them.
         notes = [note for note in found.notes if note not in state.contexts.notes]
-        return Made({"scores": found.frame}, {"notes": notes})
+        return Made({}, {"notes": notes}, tables={"scores": found})
 
     made = state.stage("score", key, make)
-    state.scores = Scores.trusted(made.frames["scores"], tuple(made.facts["notes"]))
+    state.scores = _table(made, "scores", Scores)
 
 
 def known(state: State) -> set[str]:
     """What there is for metrics to read: aspects of judgments that have a value, ratings, lengths of passages."""
-    good = [table.frame.filter(pl.col("status") == OK)["aspect"].unique() for table in state.judgments]
+    parts = [part for table in state.judgments for part in table.parts]
+    good = [part.select(pl.col("aspect").filter(pl.col("status") == OK).unique()).to_series() for part in parts]
     found = {aspect for aspects in good for aspect in aspects}
     found |= {"ratings"} if state.ratings is not None and state.ratings.frame.height else set()
     return found | ({"tokens"} if state.collection.passages.height else set())

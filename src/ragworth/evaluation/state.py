@@ -52,6 +52,8 @@ class State:
     console: Console = field(default_factory=Silent)
     contexts: Contexts = field(init=False)
     judgments: list[Judgments] = field(init=False)
+    all_judgments: Judgments | None = None
+    """Those in one table, once scores were computed."""
     ratings: Ratings | None = field(init=False)
     answers: Answered | None = None
     outcomes: list[Outcomes] = field(init=False)

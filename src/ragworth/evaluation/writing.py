@@ -16,7 +16,7 @@ from ragworth.evaluation.state import State
 from ragworth.metrics.declare import Metric, parse
 from ragworth.report import page
 from ragworth.results import BESIDE, Results, record_of
-from ragworth.tables import Contexts, Judgments, Outcomes, Scores
+from ragworth.tables import Contexts, Outcomes, Scores
 
 
 class Written(NamedTuple):
@@ -39,7 +39,7 @@ def write(state: State, page_queries: int | None = None) -> Written:
     results = Results(
         _texts(state, near),
         near if len(depths) == len(every) else state.contexts,  # what the scores are from; a cutoff may be lacking
-        Judgments.concat(state.judgments) if state.judgments else None,
+        state.all_judgments,
         state.ratings,
         state.answers.table if state.answers is not None else None,
         _together(state.outcomes),

@@ -49,11 +49,15 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(cls, contexts: Contexts) -> Shown:
-        frame, starts = contexts.frame, contexts.starts
+        starts = contexts.starts
         if starts is None:
+            frame = contexts.frame
             groups = ordering.group(frame, ["system", "query"])
             frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
-        heads = frame.select("system", "query")[starts[:-1]]
+            heads = frame.select("system", "query")[starts[:-1]]
+        else:  # columns that are the same all over a part, as the system is, are not made longer
+            frame = pl.concat([part.select("passage", "rank") for part in contexts.parts])
+            heads = _heads(contexts.parts, starts)
         size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
         query = heads["query"]
         names = pl.Series(contexts.systems, dtype=pl.String)
@@ -112,6 +116,16 @@ class Shown(NamedTuple):
             f"{listed(with_gaps, 3)}: {counted(int(gaps.sum()), 'context')} with ranks nobody listed; "
             "they count as passages shown and not judged"
         ]
+
+
+def _heads(parts: list[pl.DataFrame], starts: Ints) -> pl.DataFrame:
+    """The system and query of each context."""
+    ends = np.cumsum([0, *(part.height for part in parts)])
+    found: list[pl.DataFrame] = []
+    for part, low, high in zip(parts, ends[:-1], ends[1:], strict=True):
+        mine = starts[:-1][(starts[:-1] >= low) & (starts[:-1] < high)]
+        found.append(part.select("system", "query")[mine - low])
+    return pl.concat(found)
 
 
 class Cells(NamedTuple):
@@ -204,7 +218,7 @@ class Blocks:
     def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
-        found: list[tuple[SmallInts, ...]] = []
+        found: tuple[list[SmallInts], ...] = ([], [], [])
         for low, high in ordering.blocks(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
@@ -215,13 +229,13 @@ class Blocks:
                 context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
             there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
             cells = (context[there.asked], rank[there.asked], there.row)
-            found.append(tuple(each.astype(np.int32) for each in cells))  # half the memory, and always enough
-        if not found:
-            nothing = np.empty(0, dtype=np.int32)
-            return Cells(nothing, nothing, nothing, np.zeros(len(shown.systems) + 1, dtype=np.int64))
-        parts: list[SmallInts] = [np.concatenate(each) for each in zip(*found, strict=True)]
-        del found
-        system = shown.system[parts[0]].astype(np.int32)
+            for pieces, each in zip(found, cells, strict=True):
+                pieces.append(each.astype(np.int32))  # half the memory, and always enough
+        parts: list[SmallInts] = []
+        for pieces in found:
+            parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
+            pieces.clear()  # before the next ones are put together
+        system = shown.system.astype(np.int32)[parts[0]]
         if (system[1:] < system[:-1]).any():
             order = np.argsort(system, kind="stable")
             parts, system = [each[order] for each in parts], system[order]

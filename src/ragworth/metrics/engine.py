@@ -166,7 +166,7 @@ def _check_needs(
     metrics: list[Metric], judgments: Judgments | None, ratings: Ratings | None, tokens: Tokens | None, shown: Shown
 ) -> None:
     """Refuse, all at once, metrics whose judgments were not given."""
-    aspects = set(judgments.frame["aspect"].unique()) if judgments is not None else set()
+    aspects = set(judgments.distinct("aspect")) if judgments is not None else set()
     have = {
         **{aspect: aspect in aspects for aspect in ("relevance", *SCALES)},
         "ratings": ratings is not None and len(ratings) > 0,

@@ -39,8 +39,9 @@ class Values:
     passage: pl.Series
     value: Floats
 
-    @cached_property
+    @property
     def lookup(self) -> Lookup:
+        """Made for each use: it takes about as much memory as the judgments."""
         return Lookup(self.query, self.passage)
 
     @cached_property
@@ -113,8 +114,9 @@ class Matrices:
     columns: Ints
     """How many sub-questions each query has."""
 
-    @cached_property
+    @property
     def lookup(self) -> Lookup:
+        """Made for each use: it takes about as much memory as the judgments."""
         return Lookup(self.query, self.passage)
 
 

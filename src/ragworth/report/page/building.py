@@ -168,8 +168,6 @@ def build(
 
 def _explored(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[Facts, Diagnosis]:
     """The facts and findings of the queries that the explorer holds; the counts are of all queries."""
-    if known.facts is not None and known.findings is not None and len(chosen) == len(known.queries):
-        return known.facts, known.examiner.diagnosis(known.findings)
     facts = blocks.of(chosen)
     return facts, known.examiner.diagnosis(Examiner().examine(facts))
 

@@ -16,7 +16,7 @@ from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
 
 BLOCK = 20_000
-"""Queries whose facts are in memory at a time."""
+"""Queries that are looked at together."""
 
 
 class Numbered(NamedTuple):
@@ -33,6 +33,18 @@ class Numbered(NamedTuple):
             begin, end = np.searchsorted(self.numbers, [low, high])
             return self.frame.slice(int(begin), int(end - begin))
         return self.frame.filter(pl.Series((self.numbers >= low) & (self.numbers < high)))
+
+
+class Block(NamedTuple):
+    """The tables of some queries; ``first`` is the number of the first one."""
+
+    queries: pl.Series
+    first: int
+    contexts: Contexts
+    judgments: Judgments | None
+    ratings: Ratings | None
+    outcomes: Outcomes | None
+    graded: pl.DataFrame | None
 
 
 class QueryBlocks:
@@ -54,19 +66,19 @@ class QueryBlocks:
         """Whether there are more queries than one block holds."""
         return len(self.queries) > BLOCK
 
-    def __iter__(self) -> Iterator[Facts]:
-        """The facts of all contexts, some queries at a time."""
-        total = len(self.queries)
+    def __iter__(self) -> Iterator[Block]:
+        """The tables of all queries, some queries at a time."""
+        results, total = self.results, len(self.queries)
         if not self.several:
-            yield self._facts(self.contexts, self.results, self._outcomes, self._graded)
+            yield Block(
+                self.queries, 0, self.contexts, results.judgments, results.ratings, self._outcomes, self._graded
+            )
             return
-        results = self.results
         contexts = self._numbered(self.contexts.parts)
         judgments = self._numbered(results.judgments.parts) if results.judgments is not None else []
         ratings = self._numbered(results.ratings.parts) if results.ratings is not None else []
         outcomes = self._numbered(self._outcomes.parts) if self._outcomes is not None else []
         graded = self._numbered([self._graded]) if self._graded is not None else []
-        questions = self._numbered([results.collection.subquestions])
         empty = pl.DataFrame(
             sorted(self.contexts.empty), schema=dict.fromkeys(("system", "query"), pl.String), orient="row"
         )
@@ -75,41 +87,36 @@ class QueryBlocks:
             high = min(low + BLOCK, total)
             shown = Contexts.of_parts([each.of(low, high) for each in contexts])
             shown.empty = frozenset(_rows(without, low, high).iter_rows())
-            passages = results.collection.passages.join(
-                shown.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
-            )
-            part = replace(
-                results,
-                collection=replace(results.collection, passages=passages, subquestions=_rows(questions, low, high)),
-                judgments=Judgments.of_parts([each.of(low, high) for each in judgments]) if judgments else None,
-                ratings=Ratings.of_parts([each.of(low, high) for each in ratings]) if ratings else None,
-            )
-            yield self._facts(
+            yield Block(
+                self.queries.slice(low, high - low),
+                low,
                 shown,
-                part,
+                Judgments.of_parts([each.of(low, high) for each in judgments]) if judgments else None,
+                Ratings.of_parts([each.of(low, high) for each in ratings]) if ratings else None,
                 Outcomes.of_parts([each.of(low, high) for each in outcomes]) if outcomes else None,
                 _rows(graded, low, high) if graded else None,
             )
 
     def of(self, queries: pl.Series) -> Facts:
         """The facts of some queries."""
-        part = only_queries(self.results, queries)
-        shown = only_contexts(self.contexts, queries)
+        every = len(queries) == len(self.queries)
+        part = self.results if every else only_queries(self.results, queries)
         outcomes = part.outcomes if self._outcomes is not None else None
         graded = part.said.get("grade") if self._graded is not None else None
-        return self._facts(shown, part, outcomes, graded)
+        shown = self.contexts if every else only_contexts(self.contexts, queries)
+        block = Block(queries, 0, shown, part.judgments, part.ratings, outcomes, graded)
+        return self.facts(block, part.collection.passages)
 
-    def _facts(
-        self, contexts: Contexts, results: Results, outcomes: Outcomes | None, graded: pl.DataFrame | None
-    ) -> Facts:
+    def facts(self, block: Block, passages: pl.DataFrame | None = None) -> Facts:
+        """The facts of a block; ``passages`` has the texts."""
         made = facts(
-            contexts,
-            judgments=results.judgments,
-            ratings=results.ratings,
-            outcomes=outcomes,
-            graded=graded,
-            passages=results.collection.passages,
-            subquestions=results.collection.subquestions,
+            block.contexts,
+            judgments=block.judgments,
+            ratings=block.ratings,
+            outcomes=block.outcomes,
+            graded=block.graded,
+            passages=passages,
+            subquestions=self.results.collection.subquestions,
             rel=self.rel,
             eta=self.eta,
             systems=self.systems,

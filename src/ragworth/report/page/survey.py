@@ -11,8 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import FINDINGS, Examiner, Facts, kind_of
-from ragworth.report.page.query_blocks import QueryBlocks
+from ragworth.diagnosis import FINDINGS, KINDS, Examiner
+from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, tallies
+from ragworth.diagnosis.facts import graded_answers, grades_together
+from ragworth.diagnosis.worth import worth
+from ragworth.metrics.facts import number
+from ragworth.report.page.query_blocks import Block, QueryBlocks, only_contexts
 
 DEEPEST = 20
 """Ranks drawn at most."""
@@ -59,10 +63,6 @@ class Survey:
     examiner: Examiner
     found: npt.NDArray[np.uint8]
     """Findings of each context as bits, in the order of FINDINGS: systems × queries."""
-    facts: Facts | None
-    """Of all queries, where they fit into one block."""
-    findings: pl.DataFrame | None
-    """Their findings."""
 
     def shown(self, system: str) -> int:
         """Passages that a system shows."""
@@ -76,8 +76,8 @@ class Survey:
 def survey(blocks: QueryBlocks, seed: int) -> Survey:
     """Go through all queries once."""
     gatherer = _Gatherer(blocks, seed)
-    for known in blocks:
-        gatherer.add(known)
+    for block in blocks:
+        gatherer.add(block)
     return gatherer.survey()
 
 
@@ -87,60 +87,107 @@ class _Gatherer:
         self.sizes: dict[str, Counter[int]] = {system: Counter() for system in blocks.systems}
         self.kinds: Counter[tuple[str, str]] = Counter()
         self.grades: Counter[tuple[str, str | None]] = Counter()
-        self.ranks: list[tuple[int, dict[tuple[str, int], npt.NDArray[np.float64]]]] = []
+        self.ranks: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        """By place of the system and rank, the utility for each query."""
         self.points: list[pl.DataFrame] = []
         self.total = 0
         self.examiner = Examiner()
         self.found = np.zeros((len(blocks.systems), len(blocks.queries)), dtype=np.uint8)
-        self.done = 0
-        self.last: tuple[Facts, pl.DataFrame] | None = None
+        self.words = hashed_words(blocks.results.collection.passages)
 
-    def add(self, known: Facts) -> None:
-        queries = {query: i for i, query in enumerate(dict.fromkeys(query for _, query in known.shown))}
-        ranks: dict[tuple[str, int], npt.NDArray[np.float64]] = {}
-        points: dict[tuple[str, str], float] = {}
-        for (system, query), passages in known.shown.items():
-            self.sizes[system][len(passages)] += 1
-            for each in passages:
-                if each.utility is None:
-                    continue
-                self.kinds[system, kind_of(each.utility)] += 1
-                points[query, each.passage] = each.utility
-                if each.rank <= DEEPEST:
-                    if (system, each.rank) not in ranks:
-                        ranks[system, each.rank] = np.full(len(queries), np.nan)
-                    ranks[system, each.rank][queries[query]] = each.utility
-        for (system, _), grades in known.answers.items():
-            self.grades.update((system, grade) for grade in grades)
-        self.ranks.append((len(queries), ranks))
-        self._add_points(known, points)
-        self._add_findings(known, queries)
-        self.done += len(queries)
+    def add(self, block: Block) -> None:
+        blocks, shape = self.blocks, (len(self.blocks.systems), len(block.queries))
+        frame, judged = worth(block.contexts, block.judgments, block.ratings, blocks.rel, blocks.eta)
+        system = number(frame["system"], pl.Series(blocks.systems, dtype=pl.String))
+        context = system * shape[1] + number(frame["query"], block.queries)
+        if (context[1:] < context[:-1]).any():
+            order = np.argsort(context, kind="stable")
+            frame, context = frame[order], context[order]
+        utility = frame["utility"].fill_null(np.nan).to_numpy()
+        rows = Rows(
+            context,
+            frame["relevant"].fill_null(False).to_numpy(),
+            frame["relevant"].is_null().to_numpy(),
+            kinds_of(utility),
+            self._words(frame["passage"]),
+        )
+        self._add_sizes(rows, shape)
+        self._add_ranks(block, rows, frame["rank"].to_numpy(), utility)
+        self._add_points(frame)
+        answers = graded_answers(block.outcomes, block.graded).answers
+        self.grades.update((system, grade) for (system, _), grades in answers.items() for grade in grades)
+        grades = grades_together(answers)
+        there = {
+            "relevance": len(judged),
+            "grades": grades,
+            "utility": (rows.kind >= 0).any(),
+            "words": len(self.words),
+        }
+        self.examiner.know({name for name, some in there.items() if some}, blocks.ungraded)
+        places = grade_places(grades, blocks.systems, block.queries)
+        self._add_findings(block, tallies(rows, shape, _among(block, judged), places, texts=bool(len(self.words))))
 
-    def _add_points(self, known: Facts, points: Mapping[tuple[str, str], float]) -> None:
+    def _words(self, passages: pl.Series) -> npt.NDArray[np.int64]:
+        """The hash of each passage's words; 0 without a text."""
+        mine = self.words.join(passages.unique().to_frame(), on="passage", how="semi")
+        found = passages.to_frame().join(mine, on="passage", how="left", maintain_order="left")
+        return found["words"].fill_null(0).to_numpy()
+
+    def _add_sizes(self, rows: Rows, shape: tuple[int, int]) -> None:
+        sizes = np.bincount(rows.context, minlength=shape[0] * shape[1]).reshape(shape)
+        systems = rows.context // max(shape[1], 1)
+        for i, system in enumerate(self.blocks.systems):
+            values, counts = np.unique(sizes[i], return_counts=True)
+            self.sizes[system].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+            kinds = rows.kind[(systems == i) & (rows.kind >= 0)]
+            for kind, count in zip(KINDS, np.bincount(kinds, minlength=len(KINDS)).tolist(), strict=True):
+                if count:
+                    self.kinds[system, kind] += count
+
+    def _add_ranks(
+        self, block: Block, rows: Rows, ranks: npt.NDArray[np.uint32], utility: npt.NDArray[np.float64]
+    ) -> None:
+        system, query = np.divmod(rows.context, max(len(block.queries), 1))
+        drawn = (rows.kind >= 0) & (ranks <= DEEPEST)
+        for i, rank in np.unique(np.stack([system[drawn], ranks[drawn]]), axis=1).T.tolist():
+            mine = drawn & (system == i) & (ranks == rank)
+            if (i, rank) not in self.ranks:
+                self.ranks[i, rank] = np.full(len(self.blocks.queries), np.nan)
+            self.ranks[i, rank][block.first + query[mine]] = utility[mine]
+
+    def _add_points(self, frame: pl.DataFrame) -> None:
         """Draw among the points of all blocks: those with the smallest random numbers stay."""
-        self.total += len(points)
-        if not points:
-            return
-        rows = [(query, passage, utility) for (query, passage), utility in points.items()]
-        frame = pl.DataFrame(rows, schema=POINT, orient="row")
+        known = frame.select(list(POINT)).drop_nulls("utility")
+        points = known.unique(["query", "passage"], keep="first", maintain_order=True)
+        self.total += points.height
         if not self.blocks.several:
-            self.points = [frame]
+            self.points = [points]
             return
-        drawn = frame.with_columns(pl.Series("draw", self.rng.random(frame.height)))
+        drawn = points.with_columns(pl.Series("draw", self.rng.random(points.height)))
         self.points = [pl.concat([*self.points, drawn]).sort("draw", maintain_order=True).head(POINTS)]
 
-    def _add_findings(self, known: Facts, queries: Mapping[str, int]) -> None:
-        frame = self.examiner.examine(known)
+    def _add_findings(self, block: Block, found: dict[str, Tally]) -> None:
+        """Add the findings of a block; contexts with ratings are examined one by one."""
+        systems, low = self.blocks.systems, block.first
+        rated = _among(block, block.ratings.frame["query"].unique()) if block.ratings is not None else _none(block)
+        found = {name: Tally(each.examined & ~rated, each.holds & ~rated) for name, each in found.items()}
+        for name, (examined, holds) in found.items():
+            for i, system in enumerate(systems):
+                self.examiner.count(system, name, int(holds[i].sum()), int(examined[i].sum()))
+        here = self.found[:, low : low + len(block.queries)]
+        here |= bits(found, here.shape)
+        if not rated.any():
+            return
+        mine = only_contexts(block.contexts, block.queries.filter(pl.Series(rated)))
+        frame = self.examiner.examine(self.blocks.facts(block._replace(contexts=mine)))
+        place = {system: i for i, system in enumerate(systems)}
+        query = {name: i for i, name in enumerate(block.queries)}
         bit = {finding: 1 << i for i, finding in enumerate(FINDINGS)}
-        place = {system: i for i, system in enumerate(self.blocks.systems)}
-        for system, query, finding in frame.select("system", "query", "finding").iter_rows():
-            self.found[place[system], self.done + queries[query]] |= bit[finding]
-        self.last = known, frame
+        for system, name, finding in frame.select("system", "query", "finding").iter_rows():
+            here[place[system], query[name]] |= bit[finding]
 
     def survey(self) -> Survey:
         blocks = self.blocks
-        facts, findings = self.last if self.last is not None and not blocks.several else (None, None)
         return Survey(
             blocks.queries,
             self.sizes,
@@ -148,27 +195,24 @@ class _Gatherer:
             self.grades,
             blocks.ungraded,
             self._ranks(),
-            self._points(),
+            Points(pl.concat(self.points).select(list(POINT)), self.total),
             pl.concat([part["passage"] for part in blocks.contexts.parts]).n_unique(),
             self.examiner,
             self.found,
-            facts,
-            findings,
         )
 
     def _ranks(self) -> Ranks:
-        there = {column for _, ranks in self.ranks for column in ranks}
-        order = {system: i for i, system in enumerate(self.blocks.systems)}
-        columns = sorted(there, key=lambda column: (order[column[0]], column[1]))
-        values = np.full((self.done, len(columns)), np.nan)
-        low = 0
-        for height, ranks in self.ranks:
-            for i, column in enumerate(columns):
-                if column in ranks:
-                    values[low : low + height, i] = ranks[column]
-            low += height
-        return Ranks(columns, values)
+        columns = sorted(self.ranks)
+        values = np.empty((len(self.blocks.queries), len(columns)))
+        for i, column in enumerate(columns):
+            values[:, i] = self.ranks.pop(column)
+        return Ranks([(self.blocks.systems[place], rank) for place, rank in columns], values)
 
-    def _points(self) -> Points:
-        frame = pl.concat(self.points) if self.points else pl.DataFrame(schema=POINT)
-        return Points(frame.select(list(POINT)), self.total)
+
+def _among(block: Block, queries: pl.Series) -> npt.NDArray[np.bool_]:
+    """Which of the block's queries are among these."""
+    return block.queries.is_in(queries.implode()).to_numpy()
+
+
+def _none(block: Block) -> npt.NDArray[np.bool_]:
+    return np.zeros(len(block.queries), dtype=bool)
