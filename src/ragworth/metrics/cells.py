@@ -266,7 +266,8 @@ class Blocks:
         size = np.where(context >= 0, self.shown.size[context], 0)
         there = context >= 0
         self.row_of[context[there]] = np.flatnonzero(there)
-        place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of)
+        span = (int(context[there].min()), int(context[there].max()) + 1) if there.any() else (0, 0)
+        place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of, span)
         known = self.known
         relevance, failed, ratings, tokens = place.empty(np.nan), None, None, None
         if known.judged is not None and self.relevance is not None:
@@ -294,19 +295,25 @@ class Blocks:
 
 
 class _Place(NamedTuple):
-    """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none."""
+    """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none.
+
+    ``span``: the first of the block's contexts, and one past the last. Others may be between them.
+    """
 
     size: int
     width: int
     system: int
     row_of: Ints
+    span: tuple[int, int]
 
     def empty(self, value: float) -> Floats:
         return np.full((self.size, self.width), value)
 
     def of(self, cells: Cells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
         """Row and column of each cell that belongs here, and the row of its judgment."""
-        mine = slice(int(cells.bounds[self.system]), int(cells.bounds[self.system + 1]))
+        first, last = (int(bound) for bound in cells.bounds[self.system : self.system + 2])
+        low, high = (first + int(place) for place in np.searchsorted(cells.context[first:last], self.span))
+        mine = slice(low, high)
         row, rank = self.row_of[cells.context[mine]], cells.rank[mine]
         here = (row >= 0) & (rank <= self.width)
         return (row[here], rank[here] - 1), cells.row[mine][here]
