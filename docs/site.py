@@ -1,8 +1,8 @@
 """Hooks of the documentation site (``mkdocs.yml``).
 
 - ``folder/*`` in the navigation stands for all pages of a folder, so a new metric or study needs no entry.
-- Links to files outside ``docs/`` lead to the repository. A link to a missing file is a warning, which ``--strict`` turns
-  into an error. MkDocs itself checks all links and anchors inside ``docs/``.
+- Links to files outside ``docs/`` lead to the repository. A link to a missing file is a warning, which ``--strict``
+  turns into an error. MkDocs itself checks all links and anchors inside ``docs/``.
 - The address of the repository comes from ``pyproject.toml``.
 """
 

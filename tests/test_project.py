@@ -26,11 +26,8 @@ FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if pat
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SYSTEMS = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
 
-
-class Loader(yaml.SafeLoader):
-    """Reads YAML 1.1 with ``on`` as a word, and leaves Python objects of ``mkdocs.yml`` alone."""
-
-
+# YAML 1.1 with `on` as a word, not as a truth value; Python objects in mkdocs.yml are left alone.
+Loader: Any = type("Loader", (yaml.SafeLoader,), {})
 Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:bool" or first not in "oO"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
