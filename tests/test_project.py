@@ -20,10 +20,15 @@ from tests.metrics.cases import answers, shown
 from tests.metrics.test_hand_worked import KNOWN
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "ragworth"
+FOLDERS = ("docs", "benchmarks", "examples", "src", "training")
+PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))])
+PAGES = [path for path in PAGES if "results" not in path.parts]  # of an evaluation
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CHANGES = ["metric", "annotator", "grader", "study", "backend", "report section", "format"]
 SYSTEMS = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
 
 # YAML 1.1 with `on` as a word, not as a truth value; Python objects in mkdocs.yml are left alone.
@@ -81,12 +86,6 @@ def test_links_out_of_docs_lead_to_the_repository(caplog: pytest.LogCaptureFixtu
     assert not caplog.records
     link("[a](../no-such-file.md)", "why.md")
     assert "why.md links to ../no-such-file.md, which does not exist" in caplog.text
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=name_of)
-def test_links_out_of_docs_exist(path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    site().link_outside(read(path), path.relative_to(ROOT / "docs").as_posix())
-    assert not caplog.records
 
 
 def test_the_site_loads_nothing_from_elsewhere() -> None:
@@ -208,6 +207,39 @@ def test_the_guides_name_files_and_targets_that_exist(name: str) -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
     targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([\w-]+)", text, re.MULTILINE)) <= targets
+
+
+def test_the_table_of_changes_names_files_that_exist() -> None:
+    _, _, section = read(ROOT / "CONTRIBUTING.md").partition("## What a change touches")
+    rows = re.findall(r"^\| (\w[\w ]*?)(?: \(`ragworth\.\w+`\))? \| (.*?) \| (.*?) \|$", section, re.MULTILINE)
+    assert [kind for kind, *_ in rows[1:]] == CHANGES
+    for _, source, rest in rows:
+        assert [path for path in re.findall(r"`([\w/.-]+)`", source) if not (PACKAGE / path).exists()] == []
+        assert [path for path in re.findall(r"`([\w.-]+/[\w/.-]*)`", rest) if not (ROOT / path).exists()] == []
+
+
+def slugs(page: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    found: list[str] = []
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    ):
+        words = re.sub(r"\]\([^)]*\)", "", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return set(found)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", read(path), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = (path.parent / name) if name else path
+        assert other.exists(), target
+        assert not anchor or anchor in slugs(read(other)), target
 
 
 # "Add a metric in ten minutes"
