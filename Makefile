@@ -1,13 +1,13 @@
 # Each target makes what it needs in .venv by itself.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Always the versions that are known to work together.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test test-all check coverage docs site lock bench clean
 
 .venv/core: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -d $(BIN) || $(PYTHON) -m venv .venv
 	$(INSTALL) -e .
 	touch $@
 
@@ -32,6 +32,9 @@ demo: .venv/evaluate
 test: .venv/dev
 	$(BIN)/pytest -n auto
 
+test-all: .venv/dev
+	$(BIN)/pytest -n auto
+
 check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,9 +43,30 @@ check: .venv/dev
 docs: .venv/core
 	$(BIN)/python docs/make.py
 
+# Branch coverage of the contributor tests, as a table and as coverage.xml.
+coverage: .venv/dev
+	$(BIN)/pytest -n auto --cov --cov-report=term --cov-report=xml
+
+.venv/docs: .venv/core
+	$(INSTALL) -e ".[docs]"
+	touch $@
+
+# The documentation site, into site/. A broken link or anchor is an error.
+site: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Pins everything that this file installs, for all systems and Python versions at once. Keeps the pins that still fit;
+# `make lock UPGRADE=--upgrade` renews them all.
+lock: .venv/core
+	$(INSTALL) "uv>=0.9,<1"
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11.5 --quiet --no-annotate \
+		--custom-compile-command "make lock" $(UPGRADE) --output-file constraints.txt \
+		--extra dev --extra docs --extra evaluate --extra hf --extra ir-datasets --extra openai \
+		--group no-deps --group bench --group lock
+
 bench: .venv/dev
 	$(INSTALL) "ranx>=0.3.20" matplotlib
 	$(BIN)/python benchmarks/scoring.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .hypothesis

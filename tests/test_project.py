@@ -1,0 +1,278 @@
+"""The files around the code: site, workflows, issue forms, citation and contributor guide say what is true."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+import ragworth
+from ragworth.metrics import METRICS
+from ragworth.metrics.declare import Declaration
+from tests.metrics.cases import answers, shown
+from tests.metrics.test_hand_worked import KNOWN
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "ragworth"
+FOLDERS = ("docs", "benchmarks", "examples", "src", "training")
+PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))])
+PAGES = [path for path in PAGES if "results" not in path.parts]  # of an evaluation
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CHANGES = ["metric", "annotator", "grader", "study", "backend", "report section", "format"]
+SYSTEMS = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
+
+# YAML 1.1 with `on` as a word, not as a truth value; Python objects in mkdocs.yml are left alone.
+Loader: Any = type("Loader", (yaml.SafeLoader,), {})
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:bool" or first not in "oO"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def parse(path: Path) -> Any:
+    return yaml.load(read(path), Loader)
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+# Documentation site
+
+
+def site() -> ModuleType:
+    spec = spec_from_file_location("docs_site", ROOT / "docs" / "site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pages(nav: Any) -> list[str]:
+    """All pages of a navigation."""
+    if isinstance(nav, str):
+        return [nav]
+    return [page for item in (nav.values() if isinstance(nav, dict) else nav) for page in pages(item)]
+
+
+def test_the_navigation_names_every_page_once() -> None:
+    named = pages(site().expand(parse(ROOT / "mkdocs.yml")["nav"]))
+    assert len(named) == len(set(named))
+    assert set(named) == {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+
+
+def test_links_out_of_docs_lead_to_the_repository(caplog: pytest.LogCaptureFixture) -> None:
+    link = site().link_outside
+    address = PROJECT["project"]["urls"]["Repository"]
+    assert link("[a](../Makefile)", "why.md") == f"[a]({address}/blob/main/Makefile)"
+    assert link("[a](../../examples/demo)", "howto/ci.md") == f"[a]({address}/tree/main/examples/demo)"
+    assert link("[a](../why.md#top)", "howto/ci.md") == "[a](../why.md#top)"
+    assert not caplog.records
+    link("[a](../no-such-file.md)", "why.md")
+    assert "why.md links to ../no-such-file.md, which does not exist" in caplog.text
+
+
+def test_the_site_loads_nothing_from_elsewhere() -> None:
+    settings = parse(ROOT / "mkdocs.yml")
+    assert settings["theme"]["font"] is False
+    assert settings["plugins"] == ["search"]
+    assert settings["strict"] is True
+    # A repository address makes the theme ask GitHub for stars.
+    assert not {"repo_url", "extra_css", "extra_javascript", "extra"} & settings.keys()
+
+
+# GitHub
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
+def test_a_workflow_asks_for_few_permissions(path: Path) -> None:
+    workflow = parse(path)
+    assert set(workflow) >= {"name", "on", "permissions", "jobs"}
+    assert set(workflow["permissions"].items()) <= {("contents", "read")}
+    for job in workflow["jobs"].values():
+        assert "timeout-minutes" in job
+        rights = job.get("permissions", {})
+        runs = [step["run"] for step in job["steps"] if "run" in step]
+        assert not runs or set(rights.items()) <= {("contents", "read")}, "a job that runs commands may only read"
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
+def test_a_workflow_uses_actions_of_a_fixed_version(path: Path) -> None:
+    steps = [step for job in parse(path)["jobs"].values() for step in job["steps"]]
+    for step in steps:
+        assert ("uses" in step) != ("run" in step), step
+        if "uses" in step:
+            assert re.fullmatch(r"(actions|pypa)/[\w-]+@(v\d+|release/v1)", step["uses"]), step
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
+def test_a_workflow_calls_targets_and_files_that_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    text = "\n".join(step.get("run", "") for job in parse(path)["jobs"].values() for step in job["steps"])
+    assert set(re.findall(r"\bmake ([\w-]+)(?= PYTHON| *&&|$)", text, re.MULTILINE)) <= targets
+    files = re.findall(r"\b(?:examples|docs|tests)/[\w./-]+", text)
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+def test_the_workflows_cover_what_the_contributor_needs() -> None:
+    called = " ".join(read(path) for path in WORKFLOWS)
+    for target in ("test", "test-all", "check", "coverage", "docs", "site"):
+        assert re.search(rf"\bmake {target}\b(?!-)", called), target
+
+
+def test_the_classifiers_are_what_is_tested() -> None:
+    matrix = parse(GITHUB / "workflows" / "test.yml")["jobs"]["contributor"]["strategy"]["matrix"]
+    classifiers = PROJECT["project"]["classifiers"]
+    said = [line.removeprefix("Programming Language :: Python :: ") for line in classifiers]
+    assert [version for version in said if re.fullmatch(r"3\.\d+", version)] == matrix["python"]
+    assert PROJECT["project"]["requires-python"] == f">={matrix['python'][0]}"
+    systems = {f"Operating System :: {SYSTEMS[name.partition('-')[0]]}" for name in matrix["os"]}
+    assert {line for line in classifiers if line.startswith("Operating System")} == systems
+    assert any(name.endswith("-arm") for name in matrix["os"])
+
+
+@pytest.mark.parametrize("path", FORMS, ids=name_of)
+def test_an_issue_form_is_complete(path: Path) -> None:
+    form = parse(path)
+    assert set(form) == {"name", "description", "labels", "body"}
+    fields = [field for field in form["body"] if field["type"] != "markdown"]
+    names = [field["id"] for field in fields]
+    assert len(names) == len(set(names)) > 0
+    for field in fields:
+        assert field["type"] in {"textarea", "input", "dropdown", "checkboxes"}
+        assert field["attributes"]["label"]
+    assert any(field.get("validations", {}).get("required") for field in fields)
+
+
+def test_there_is_a_form_for_each_kind_of_issue() -> None:
+    assert [path.stem for path in FORMS] == ["bug", "feature", "wrong-number"]
+    for name in ("bug", "wrong-number"):
+        assert "`ragworth --version`" in read(GITHUB / "ISSUE_TEMPLATE" / f"{name}.yml")
+
+
+def test_dependabot_watches_actions_and_packages() -> None:
+    settings = parse(GITHUB / "dependabot.yml")
+    assert settings["version"] == 2
+    assert {update["package-ecosystem"] for update in settings["updates"]} == {"github-actions", "pip"}
+
+
+# One fact in several files
+
+
+def test_the_project_has_one_address() -> None:
+    address = PROJECT["project"]["urls"]["Repository"]
+    assert all(url.startswith(address) for url in PROJECT["project"]["urls"].values())
+    files = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *GITHUB.rglob("*.yml"), *GITHUB.rglob("*.md")]
+    found = {url for path in files for url in re.findall(r"https://github\.com/[\w.-]+/ragworth\b", read(path))}
+    assert found == {address}
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = parse(ROOT / "CITATION.cff")
+    assert citation["version"] == PROJECT["project"]["version"] == ragworth.__version__
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert citation["repository-code"] == PROJECT["project"]["urls"]["Repository"]
+    assert len(citation["references"]) == 5
+    for paper in citation["references"]:
+        assert {"title", "authors", "year", "url"} <= paper.keys()
+        assert all({"given-names", "family-names"} <= author.keys() for author in paper["authors"])
+
+
+def test_pre_commit_runs_the_pinned_ruff() -> None:
+    (pin,) = [line for line in read(ROOT / "constraints.txt").splitlines() if line.startswith("ruff==")]
+    (repository,) = parse(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert {dependency for hook in repository["hooks"] for dependency in hook["additional_dependencies"]} == {pin}
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md"])
+def test_the_guides_name_files_and_targets_that_exist(name: str) -> None:
+    text = read(ROOT / name)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([\w-]+)", text, re.MULTILINE)) <= targets
+
+
+def test_the_table_of_changes_names_files_that_exist() -> None:
+    _, _, section = read(ROOT / "CONTRIBUTING.md").partition("## What a change touches")
+    rows = re.findall(r"^\| (\w[\w ]*?)(?: \(`ragworth\.\w+`\))? \| (.*?) \| (.*?) \|$", section, re.MULTILINE)
+    assert [kind for kind, *_ in rows[1:]] == CHANGES
+    for _, source, rest in rows:
+        assert [path for path in re.findall(r"`([\w/.-]+)`", source) if not (PACKAGE / path).exists()] == []
+        assert [path for path in re.findall(r"`([\w.-]+/[\w/.-]*)`", rest) if not (ROOT / path).exists()] == []
+
+
+def slugs(page: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    found: list[str] = []
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    ):
+        words = re.sub(r"\]\([^)]*\)", "", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return set(found)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", read(path), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = (path.parent / name) if name else path
+        assert other.exists(), target
+        assert not anchor or anchor in slugs(read(other)), target
+
+
+# "Add a metric in ten minutes"
+
+
+def example(title: str) -> str:
+    """A block of code in CONTRIBUTING.md, by the comment above it."""
+    found = re.search(rf"<!-- example: {title} -->\n```python\n(.*?)```", read(ROOT / "CONTRIBUTING.md"), re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+@pytest.fixture
+def walked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Declaration:
+    """The metric of the walk-through, saved and registered as it says."""
+    text = read(ROOT / "CONTRIBUTING.md")
+    ((name, module, function),) = re.findall(r'^ +"(\w+)": "ragworth\.metrics\.(\w+):(\w+)",$', text, re.MULTILINE)
+    assert f"`src/ragworth/metrics/{module}.py`" in text
+    assert name not in METRICS, "the example is a metric now: write about another"
+    (tmp_path / f"{module}.py").write_text(example("metric"), encoding="utf-8")
+    monkeypatch.setattr("ragworth.metrics.__path__", [*ragworth.metrics.__path__, str(tmp_path)])
+    monkeypatch.setattr(METRICS, "_targets", METRICS._targets | {name: f"ragworth.metrics.{module}:{function}"})
+    monkeypatch.setattr(METRICS, "_loaded", dict(METRICS._loaded))
+    declaration = METRICS.get(name)
+    monkeypatch.delitem(sys.modules, f"ragworth.metrics.{module}")
+    return declaration
+
+
+def test_the_metric_of_the_walk_through_works(walked_through: Declaration) -> None:
+    wanted: dict[str, float] = eval(f"{{{example('hand-worked value')}}}")
+    for written, value in wanted.items():
+        scores = ragworth.score(shown(s="abcd"), KNOWN, [written])
+        assert answers(scores) == [pytest.approx(value)]
+    (half,) = answers(ragworth.score(shown(s="abcd"), KNOWN, [f"{walked_through.name}(p=0.5)@2"]))
+    assert half == pytest.approx(0.5 * 0.5)  # b at rank 2
+    assert "empty context" in walked_through.doc
