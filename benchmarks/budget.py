@@ -22,7 +22,7 @@ import polars as pl
 
 from ragworth.comparison import matrices
 from ragworth.metrics.engine import score
-from ragworth.stats.predicted import Powered, predicted_difference, predicted_mean
+from ragworth.stats.prediction_powered import Powered, predicted_difference, predicted_mean
 from ragworth.tables import Contexts, Judgments
 
 Floats = npt.NDArray[np.float64]

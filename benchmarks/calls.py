@@ -22,8 +22,8 @@ from unittest.mock import patch
 
 from ragworth.calls import store as store_module
 from ragworth.calls.job import Job
-from ragworth.calls.records import key_of, model_digest, responses_from_json
 from ragworth.calls.seals import all_intact
+from ragworth.calls.serialization import key_of, model_digest, responses_from_json
 from ragworth.calls.store import LOOKUP, Store
 from ragworth.llm.contract import Choose, Prompt
 from ragworth.llm.scripted import Scripted

@@ -23,16 +23,16 @@ from scipy.special import ndtr, stdtrit
 from scipy.stats import binom
 
 from ragworth.comparison import compare, summarise
-from ragworth.stats.bounded import wilson
+from ragworth.stats.auc import auc_interval, win_rate
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.intervals import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE as RESAMPLED
 from ragworth.stats.large_samples import bootstrap_quantiles, sign_flip_p
 from ragworth.stats.paired import TESTS, randomisation
 from ragworth.stats.pooled import pooled, pooled_gaps
-from ragworth.stats.predicted import predicted_difference, predicted_mean
-from ragworth.stats.ranking import auc_interval, win_rate
-from ragworth.stats.within import by_query, within, within_gaps
+from ragworth.stats.prediction_powered import predicted_difference, predicted_mean
+from ragworth.stats.range_intervals import wilson
+from ragworth.stats.within_query import by_query, within, within_gaps
 from ragworth.tables import Scores
 
 Floats = npt.NDArray[np.float64]

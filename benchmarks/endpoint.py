@@ -29,7 +29,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request
-from ragworth.llm.openai.wire import Manner, body
+from ragworth.llm.openai.protocol import Manner, body
 
 WORDS = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do " * 13
 LABELS = ("yes", "no")

@@ -35,11 +35,11 @@ if sys.path[0] == str(Path(__file__).resolve().parent):
 from benchmarks.judged_sets import clapnq_graded, means, mtrag_graded, nomiracl_answers
 
 from ragworth.results import Results
+from ragworth.stats.auc import auc_interval
+from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import kendall, spearman
-from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import TESTS, holm
-from ragworth.stats.ranking import auc_interval
-from ragworth.stats.resampled import Span, expanded
+from ragworth.stats.resampling import Span, expanded
 
 Floats = npt.NDArray[np.float64]
 OUTCOMES = ("sas", "f1")

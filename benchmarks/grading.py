@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.compare import containment, exact_match, rouge_l, token_f1
-from ragworth.answers.deterministic import grade
+from ragworth.text_match.overlap import containment, exact_match, rouge_l, token_f1
+from ragworth.text_match.refusals import abstains
+from ragworth.text_match.short_answers import grade
 
 SYSTEMS = ["fid", "gpt35", "chatgpt", "gpt4", "newbing"]
 SETS = ["relevant", "non_relevant"]

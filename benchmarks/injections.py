@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.compare import containment
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated
+from ragworth.text_match.overlap import containment
+from ragworth.text_match.refusals import abstains
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"
 QUESTIONS = 20

@@ -13,9 +13,9 @@ import polars as pl
 from benchmarks.files import read_lines, write_table
 
 from ragworth import formats
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.compare import rouge_l, token_f1
 from ragworth.config import NAME
+from ragworth.text_match.overlap import rouge_l, token_f1
+from ragworth.text_match.refusals import abstains
 
 TRUTH = "truth"
 """Who knows whether the contexts answer."""

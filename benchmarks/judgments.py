@@ -27,8 +27,8 @@ import numpy as np
 import polars as pl
 
 import ragworth
-from ragworth.annotate.annotating import Annotated
-from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
+from ragworth.annotators.annotation import Annotated
+from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 
 KINDS: dict[str, dict[str, Any]] = {
     "abstention": {},

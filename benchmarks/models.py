@@ -23,7 +23,7 @@ from ragworth.llm.contract import Card, Choose, Chosen, Prompt
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
 
 PREFIX, SHORTEST, LONGEST = 58, 200, 250
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from benchmarks.files import read_lines, write_lines
 
-from ragworth.answers.compare import containment
 from ragworth.collection import Collection, text_id
 from ragworth.config import NAME
 from ragworth.retrieval import Setting, retrieve
+from ragworth.text_match.overlap import containment
 
 DEPTH = 30
 """Passages of a question's run."""

@@ -119,7 +119,7 @@ def direct_bm25(folder: Path) -> Timed:
 
 
 def ragworth_dense(folder: Path) -> Timed:
-    from ragworth.retrieval.encoders.exact import UNIT, nearest
+    from ragworth.retrieval.encoders.exact_search import UNIT, nearest
 
     vectors, asked = np.load(folder / "points.npy", mmap_mode="r"), np.load(folder / "asked.npy")
     parts: dict[str, float] = {}

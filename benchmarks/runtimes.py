@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragworth.llm.local import bpe, gguf_file
-from ragworth.llm.local.distributions import log_softmax
+from ragworth.llm.local.logits import log_softmax
 from ragworth.llm.local.onnx_graph import write
 from ragworth.llm.local.onnx_runtime import OnnxRuntime, cores
 from ragworth.llm.local.onnx_session import MODEL

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ragworth.cli import main
-from ragworth.report.pages import pages
+from ragworth.report.reference_pages import pages
 
 here = Path(__file__).parent
 for path, text in pages(main).items():

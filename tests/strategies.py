@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.metrics import METRICS
-from ragworth.metrics.declare import Metric, Parameter, Value
+from ragworth.metrics.declaration import Metric, Parameter, Value
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from ragworth import Contexts, Judgments, score
-from ragworth.budgeting import DIFFERENCES, ESTIMATES, PARTLY, doubts, estimate, readers
 from ragworth.errors import InputError, MetricError, TableError
+from ragworth.two_judges import DIFFERENCES, ESTIMATES, PARTLY, doubts, estimate, readers
 
 N, K = 60, 3
 SYSTEMS = ("first", "second")

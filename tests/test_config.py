@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ragworth import config
-from ragworth.annotate import KINDS
-from ragworth.answers.grading import GRADERS
+from ragworth.annotators import KINDS
 from ragworth.config import Asked, Budget, Task, Texts, Writing
 from ragworth.errors import FormatError, InputError
-from ragworth.starting.toml import template
+from ragworth.graders.grading import GRADERS
+from ragworth.init.toml_writer import template
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import yaml
 
 import ragworth
 from ragworth.metrics import METRICS
-from ragworth.metrics.declare import Declaration
+from ragworth.metrics.declaration import Declaration
 from tests.metrics.cases import answers, shown
 from tests.metrics.test_hand_worked import KNOWN
 

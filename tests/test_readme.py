@@ -20,9 +20,9 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth import config
-from ragworth.annotate import KINDS
-from ragworth.answers.grading import GRADERS
+from ragworth.annotators import KINDS
 from ragworth.cli import main
+from ragworth.graders.grading import GRADERS
 from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Reply, Scripted

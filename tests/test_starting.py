@@ -15,14 +15,14 @@ import polars as pl
 import pytest
 
 from ragworth import config, formats
-from ragworth.answers.reading import read_answers
 from ragworth.collection import Collection, merged
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
+from ragworth.generation.answer_files import read_answers
+from ragworth.init import Plan, file_heads, look, start
+from ragworth.init.templates import TEMPLATES
+from ragworth.init.toml_writer import filled, key, template, written
 from ragworth.retrieval import Setting, check
-from ragworth.starting import Plan, heads, look, start
-from ragworth.starting.templates import TEMPLATES
-from ragworth.starting.toml import filled, key, template, written
 from ragworth.tables import Judgments
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -381,8 +381,8 @@ def test_what_is_no_data_is_passed_over(put: Put) -> None:
 
 
 def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "BYTES", 2000)
-    monkeypatch.setattr(heads, "ROWS", 10)
+    monkeypatch.setattr(file_heads, "BYTES", 2000)
+    monkeypatch.setattr(file_heads, "ROWS", 10)
     many = [{"_id": f"q{n}", "text": "Who built the mill?"} for n in range(500)]
     pl.DataFrame({"passage": [f"p{n}" for n in range(50)], "text": ["The mill."] * 50}).write_parquet(
         tmp_path / "corpus.parquet"
@@ -407,7 +407,7 @@ def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monk
 
 
 def test_many_files_are_not_all_looked_at(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "FILES", 2)
+    monkeypatch.setattr(file_heads, "FILES", 2)
     space, plan = begun(put({f"{n}.run": RUN for n in range(5)}))
     assert set(space.systems) == {"0", "1"}
     assert plan.unused == ["3 more files were not looked at: there are 5"]

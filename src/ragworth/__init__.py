@@ -26,31 +26,31 @@ _PUBLIC = {
     "Outcomes": "ragworth.tables",
     "Scores": "ragworth.tables",
     "Collection": "ragworth.collection",
-    "Metric": "ragworth.metrics.declare",
+    "Metric": "ragworth.metrics.declaration",
     "Tokens": "ragworth.metrics.engine",
     "RagworthError": "ragworth.errors",
     "InputError": "ragworth.errors",
-    "parse": "ragworth.metrics.declare",
-    "read_answers": "ragworth.answers.reading",
+    "parse": "ragworth.metrics.declaration",
+    "read_answers": "ragworth.generation.answer_files",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
     "load": "ragworth.formats",
     "write": "ragworth.formats",
     "score": "ragworth.scoring",
-    "required": "ragworth.metrics.required",
-    "utilities": "ragworth.metrics.derived",
+    "required": "ragworth.metrics.required_passages",
+    "utilities": "ragworth.metrics.passage_utility",
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
-    "annotate": "ragworth.annotate.annotating",
-    "answer": "ragworth.answers.generating",
-    "evaluate": "ragworth.evaluation.running",
-    "retrieve": "ragworth.retrieval.running",
+    "annotate": "ragworth.annotators.annotation",
+    "answer": "ragworth.generation.answering",
+    "evaluate": "ragworth.evaluation.run",
+    "retrieve": "ragworth.retrieval.run",
     "chunk": "ragworth.retrieval.chunks",
-    "study": "ragworth.studies.running",
+    "study": "ragworth.studies.run",
     "Results": "ragworth.results",
-    "grade": "ragworth.answers.grading",
+    "grade": "ragworth.graders.grading",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
     "prompt": "ragworth.prompts:load",
@@ -63,28 +63,28 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
-    from ragworth.annotate.annotating import annotate
-    from ragworth.answers.generating import answer
-    from ragworth.answers.grading import grade
-    from ragworth.answers.reading import read_answers
+    from ragworth.annotators.annotation import annotate
     from ragworth.calls.job import Job, ask
     from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
     from ragworth.errors import InputError, RagworthError
-    from ragworth.evaluation.running import evaluate
+    from ragworth.evaluation.run import evaluate
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
+    from ragworth.generation.answer_files import read_answers
+    from ragworth.generation.answering import answer
+    from ragworth.graders.grading import grade
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
-    from ragworth.metrics.declare import Metric, parse
-    from ragworth.metrics.derived import utilities
+    from ragworth.metrics.declaration import Metric, parse
     from ragworth.metrics.engine import Tokens
-    from ragworth.metrics.required import required
+    from ragworth.metrics.passage_utility import utilities
+    from ragworth.metrics.required_passages import required
     from ragworth.prompts import load as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk
-    from ragworth.retrieval.running import retrieve
+    from ragworth.retrieval.run import retrieve
     from ragworth.scoring import score
-    from ragworth.studies.running import study
+    from ragworth.studies.run import study
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 __all__ = [

@@ -16,7 +16,7 @@ except KeyboardInterrupt:
 def run() -> None:
     """Run the command line and end the process."""
     try:
-        from ragworth.cli.entry import start
+        from ragworth.cli.process import start
 
         start()
     except KeyboardInterrupt:

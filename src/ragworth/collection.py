@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ragworth import doors
-from ragworth.doors import Data
-from ragworth.duplicates import repeated_rows
 from ragworth.errors import TableError, counted, listed, quoted
-from ragworth.tables import Contexts, Judgments, Ratings
+from ragworth.tables import Contexts, Judgments, Ratings, coercion
+from ragworth.tables.coercion import Data
+from ragworth.tables.duplicates import repeated_rows
 
 WORD = r"\w+|[^\w\s]"
 """What is counted as a token: runs of letters and digits, and single other signs."""
@@ -23,8 +22,8 @@ COUNTER = "words and punctuation marks"
 
 def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
     """A table of (id, text) called after its id."""
-    frame = doors.to_frame(data, source=source)
-    ids = doors.id_column(frame, kind, table=f"{kind} texts", source=source)
+    frame = coercion.to_frame(data, source=source)
+    ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
     if "text" not in frame.columns or (frame["text"].dtype != pl.String and frame.height):
         raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
     texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
@@ -92,8 +91,8 @@ class Collection:
         if answers is not None:
             parts["answers"] = _texts("query", answers, source, unique=False)
         if subquestions is not None:
-            frame = doors.to_frame(subquestions, source=source)
-            query = doors.id_column(frame, "query", table="sub-question", source=source)
+            frame = coercion.to_frame(subquestions, source=source)
+            query = coercion.id_column(frame, "query", table="sub-question", source=source)
             named = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
             again = repeated_rows(named, ["query", "subquestion"])
             if len(again):

@@ -11,12 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import InputError, MetricError, RagworthError, listed
-from ragworth.metrics.declare import parse
-from ragworth.metrics.facts import number
-from ragworth.stats.bounded import Bounds, difference_bounds
+from ragworth.metrics.declaration import parse
+from ragworth.metrics.ground_truth import number
+from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import CORRELATIONS
-from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import TESTS, Test, holm, paired_p, smallest_detectable
+from ragworth.stats.range_intervals import Bounds, difference_bounds
 from ragworth.tables import OK, Scores
 
 Floats = npt.NDArray[np.float64]

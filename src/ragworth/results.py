@@ -27,13 +27,12 @@ from typing import Any
 
 import polars as pl
 
-from ragworth import parts
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, counted, listed, quoted
 from ragworth.parquet import read_parquet
-from ragworth.storage.record import NAME as RECORD
-from ragworth.storage.record import Record
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
+from ragworth.storage.file_record import NAME as RECORD
+from ragworth.storage.file_record import Record
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
 
 FORMAT = 1
 """What :meth:`Results.write` writes; another number is refused when it is read."""
@@ -48,7 +47,7 @@ TABLES: dict[str, type[Table]] = {
 }
 NEEDED = ("contexts", "scores")
 ESTIMATES = ("estimates", "estimated-differences")
-"""What follows from a better judge of a sample (`ragworth.budgeting`)."""
+"""What follows from a better judge of a sample (`ragworth.two_judges`)."""
 TEXTS = ("queries", "passages", "answers", "subquestions")
 MANIFEST = "manifest.json"
 BESIDE = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
@@ -67,7 +66,7 @@ class Results:
         are in ``judgments`` and ``ratings``.
     said: by step (``abstention``, ``answers``, ``grade``, …) its rows with ``reason``, ``raw`` and details.
     manifest: what JSON can hold: title, versions, files, seeds, models, prompts, settings, stages with their costs.
-    estimates: both tables of `ragworth.budgeting` by their names (``ESTIMATES``), or nothing.
+    estimates: both tables of `ragworth.two_judges` by their names (``ESTIMATES``), or nothing.
     """
 
     collection: Collection

@@ -12,14 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.doors import Data
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
-from ragworth.metrics.declare import Metric, parse, plain
+from ragworth.metrics.declaration import Metric, parse, plain
 from ragworth.metrics.engine import Metrics, Tokens
 from ragworth.metrics.utility import Weights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
+from ragworth.tables.coercion import Data
 
 
 def split(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], list[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotate.annotating import Annotated
+from ragworth.annotators.annotation import Annotated
 from ragworth.collection import Collection
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
 from ragworth.llm.scripted import Reply, Scripted

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.annotate.annotating import annotate
+from ragworth.annotators.annotation import annotate
 from ragworth.errors import InputError, ModelError
-from ragworth.judging.answerable import calibrated, labels_for
-from ragworth.judging.labels import way_for
 from ragworth.llm.contract import Card, Choose, Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.answerability import calibrated, labels_for
+from ragworth.tasks.labels import way_for
 from tests.annotate.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column
 
 SAID: dict[str, Reply] = {"p1": {"NO-RESPONSE": 0.1}, "p2": {"NO-RESPONSE": 0.9}}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import ragworth
-from ragworth.annotate import annotating
-from ragworth.annotate.checking import check
+from ragworth.annotators import annotation
+from ragworth.annotators.reliability import check
 from ragworth.calls.job import Job
 from ragworth.collection import Collection
-from ragworth.judging.checks import Check, table
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.reliability import Check, table
 
 GOOD = {"a": True, "b": True, "c": False, "d": False}
 """Which passages hold the answer, by people."""
@@ -37,9 +37,9 @@ def checks(
 ) -> dict[tuple[str, str], Check]:
     texts = world(subquestions={"query": ["q1"], "subquestion": ["1"], "text": ["What?"]})
     with Job(model) as job:
-        annotator = annotating.made(kind, job.card, texts, folder, {})
-        things = annotating.items(annotator, run(), texts)
-        judged = annotating.finished(annotator, things, job)
+        annotator = annotation.made(kind, job.card, texts, folder, {})
+        things = annotation.items(annotator, run(), texts)
+        judged = annotation.finished(annotator, things, job)
         other = Job(second) if second is not None else None
         found = check(annotator, things, judged, job, other)
     assert len(found) == len({(one.check, one.measure) for one in found})

@@ -10,13 +10,13 @@ import pytest
 
 import ragworth
 from ragworth import Collection, Ratings
-from ragworth.annotate.annotating import Annotated, annotate
-from ragworth.annotate.sureness import Tokens, confidences, key_tokens
-from ragworth.annotate.tuning import GRID_A, GRID_TOP, tune
-from ragworth.answers.compare import COMPARISONS
-from ragworth.calls.steps import NoValue
+from ragworth.annotators.annotation import Annotated, annotate
+from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune
+from ragworth.annotators.token_confidence import Tokens, confidences, key_tokens
+from ragworth.calls.programs import NoValue
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.text_match.overlap import COMPARISONS
 from tests.annotate.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
 
 E = math.exp

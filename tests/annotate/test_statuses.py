@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from ragworth import Collection
-from ragworth.annotate import KINDS
-from ragworth.annotate.abstention import UNFIT
-from ragworth.annotate.annotating import Annotated, annotate, finished, items, made
-from ragworth.annotate.controls import CONTROLS
+from ragworth.annotators import KINDS
+from ragworth.annotators.abstention import UNFIT
+from ragworth.annotators.annotation import Annotated, annotate, finished, items, made
+from ragworth.annotators.control_questions import CONTROLS
+from ragworth.calls.budget import Limits
 from ragworth.calls.job import BUDGET, Job
-from ragworth.calls.spending import Limits
 from ragworth.errors import InputError, ModelError, PromptError, RagworthError
 from ragworth.llm.contract import (
     Choose,

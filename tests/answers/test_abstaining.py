@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.phrases import KINDS, patterns, read
+from ragworth.text_match.refusal_phrases import KINDS, patterns, read
+from ragworth.text_match.refusals import abstains
 
 DECLINES = {
     "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],
@@ -113,7 +113,7 @@ def test_phrases_of_ones_own() -> None:
 
 
 def test_the_table() -> None:
-    table = read(files("ragworth.answers").joinpath("phrases.txt").read_text(encoding="utf-8"))
+    table = read(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
     assert len(table) == 16, "labels and fifteen languages"
     for name, language in table.items():
         if name == "labels":

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.answers import bertscore, encoders
-from ragworth.answers.bertscore import BERTScore, Best, Pair
-from ragworth.answers.grading import Graded
 from ragworth.errors import FormatError, InputError, MissingExtraError, ModelError
+from ragworth.graders.grading import Graded
+from ragworth.text_match import bertscore, token_encoder
+from ragworth.text_match.bertscore import BERTScore, Best, Pair
 from tests.answers import tiny_encoders
 
 pytest.importorskip("torch")
@@ -138,13 +138,13 @@ def test_neither_batch_nor_order_nor_company_matters(scorer: BERTScore, tiny: Pa
 
 def test_every_text_is_read_once(scorer: BERTScore, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    vectors = encoders.Encoder.vectors
+    vectors = token_encoder.Encoder.vectors
 
-    def counted(self: encoders.Encoder, rows: Sequence[Sequence[int]]) -> Any:
+    def counted(self: token_encoder.Encoder, rows: Sequence[Sequence[int]]) -> Any:
         read.append(len(rows))
         return vectors(self, rows)
 
-    monkeypatch.setattr(encoders.Encoder, "vectors", counted)
+    monkeypatch.setattr(token_encoder.Encoder, "vectors", counted)
     scorer.score(*crossed(TEXTS))
     assert read == [len(TEXTS)]
 

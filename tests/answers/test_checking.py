@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import ragworth
-from ragworth.answers import grading
-from ragworth.answers.checking import check
-from ragworth.answers.people import labels_of
 from ragworth.calls.job import Job
-from ragworth.judging.checks import Check
+from ragworth.graders import grading
+from ragworth.graders.human_labels import labels_of
+from ragworth.graders.reliability import check
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.reliability import Check
 
 TEXTS = {"q1": "Paris", "q2": "I don't know.", "q3": "Rome", "q4": "It was Paris."}
 

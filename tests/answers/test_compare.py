@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.answers.compare import (
+from ragworth.errors import InputError
+from ragworth.text_match.overlap import (
     COMPARISONS,
     containment,
     exact_match,
@@ -20,7 +21,6 @@ from ragworth.answers.compare import (
     token_f1,
     words,
 )
-from ragworth.errors import InputError
 
 TEXTS = st.text(alphabet=st.sampled_from(list("abT the.,!12é中の한👍🏽ا؟ｗ、\u0e01\u0e31 \n'’")), max_size=24)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.deterministic import grade
 from ragworth.errors import InputError
+from ragworth.text_match.refusals import abstains
+from ragworth.text_match.short_answers import grade
 
 CORRECT = [
     ("contains", "It was Paris, of course.", ["London", "Paris"]),

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ragworth import tables
-from ragworth.answers import bertscore, oracle
-from ragworth.answers.graders import coverage, ideal, utility
-from ragworth.judging import findings, labels, texts
+from ragworth.generation import oracle
+from ragworth.graders import coverage, ideal, utility
+from ragworth.tables import definitions
+from ragworth.tasks import findings, labels, text_lookup
+from ragworth.text_match import bertscore
 
 PAGE = (Path(__file__).parents[2] / "docs" / "grading.md").read_text(encoding="utf-8")
 STATUSES = [
-    tables.TRUNCATED, tables.EMPTY, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
-    texts.NO_QUERY, texts.NO_PASSAGE, texts.EMPTY_PASSAGE, texts.NO_ANSWERS, texts.NO_SUBQUESTIONS, texts.NO_RELEVANT,
+    definitions.TRUNCATED, definitions.EMPTY, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
+    text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS, text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
     oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL, utility.NO_ZERO_SHOT, utility.WORTHLESS,
     coverage.NO_TOKENS, coverage.NO_REQUIRED, bertscore.EMPTY_CANDIDATE, bertscore.EMPTY_REFERENCE, bertscore.NO_WEIGHT,
     "no-label", "too-long", "timed-out", "not-asked",

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.answers import grading
 from ragworth.calls.job import Job
 from ragworth.errors import InputError
+from ragworth.graders import grading
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Reply, Scripted
 

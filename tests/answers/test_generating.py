@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.answers.citing import bare, citations
-from ragworth.answers.generating import Answered
-from ragworth.answers.oracle import Oracle
-from ragworth.calls.steps import NoValue
+from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, ModelError, PromptError
-from ragworth.judging.texts import Texts
+from ragworth.generation.answering import Answered
+from ragworth.generation.oracle import Oracle
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.text_lookup import Texts
+from ragworth.text_match.citations import bare, citations
 
 PASSAGES = {"a": "Ann built the mill.", "b": "The mill is old.", "c": "Ducks swim here.", "e": "  "}
 TEXTS = ragworth.Collection.of(

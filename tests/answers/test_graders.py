@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.answers import similarity
-from ragworth.answers.bertscore import Pair
-from ragworth.answers.contract import Grader
-from ragworth.answers.grading import GRADERS, Graded, book_of, made, planned
 from ragworth.calls.job import Job
 from ragworth.errors import InputError, ModelError
+from ragworth.graders.contract import Grader
+from ragworth.graders.grading import GRADERS, Graded, book_of, made, planned
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.text_match import similarity
+from ragworth.text_match.bertscore import Pair
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -724,8 +724,8 @@ def test_a_grader_of_ones_own() -> None:
     from dataclasses import dataclass
     from typing import ClassVar
 
-    from ragworth.answers.book import Answer
-    from ragworth.judging.findings import Finding
+    from ragworth.generation.answer_book import Answer
+    from ragworth.tasks.findings import Finding
 
     @dataclass(frozen=True)
     class Length(Grader):

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.answers import grading
-from ragworth.answers.checking import check
-from ragworth.answers.contract import Grader
-from ragworth.answers.people import labels_of, read_labels
 from ragworth.calls.job import Job
 from ragworth.errors import InputError
-from ragworth.judging.checks import Check
+from ragworth.graders import grading
+from ragworth.graders.contract import Grader
+from ragworth.graders.human_labels import labels_of, read_labels
+from ragworth.graders.reliability import check
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.reliability import Check
 
 QUERIES = ["q1", "q2", "q3", "q4"]
 TEXTS = ragworth.Collection.of(

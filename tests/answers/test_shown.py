@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.answers.grading import book_of
 from ragworth.errors import InputError
+from ragworth.graders.grading import book_of
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Who swims?", "Who sings?"]},

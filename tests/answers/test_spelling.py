@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ragworth.answers.numerals import ROMAN, plain
-from ragworth.answers.spelling import canonical, fold
+from ragworth.text_match.numerals import ROMAN, plain
+from ragworth.text_match.spelling import canonical, fold
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls import care
-from ragworth.calls.care import Choice, prune, verify
+from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.records import response_to_json
+from ragworth.calls.maintenance import Choice, prune, verify
+from ragworth.calls.serialization import response_to_json
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import (
@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_holdings_by_model_and_kind(path: Path) -> None:
     with Store(path) as kept:
-        held = care.holdings(kept)
+        held = maintenance.holdings(kept)
     assert [(one.model, one.kind, one.calls, one.prompt_tokens, one.new_tokens) for one in held] == [
         ("scripted", "choose", 2, 6, 2),
         ("scripted", "generate", 1, 4, 3),
@@ -79,18 +79,22 @@ def test_holdings_by_model_and_kind(path: Path) -> None:
 
 def test_troubles_by_reason(path: Path) -> None:
     with Store(path) as kept:
-        assert care.troubles(kept) == [care.Trouble("scripted", "choose", "server-error", 2, "down")]
+        assert maintenance.troubles(kept) == [maintenance.Trouble("scripted", "choose", "server-error", 2, "down")]
 
 
 def test_an_empty_store_holds_nothing(tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite") as kept:
-        assert (care.holdings(kept), care.troubles(kept), list(care.exported(kept))) == ([], [], [])
-        assert verify(kept) == care.Verified(0, 0, [])
+        assert (maintenance.holdings(kept), maintenance.troubles(kept), list(maintenance.exported(kept))) == (
+            [],
+            [],
+            [],
+        )
+        assert verify(kept) == maintenance.Verified(0, 0, [])
 
 
 def test_an_export_holds_everything(path: Path) -> None:
     with Store(path) as kept:
-        found = {call["kind"]: json.loads(json.dumps(call)) for call in care.exported(kept)}
+        found = {call["kind"]: json.loads(json.dumps(call)) for call in maintenance.exported(kept)}
     made = found["generate"]
     assert made["model"]["name"] == "scripted"
     assert made["request"]["messages"] == [["system", "Be brief."], ["user", "Why? Ω\ud800"]]
@@ -106,13 +110,13 @@ def test_an_export_holds_everything(path: Path) -> None:
 
 def test_a_sound_store_is_found_sound(path: Path) -> None:
     with Store(path) as kept:
-        assert verify(kept) == care.Verified(6, 0, [])
+        assert verify(kept) == maintenance.Verified(6, 0, [])
 
 
 def test_calls_without_prompts_are_counted_as_unchecked(path: Path) -> None:
     with Store(path) as kept:
         prune(kept, Choice(kind="choose", prompts=True), dry=False)
-        assert verify(kept) == care.Verified(6, 4, [])
+        assert verify(kept) == maintenance.Verified(6, 4, [])
 
 
 def test_a_prompt_that_was_changed_is_found(path: Path) -> None:
@@ -256,7 +260,7 @@ def test_the_file_gets_smaller(tmp_path: Path) -> None:
 
 def test_the_shapes_of_an_export(path: Path) -> None:
     with Store(path) as kept:
-        shapes = {call["kind"]: set(call["response"]) for call in care.exported(kept)}
+        shapes = {call["kind"]: set(call["response"]) for call in maintenance.exported(kept)}
     assert shapes == {
         "generate": {"outputs"},
         "score": set(Trace._fields),

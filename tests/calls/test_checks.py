@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from ragworth.calls.budget import Price
 from ragworth.calls.job import Job
-from ragworth.calls.spending import Price
 from ragworth.calls.store import Store
 from ragworth.errors import InputError
 from ragworth.executors.checks import checked

@@ -14,9 +14,9 @@ from typing import TypeVar
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth.calls import care
-from ragworth.calls.care import Choice
+from ragworth.calls import maintenance
 from ragworth.calls.job import Job
+from ragworth.calls.maintenance import Choice
 from ragworth.calls.salvage import rebuild
 from ragworth.calls.store import Store
 from ragworth.cli import main
@@ -77,16 +77,16 @@ def test_altered_answers_are_refused_taken_out_and_asked_again(name: str, path: 
                 use(Job(model, kept))
             assert f"ragworth calls prune {path} --damaged" in str(caught.value)
         with pytest.raises(StoreError, match=f"{bad} answer"):
-            list(care.exported(kept))
+            list(maintenance.exported(kept))
         assert noted.seen == []
-        assert care.prune(kept, Choice(damaged=True), dry=True) == bad
+        assert maintenance.prune(kept, Choice(damaged=True), dry=True) == bad
         before = count(path, "answers")
-        assert care.prune(kept, Choice(damaged=True), dry=False) == bad
+        assert maintenance.prune(kept, Choice(damaged=True), dry=False) == bad
         assert count(path, "answers") == before - bad
         assert count(path, "errors") == 2
         assert list(Job(model, kept).run(ASKED)) == right
         assert len(noted.seen) == len(ASKED) - (before - bad)  # these, and nothing else, were asked again
-        assert care.verify(kept).problems == []
+        assert maintenance.verify(kept).problems == []
 
 
 def test_an_alteration_that_is_not_used_does_not_stop_a_job(path: Path) -> None:
@@ -100,8 +100,8 @@ def test_an_alteration_that_is_not_used_does_not_stop_a_job(path: Path) -> None:
 def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
     tampered(path, "UPDATE requests SET request = x'00' WHERE key = (SELECT min(key) FROM answers)")
     with Store(path) as kept:
-        assert care.prune(kept, Choice(damaged=True), dry=False) == 1
-        assert care.verify(kept) == care.Verified(30, 1, [])
+        assert maintenance.prune(kept, Choice(damaged=True), dry=False) == 1
+        assert maintenance.verify(kept) == maintenance.Verified(30, 1, [])
         model, noted = fresh()
         list(Job(model, kept).run(ASKED))
     assert noted.seen == []
@@ -109,13 +109,13 @@ def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
 
 def test_damaged_is_chosen_alone(path: Path) -> None:
     with Store(path) as kept, pytest.raises(RagworthError, match="--damaged is given with other choices"):
-        care.prune(kept, Choice(damaged=True, kind="score"), dry=True)
+        maintenance.prune(kept, Choice(damaged=True, kind="score"), dry=True)
 
 
 def test_a_request_that_unpacks_to_too_much_is_damaged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragworth.calls.store.LARGEST_REQUEST", 40)
     with Store(path) as kept:
-        problems = care.verify(kept).problems
+        problems = maintenance.verify(kept).problems
     assert len(problems) == 30
     assert "too large" in problems[0]
 
@@ -140,8 +140,8 @@ def test_an_altered_card_is_not_used_and_is_written_again(statement: str, path: 
     tampered(path, statement)
     with Store(path) as kept:
         assert kept.card_of(card) is None
-        assert care.verify(kept).problems != []
-        assert care.verify(kept).worst == "card"  # which prune can't mend
+        assert maintenance.verify(kept).problems != []
+        assert maintenance.verify(kept).worst == "card"  # which prune can't mend
         model, noted = fresh()
         assert len(list(Job(model, kept).run([*ASKED, question(31)]))) == 31
         assert len(noted.seen) == 1  # answers are found by their keys
@@ -152,7 +152,7 @@ def test_a_card_of_an_earlier_version_has_no_seal_and_is_used(path: Path) -> Non
     tampered(path, "UPDATE models SET card = json_remove(card, '$.seal')")
     with Store(path) as kept:
         assert kept.card_of(Scripted(share).card) is not None
-        assert care.verify(kept).problems == []
+        assert maintenance.verify(kept).problems == []
 
 
 HUGE = [10**30, 2**63, 2**63 - 1, 2**32, -1]
@@ -180,7 +180,7 @@ def test_an_impossible_usage_is_bounded_and_the_answer_kept(number: int, tmp_pat
         model, noted = fresh()
         assert list(Job(model, kept).run(ASKED)) == first
         assert noted.seen == []
-        (held,) = care.holdings(kept)
+        (held,) = maintenance.holdings(kept)
         assert held.calls == 30
         assert held.uncounted == 0
 
@@ -245,7 +245,7 @@ def test_a_store_with_foreign_tables_views_or_triggers_is_refused(name: str, pat
 def test_an_index_of_somebody_else_is_no_harm(path: Path) -> None:
     tampered(path, "CREATE INDEX mine ON answers (kind)", "CREATE TABLE notes (text)", "ANALYZE")
     with Store(path) as kept:
-        assert care.verify(kept).problems == []
+        assert maintenance.verify(kept).problems == []
 
 
 VALUES = ["NULL", "''", "5", "-1", "1e308", "9e999", "-9e999", "9223372036854775807", "x''", "x'ff00ff'", "zeroblob(9)"]
@@ -349,7 +349,7 @@ def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
         model.card = replace(model.card, template=template)
     clock = 4e9  # the year 2096
     monkeypatch.setattr("ragworth.calls.store.time.time", lambda: clock)
-    monkeypatch.setattr("ragworth.calls.care.time.time", lambda: clock)
+    monkeypatch.setattr("ragworth.calls.maintenance.time.time", lambda: clock)
     with Store(path) as kept:
         list(Job(models[0], kept).run(ASKED[:3]))
         clock = 1.8e9
@@ -357,15 +357,15 @@ def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
         found = kept.card_of(models[1].card)
         assert found is not None
         assert found.template == "b"
-        assert care.dated_ahead(kept) == 3
-        assert care.prune(kept, Choice(older_than_days=30), dry=True) == 0
+        assert maintenance.dated_ahead(kept) == 3
+        assert maintenance.prune(kept, Choice(older_than_days=30), dry=True) == 0
         clock = 1e9  # set back: everything is in the future, and nothing is lost or asked again
         silent, noted = fresh()
         silent.card = models[1].card
         assert len(list(Job(silent, kept).run(ASKED))) == 30
         assert noted.seen == []
-        assert care.prune(kept, Choice(older_than_days=0), dry=True) == 0
-        assert care.verify(kept).problems == []
+        assert maintenance.prune(kept, Choice(older_than_days=0), dry=True) == 0
+        assert maintenance.verify(kept).problems == []
 
 
 def pages_overwritten(path: Path, *numbers: int) -> None:
@@ -384,7 +384,7 @@ def test_a_damaged_file_is_rebuilt_from_all_that_can_be_read(tmp_path: Path) -> 
     pages_overwritten(path, path.stat().st_size // 4096 // 2, path.stat().st_size // 4096 - 3)
     before = path.read_bytes()
     with Store(path) as kept, pytest.raises(StoreError, match="malformed") as caught:
-        list(care.exported(kept))
+        list(maintenance.exported(kept))
     assert "--damaged" in str(caught.value)
     assert called("verify", str(path)).exit_code == 2
     assert "would go into a new one" in called("prune", str(path), "--damaged", "--dry-run").stdout
@@ -423,10 +423,10 @@ def test_a_store_is_repaired_without_holding_it_in_memory(tmp_path: Path) -> Non
         list(Job(Scripted(lambda _: text), kept).run(asked))
     tampered(path, "UPDATE answers SET kind = 'score' WHERE unicode(hex(key)) % 2")
     with Store(path) as kept:
-        altered, peak = measured(lambda: care.prune(kept, Choice(damaged=True), dry=False))
+        altered, peak = measured(lambda: maintenance.prune(kept, Choice(damaged=True), dry=False))
         assert 0 < altered < 100
         assert peak < 2e6
-        assert care.verify(kept).problems == []
+        assert maintenance.verify(kept).problems == []
     with Store(path) as kept:
         rebuilt, peak = measured(lambda: rebuild(kept))
     assert rebuilt.answers == 100 - altered

@@ -20,7 +20,7 @@ from ragworth.cli import main
 from ragworth.errors import ModelError
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
-from ragworth.llm.openai import pace
+from ragworth.llm.openai import rate_limit
 from tests.llm.openai.endpoint import (
     DRIP,
     GOOD,
@@ -41,7 +41,7 @@ SECRET = "sk-test-5ecr3t-0123456789abcdef"
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
 
 
 def requests(number: int) -> list[Request]:

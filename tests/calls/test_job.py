@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.calls import care, job
+from ragworth.calls import job, maintenance
+from ragworth.calls.budget import Limits, Price, Tally
 from ragworth.calls.job import BUDGET, PATIENCE, Interrupted, Job, ask
-from ragworth.calls.spending import Limits, Price, Tally
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, ModelError, RagworthError, Stopped
 from ragworth.executors.local import Threads
@@ -684,7 +684,7 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
     assert 22 <= kept < 200  # the call that the interrupt came in, and nothing much after it
     assert done.stdout == f"interrupted after {kept} calls; what was done is kept: run the same again to go on\n"
     with Store(path) as store:
-        assert care.verify(store).problems == []
+        assert maintenance.verify(store).problems == []
         model, noted = fresh()
         assert len(list(Job(model, store).run(questions(2000)))) == 2000
     assert len(noted.seen) == 2000 - kept

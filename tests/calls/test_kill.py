@@ -10,9 +10,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ragworth.calls import care
+from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.records import key_of, model_digest
+from ragworth.calls.serialization import key_of, model_digest
 from ragworth.calls.store import Store
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import filled, questions
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 CHILD = f"""
 import sys
 from ragworth.calls.job import Job
-from ragworth.calls.records import key_of, model_digest
+from ragworth.calls.serialization import key_of, model_digest
 from ragworth.calls.store import Store
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
@@ -110,7 +110,7 @@ def test_ten_kills_and_nothing_kept_is_paid_for_again(tmp_path: Path) -> None:
     with Store(path) as store, Store(tmp_path / "whole.sqlite") as other:
         assert list(Job(silent, store).run(questions(CALLS))) == whole
         assert silent.calls == 0
-        assert care.verify(store) == care.Verified(CALLS, 0, [])
+        assert maintenance.verify(store) == maintenance.Verified(CALLS, 0, [])
         columns = "key, model, kind, prompt_tokens, new_tokens"
         tables = [one.query(f"SELECT {columns} FROM answers ORDER BY key") for one in (store, other)]
         assert tables[0] == tables[1]

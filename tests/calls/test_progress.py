@@ -6,9 +6,9 @@ import io
 
 import pytest
 
+from ragworth.calls.budget import Price, Tally
 from ragworth.calls.job import Job
 from ragworth.calls.progress import AWAY, Progress, duration
-from ragworth.calls.spending import Price, Tally
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.calls.records import (
+from ragworth.calls.serialization import (
     key_of,
     model_digest,
     request_from_json,

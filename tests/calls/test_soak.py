@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls import care, job
+from ragworth.calls import job, maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Chosen, Failure, Request
@@ -42,7 +42,9 @@ def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_pat
         assert set(reasons) == REASONS
         assert 0.16 < sum(reasons.values()) / CALLS < 0.24
         assert all(isinstance(one, Chosen | Failure) for one in found)
-        assert sum(trouble.calls for trouble in care.troubles(kept)) == sum(reasons.values()) == work.tally.failed
+        assert (
+            sum(trouble.calls for trouble in maintenance.troubles(kept)) == sum(reasons.values()) == work.tally.failed
+        )
         reruns = 0
         while any(isinstance(one, Failure) for one in found):
             reruns += 1
@@ -54,8 +56,8 @@ def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_pat
         assert [one.probabilities[0] for one in found if isinstance(one, Chosen)] == [
             i % 1000 / 1000 for i in range(CALLS)
         ]
-        assert care.troubles(kept) == []
-        assert care.verify(kept) == care.Verified(CALLS, 0, [])
+        assert maintenance.troubles(kept) == []
+        assert maintenance.verify(kept) == maintenance.Verified(CALLS, 0, [])
 
 
 def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.calls.spending import FREE, Limits, Plan, Price, Tally, Tokens, estimate, price_for
+from ragworth.calls.budget import FREE, Limits, Plan, Price, Tally, Tokens, estimate, price_for
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Message, Prompt, Usage
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.calls import steps
+from ragworth.calls import programs
+from ragworth.calls.budget import Limits
 from ragworth.calls.job import BUDGET, Job
-from ragworth.calls.spending import Limits
-from ragworth.calls.steps import NoValue, Steps, forecast, run, wanted
+from ragworth.calls.programs import NoValue, Steps, forecast, run, wanted
 from ragworth.calls.store import Store
 from ragworth.errors import ModelError, Stopped
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
@@ -42,7 +42,7 @@ def expected(number: int, many: int) -> list[float]:
 
 @pytest.fixture(params=[1, 2, 4096], ids=["window-1", "window-2", "window-whole"])
 def window(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(steps, "WINDOW", request.param)
+    monkeypatch.setattr(programs, "WINDOW", request.param)
     return int(request.param)
 
 
@@ -59,7 +59,7 @@ def test_results_come_in_the_order_of_the_work(batch: int, concurrency: int) -> 
 @settings(max_examples=30)
 def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "WINDOW", size)
+        patch.setattr(programs, "WINDOW", size)
         model, noted = fresh(batch=4)
         assert list(run(Job(model), (rounds(*one) for one in work))) == [expected(*one) for one in work]
     assert len(noted.seen) == len(set(noted.seen)), "nothing is asked twice"
@@ -96,7 +96,7 @@ def test_rounds_of_all_pieces_go_together(monkeypatch: pytest.MonkeyPatch) -> No
     list(run(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
     assert batches == [6, 12]
     batches.clear()
-    monkeypatch.setattr(steps, "WINDOW", 4)
+    monkeypatch.setattr(programs, "WINDOW", 4)
     list(run(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
     assert batches == [4, 8, 2, 4]
 
@@ -111,7 +111,7 @@ def test_equal_requests_of_different_pieces_are_asked_once(tmp_path: Path) -> No
 
 
 def test_work_is_taken_up_only_as_its_window_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "WINDOW", 3)
+    monkeypatch.setattr(programs, "WINDOW", 3)
     begun: list[int] = []
 
     def work() -> Iterator[Steps[float]]:
@@ -194,7 +194,7 @@ def test_a_spent_budget_is_a_reason_and_the_same_again_goes_on(tmp_path: Path) -
 def test_a_budget_spent_between_rounds_is_not_broken_by_later_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "WINDOW", 2)
+    monkeypatch.setattr(programs, "WINDOW", 2)
     model, noted = fresh(batch=1)
     with Job(model, tmp_path / "calls.sqlite", limits=Limits(calls=3)) as job:
         found = list(run(job, (rounds(number, 2) for number in range(5))))

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls import care, store
+from ragworth.calls import maintenance, store
 from ragworth.calls.job import Job
 from ragworth.calls.migrations import STEPS
-from ragworth.calls.records import key_of, model_digest
+from ragworth.calls.serialization import key_of, model_digest
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError, StoreError
 from ragworth.llm.contract import Card, Failure
@@ -153,7 +153,7 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatc
             Store(path)
     with Store(path) as kept:
         assert kept.query("SELECT name FROM sqlite_master WHERE name = 'more'") == []
-        assert care.verify(kept) == care.Verified(3, 0, [])
+        assert maintenance.verify(kept) == maintenance.Verified(3, 0, [])
 
 
 def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_others_read_while_one_writes(tmp_path: Path) -> None:
         def update(self, tally: object, waiting: int) -> None:
             with Store(path, create=False) as other:
                 seen.append(other.query("SELECT count(*) FROM answers")[0][0])
-                assert care.verify(other).problems == []
+                assert maintenance.verify(other).problems == []
 
     with Store(path) as kept:
         list(Job(Scripted(share, batch=2), kept, watcher=Reader()).run(questions(10)))
@@ -319,10 +319,10 @@ def entry(name: str) -> Callable[[Callable[[Store], object]], Callable[[Store], 
 entry("open")(lambda kept: kept.path)
 entry("run")(lambda kept: list(Job(Scripted(share), kept).run(questions(70))))
 entry("plan")(lambda kept: Job(Scripted(share), kept).plan(questions(70)))
-entry("show")(lambda kept: (care.holdings(kept), care.troubles(kept)))
-entry("verify")(care.verify)
-entry("export")(lambda kept: list(care.exported(kept)))
-entry("prune")(lambda kept: care.prune(kept, care.Choice(kind="choose"), dry=False))
+entry("show")(lambda kept: (maintenance.holdings(kept), maintenance.troubles(kept)))
+entry("verify")(maintenance.verify)
+entry("export")(lambda kept: list(maintenance.exported(kept)))
+entry("prune")(lambda kept: maintenance.prune(kept, maintenance.Choice(kind="choose"), dry=False))
 
 
 def damages(whole: bytes) -> Iterator[bytes]:

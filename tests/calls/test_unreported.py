@@ -9,12 +9,12 @@ from click.testing import CliRunner
 
 pytest.importorskip("h11")
 
+from ragworth.calls.budget import Limits, Price, Tally, Tokens, unreported
 from ragworth.calls.job import Job
 from ragworth.calls.progress import Progress
-from ragworth.calls.spending import Limits, Price, Tally, Tokens, unreported
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.evaluation.asking import spent
+from ragworth.evaluation.model_pool import spent
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
 from ragworth.llm.scripted import Scripted

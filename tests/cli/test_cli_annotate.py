@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth import Judgments, Outcomes, Ratings, formats, prompts
-from ragworth.annotate import KINDS
+from ragworth.annotators import KINDS
 from ragworth.cli import main
 from ragworth.formats.frames import read_table
 

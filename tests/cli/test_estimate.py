@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ragworth
-from ragworth.budgeting import estimate
 from ragworth.cli import main
+from ragworth.two_judges import estimate
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scoring"
 QRELS = str(EXAMPLE / "qrels.txt")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from ragworth import config
 from ragworth.cli.init import NAMES, command
 from ragworth.errors import InputError
-from ragworth.starting.templates import TEMPLATES
+from ragworth.init.templates import TEMPLATES
 
 RUN = "q1 Q0 d1 1 2.5 tag\n"
 

@@ -20,12 +20,12 @@ from click.testing import CliRunner, Result
 from tests.calls.samples import count, filled, fresh, questions, share
 
 from ragworth import interrupts
-from ragworth.calls import care
-from ragworth.calls.interrupts import noted
+from ragworth.calls import maintenance
+from ragworth.calls.deferred_interrupt import noted
 from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.cli.entry import lacking
+from ragworth.cli.process import lacking
 from ragworth.errors import ResourceError, Stopped
 from ragworth.executors.local import Threads
 from ragworth.llm.contract import Failure
@@ -139,7 +139,7 @@ def raising(error: BaseException) -> Callable[..., None]:
 
 
 def test_ctrl_c_in_a_command_is_130(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(care, "holdings", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(maintenance, "holdings", raising(KeyboardInterrupt()))
     result = call("calls", "show", str(store))
     assert (result.exit_code, result.stderr) == (130, "\nragworth: interrupted\n")
 
@@ -204,7 +204,7 @@ SHORTAGES: dict[str, tuple[BaseException, str]] = {
 @pytest.mark.parametrize("name", SHORTAGES)
 def test_a_shortage_is_one_line_and_exit_code_5(name: str, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     error, words = SHORTAGES[name]
-    monkeypatch.setattr(care, "holdings", raising(error))
+    monkeypatch.setattr(maintenance, "holdings", raising(error))
     result = call("calls", "show", str(store))
     assert result.exit_code == ResourceError.exit_code == 5
     assert words in result.stderr
@@ -235,7 +235,7 @@ def test_what_to_lower_depends_on_the_command() -> None:
 LIMITED = """
 import resource, sys, threading
 import polars, numpy, scipy.stats, ragworth.scoring, ragworth.comparison, ragworth.report.render, ragworth.calls.job
-import ragworth.cli.ask, ragworth.asking, ragworth.llm.scripted
+import ragworth.cli.ask, ragworth.prompt_table, ragworth.llm.scripted
 polars.DataFrame({"a": [1]}).lazy().collect()  # its threads are there
 with open("/proc/self/statm") as file:
     size = int(file.read().split()[0]) * resource.getpagesize()

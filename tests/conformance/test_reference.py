@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.metrics import METRICS
-from ragworth.metrics.declare import Metric
+from ragworth.metrics.declaration import Metric
 from tests.conformance import reference
 from tests.conformance.reference import Answer, Case, Missing
 from tests.strategies import World, examples, settings_of, some_settings, values, worlds

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.answers.compare import exact_match, rouge_l, token_f1
+from ragworth.text_match.overlap import exact_match, rouge_l, token_f1
 
 ODD = [
     "",

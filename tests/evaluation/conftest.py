@@ -16,7 +16,7 @@ from tests.evaluation.samples import Models
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", found)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", found)
     return found
 
 

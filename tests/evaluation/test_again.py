@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-import ragworth.evaluation.kept
+import ragworth.evaluation.stage_cache
 from ragworth import evaluate
 from ragworth.errors import InputError, Stopped
-from ragworth.evaluation.checking import prepared
-from ragworth.evaluation.kept import Kept, Made, frame_digest
-from ragworth.evaluation.material import Material
-from ragworth.parts import slices
+from ragworth.evaluation.checks import prepared
+from ragworth.evaluation.inputs import Material
+from ragworth.evaluation.stage_cache import Kept, Made, frame_digest
 from ragworth.tables import Contexts
+from ragworth.tables.parts import slices
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
 
 ALL = ("retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score")
@@ -61,7 +61,7 @@ def test_given_runs_are_dropped_once_their_contexts_are_there(
             before.append(list(materials[-1].systems))
         return find(self, name, key, make)
 
-    monkeypatch.setattr("ragworth.evaluation.running.prepared", prepare)
+    monkeypatch.setattr("ragworth.evaluation.run.prepared", prepare)
     monkeypatch.setattr(Kept, "of", watch)
     assert fresh(done) == set()
     assert fresh(done, limit=2) == set(ALL)
@@ -156,7 +156,7 @@ def test_damaged_stages_are_made_again(done: Path, models: Models) -> None:
 def test_another_version_of_the_program_makes_it_again(
     done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ragworth.evaluation.kept, "__version__", "9.9")
+    monkeypatch.setattr(ragworth.evaluation.stage_cache, "__version__", "9.9")
     assert fresh(done) == set(ALL)
     assert models.taken() == []
 
@@ -272,11 +272,11 @@ def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.Monkey
     """Stages that were kept before tables had parts are still found."""
     rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]
     frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
-    monkeypatch.setattr("ragworth.parts.LARGE", 10)
+    monkeypatch.setattr("ragworth.tables.parts.LARGE", 10)
     table = Contexts.trusted(frame)
     assert [part.height for part in table.parts] == [50, 50]
     for size in (1, 7, 50, 64, 100, 1000):  # slices end within a part, at its end, and beyond the table
-        monkeypatch.setattr("ragworth.evaluation.kept.ROWS", size)
+        monkeypatch.setattr("ragworth.evaluation.stage_cache.ROWS", size)
         assert frame_digest(table) == frame_digest(frame)
         assert [each.height for each in slices(table.parts, size)] == [each.height for each in frame.iter_slices(size)]
     assert frame_digest(Contexts.trusted(frame.reverse())) != frame_digest(table)

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from ragworth import config, evaluate
-from ragworth.budgeting import estimate
 from ragworth.errors import InputError, RagworthError, Stopped
-from ragworth.evaluation.budget import drawn
-from ragworth.evaluation.planning import planned
+from ragworth.evaluation.plan import planned
+from ragworth.evaluation.two_judges import drawn
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.report.page.markdown import markdown
 from ragworth.results import Results
+from ragworth.two_judges import estimate
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace
 
 TOML = """
@@ -63,7 +63,7 @@ class Two(Models):
 def two(monkeypatch: pytest.MonkeyPatch) -> Two:
     found = Two()
     found.batch = 64
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", found)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", found)
     return found
 
 
@@ -243,7 +243,8 @@ def test_mistakes_are_found_before_anything_is_asked(
         from ragworth.llm import llm
 
         monkeypatch.setattr(
-            "ragworth.evaluation.asking.llm", lambda spec, **more: two(spec) if spec == "cheap" else llm(spec, **more)
+            "ragworth.evaluation.model_pool.llm",
+            lambda spec, **more: two(spec) if spec == "cheap" else llm(spec, **more),
         )
     folder = space(tmp_path / "w", TOML.replace(old, new))
     (folder / "other.csv").write_text("query,passage,abstention\nQ1,p1,0.5\n")

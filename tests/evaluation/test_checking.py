@@ -15,9 +15,9 @@ pytest.importorskip("vl_convert")
 from ragworth import config, evaluate
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, MissingExtraError, RagworthError, StoreError
-from ragworth.evaluation import checking
-from ragworth.evaluation.alone import alone
-from ragworth.evaluation.planning import planned
+from ragworth.evaluation import checks
+from ragworth.evaluation.lock import alone
+from ragworth.evaluation.plan import planned
 from tests.evaluation.samples import TOML, Models, change, lines, statuses, workspace
 
 
@@ -128,7 +128,7 @@ def test_a_baseline_among_the_systems_of_a_file(tmp_path: Path, models: Models) 
 def test_what_draws_the_report_is_missed_before_models_are_asked(
     tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch, module: str, package: str
 ) -> None:
-    monkeypatch.setattr(checking, "find_spec", lambda name: None if name == module else find_spec(name))
+    monkeypatch.setattr(checks, "find_spec", lambda name: None if name == module else find_spec(name))
     folder = workspace(tmp_path / "w")
     with pytest.raises(MissingExtraError, match=rf"'{package}'.*\n.*pip install \"ragworth\[report\]\""):
         evaluate(folder)

@@ -12,7 +12,7 @@ pytest.importorskip("vl_convert")
 
 from ragworth import config, evaluate
 from ragworth.errors import ModelError
-from ragworth.evaluation.planning import planned
+from ragworth.evaluation.plan import planned
 from tests.evaluation.samples import TOML, change, statuses, tables, workspace
 from tests.llm.openai.endpoint import Endpoint
 

@@ -13,9 +13,9 @@ import pytest
 
 from ragworth import Results, config, evaluate, score
 from ragworth.errors import InputError, PromptError
-from ragworth.evaluation.asking import located
-from ragworth.evaluation.planning import planned
-from ragworth.evaluation.running import Evaluated
+from ragworth.evaluation.model_pool import located
+from ragworth.evaluation.plan import planned
+from ragworth.evaluation.run import Evaluated
 from ragworth.llm.contract import Choose
 from tests.evaluation.samples import PASSAGES, QUERIES, TOML, Models, change, lines, run, statuses, tables, workspace
 
@@ -137,7 +137,7 @@ second = {run = "second.run"}
 def test_runs_and_labels_need_no_text_and_no_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: list[object]
 ) -> None:
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", None)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", None)
     folder = workspace(tmp_path / "w", RUNS_ONLY)
     found = results(folder)
     assert metrics(found) == ["nDCG@5", "P@5", "R@5", "RR@5"]

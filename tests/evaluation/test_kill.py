@@ -26,14 +26,14 @@ BATCH = 4
 SERVER = f"""
 import os, signal, sys
 from pathlib import Path
-from ragworth.calls.records import key_of, model_digest
+from ragworth.calls.serialization import key_of, model_digest
 from ragworth.evaluation import asking, kept, running, stages, writing
 from ragworth.llm.scripted import Scripted
 from ragworth.report import page
 from tests.evaluation.samples import said
 from ragworth.results import record_of
 from ragworth.storage import record
-from ragworth.storage.record import Record
+from ragworth.storage.file_record import Record
 
 passed = 0
 

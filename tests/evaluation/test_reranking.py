@@ -11,7 +11,7 @@ import pytest
 
 from ragworth import config, evaluate
 from ragworth.errors import InputError, Stopped
-from ragworth.evaluation.planning import planned
+from ragworth.evaluation.plan import planned
 from ragworth.llm.contract import Choose, Request
 from tests.evaluation.samples import Models, change, lines, statuses, workspace
 from tests.retrieval.tiny import write_encoder

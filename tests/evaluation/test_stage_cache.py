@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.evaluation.kept import Kept, Made
+from ragworth.evaluation.stage_cache import Kept, Made
 
 
 def test_a_damaged_table_with_the_right_digest_is_made_again(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from ragworth.cli import main
 from ragworth.config import Asked, Workspace
 from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.consent import FILE, Consent, Guard
-from ragworth.evaluation.planning import planned
-from ragworth.storage.record import NAME
+from ragworth.evaluation.plan import planned
+from ragworth.storage.file_record import NAME
 from tests.evaluation.samples import TOML, Models, change, run, workspace
 from tests.llm.openai.endpoint import Endpoint
 

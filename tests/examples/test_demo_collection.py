@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ragworth.answers.matching import match, read
 from ragworth.formats import texts
 from ragworth.formats.trec import read_qrels, read_ratings
-from ragworth.metrics.required import REQUIRED, required
+from ragworth.metrics.required_passages import REQUIRED, required
+from ragworth.text_match.matching import match, read
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "demo"
 

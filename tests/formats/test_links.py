@@ -9,7 +9,7 @@ import pytest
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, write
 from ragworth.formats.theta import Theta
-from ragworth.starting.heads import seen
+from ragworth.init.file_heads import seen
 from ragworth.tables import Contexts
 
 RUN = "q1 Q0 d1 1 2.5 t\n"

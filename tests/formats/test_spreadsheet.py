@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.cli.results import data
+from ragworth.cli.task_output import data
 from ragworth.errors import InputError
 from ragworth.formats import read_contexts, write
 from ragworth.formats.spreadsheet import VARIABLE, escape_formulas, write_csv

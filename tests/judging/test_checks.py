@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ragworth.judging.checks import agreement, doubts
+from ragworth.tasks.reliability import agreement, doubts
 
 BOTH = pl.DataFrame({"query": list("abcd"), "value": [0.0, 1.0, 2.0, 2.0], "other": [0.0, 2.0, 2.0, 2.0]})
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.judging.drawing import drawn, of_queries, whole
+from ragworth.tasks.query_sample import drawn, of_queries, whole
 
 
 class Thing(NamedTuple):

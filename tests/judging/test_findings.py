@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from ragworth import prompts
-from ragworth.calls.steps import NoValue
+from ragworth.calls.programs import NoValue
 from ragworth.errors import ModelError
-from ragworth.judging.findings import CUT, Finding, frame_of, missing_notes, need, rows_of, source_of, whole
 from ragworth.llm.contract import Card, Usage
+from ragworth.tasks.findings import CUT, Finding, frame_of, missing_notes, need, rows_of, source_of, whole
 
 KEYS = {"query": "q", "passage": "p"}
 

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.calls.job import Job
-from ragworth.calls.steps import NoValue, run
+from ragworth.calls.programs import NoValue, run
 from ragworth.errors import InputError, ModelError
-from ragworth.judging.labels import REFUSED, TRUNCATED, UNPARSABLE, Label, Scale, label, read, way_for
 from ragworth.llm.contract import ABILITIES, Card, Choose, Generate, Generated, Output, Prompt, Request, Usage
 from ragworth.llm.scripted import Reply, Scripted
+from ragworth.tasks.labels import REFUSED, TRUNCATED, UNPARSABLE, Label, Scale, label, read, way_for
 
 RATINGS = Scale.numbers(0, 5)
 HOLDS = Scale(("YES", "NO"), (1.0, 0.0))

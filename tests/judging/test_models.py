@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.judging.models import opened
 from ragworth.llm.scripted import Scripted
+from ragworth.tasks.models import opened
 
 
 def test_a_model_is_itself() -> None:

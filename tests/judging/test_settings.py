@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.judging.settings import check_settings, given, setting, settings_of
+from ragworth.tasks.options import check_settings, given, setting, settings_of
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from ragworth.calls.steps import NoValue
+from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.judging.drawing import drawn
-from ragworth.judging.texts import (
+from ragworth.tasks.query_sample import drawn
+from ragworth.tasks.text_lookup import (
     EMPTY_PASSAGE,
     NO_ANSWERS,
     NO_PASSAGE,

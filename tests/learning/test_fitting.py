@@ -13,14 +13,14 @@ from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError, MissingExtraError
+from ragworth.fitting import Tables, fit, learn, transfer
+from ragworth.fitting.estimates import Shared
+from ragworth.fitting.folds import parted
+from ragworth.fitting.ranking_svm import fitted, pairs_of
+from ragworth.fitting.rows import Floats, Rows, rows_of
+from ragworth.fitting.udcg_weights import GRID, _Data, features, held_out, scaled, udcg
 from ragworth.formats.theta import Theta, Variant
-from ragworth.learning import Tables, fit, learn, transfer
-from ragworth.learning.cases import Floats, Rows, rows_of
-from ragworth.learning.figures import Shared
-from ragworth.learning.fitting import GRID, _Data, features, held_out, scaled, udcg
-from ragworth.learning.folds import parted
-from ragworth.learning.machine import fitted, pairs_of
-from ragworth.stats.within import by_query, within, within_gaps
+from ragworth.stats.within_query import by_query, within, within_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 from tests.learning.samples import ALPHA, BETA, World, cosine, graded, world
 

@@ -10,9 +10,9 @@ from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError
-from ragworth.learning import Swept, Tables, sweep, sweep_tables
-from ragworth.learning.folds import parted
-from ragworth.learning.grids import grid_of
+from ragworth.fitting import Swept, Tables, sweep, sweep_tables
+from ragworth.fitting.folds import parted
+from ragworth.fitting.grids import grid_of
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
 from tests.learning.samples import World, world

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ragworth
-from ragworth.calls.records import model_digest
+from ragworth.calls.serialization import model_digest
 from ragworth.errors import ModelError
 from ragworth.llm import embedded
 from ragworth.llm.fingerprint import sha256

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt, Span
-from ragworth.llm.fitting import cuts, fit
+from ragworth.llm.truncation import cuts, fit
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "é", "\n", "  "]), max_size=12).map(" ".join)
 

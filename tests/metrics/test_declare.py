@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
-from ragworth.metrics.declare import Metric, Parameter, Value, parse
+from ragworth.metrics.declaration import Metric, Parameter, Value, parse
 from ragworth.metrics.engine import parse_all
 from ragworth.registry import Registry
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth import ordering
-from ragworth.metrics import METRICS, cells
-from ragworth.metrics.declare import Metric, parse
+from ragworth.metrics import METRICS, block_builder
+from ragworth.metrics.declaration import Metric, parse
+from ragworth.tables import ranking
 from tests.strategies import PASSAGES, World, examples, settings_of, some_settings, values, worlds
 
 Test = Callable[..., None]
@@ -182,8 +182,8 @@ def test_many_blocks_equal_one(name: str, data: st.DataObject) -> None:
     whole = values(world.score(metrics))
     with pytest.MonkeyPatch.context() as patch:
         # Sizes that tables of this size reach: one query in a block, and a few rows at a time.
-        patch.setattr(cells, "CELLS", data.draw(st.sampled_from((1, 20, 60))))
-        patch.setattr(ordering, "BLOCK", data.draw(st.sampled_from((1, 3, 10))))
+        patch.setattr(block_builder, "CELLS", data.draw(st.sampled_from((1, 20, 60))))
+        patch.setattr(ranking, "BLOCK", data.draw(st.sampled_from((1, 3, 10))))
         same(values(world.score(metrics)), whole)
 
 

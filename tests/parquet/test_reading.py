@@ -11,7 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ragworth.asking import read_rows
 from ragworth.errors import FormatError
 from ragworth.formats import read_contexts
 from ragworth.parquet import read_parquet, reading
@@ -19,6 +18,7 @@ from ragworth.parquet.layout import check
 from ragworth.parquet.quiet import quiet_stderr
 from ragworth.parquet.thrift import DamagedError
 from ragworth.parquet.trial import try_reading
+from ragworth.prompt_table import read_rows
 from tests.parquet.seeds import FLAT, SEEDS, Change, arrow, changed, polars
 
 ROOT = Path(__file__).parents[2]

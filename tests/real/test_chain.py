@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.annotate import KINDS
+from ragworth.annotators import KINDS
 from ragworth.llm.contract import Model
 
 pytestmark = pytest.mark.real
@@ -50,7 +50,7 @@ def separated(kind: str, name: str, data: Path, model: Model, questions: int) ->
     """AUC of passages that hold the answer against others, one of each for a question."""
     from benchmarks.judgments import SETS, collection
 
-    from ragworth.stats.ranking import auc
+    from ragworth.stats.auc import auc
 
     texts, contexts = collection(SETS[name](data)[:questions], each=1, seed=0)
     found = ragworth.annotate(kind, contexts, texts, model).frame

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.answers.abstaining import abstains
-from ragworth.answers.compare import containment
-from ragworth.answers.deterministic import grade
+from ragworth.text_match.overlap import containment
+from ragworth.text_match.refusals import abstains
+from ragworth.text_match.short_answers import grade
 
 pytestmark = pytest.mark.real
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import findings, judged_sets, workspaces
 
 import ragworth
-from ragworth.evaluation.running import evaluate
+from ragworth.evaluation.run import evaluate
 from ragworth.report.study import Findings
 
 pytestmark = pytest.mark.real

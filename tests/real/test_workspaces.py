@@ -11,7 +11,7 @@ import pytest
 from benchmarks import findings, workspaces
 
 from ragworth.collection import text_id
-from ragworth.evaluation.running import Evaluated, evaluate
+from ragworth.evaluation.run import Evaluated, evaluate
 from ragworth.results import Results
 
 pytestmark = pytest.mark.real

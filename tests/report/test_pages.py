@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.cli import main
 from ragworth.metrics import METRICS
-from ragworth.report.pages import metric_page, pages
+from ragworth.report.reference_pages import metric_page, pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -11,7 +11,7 @@ from ragworth.llm.contract import Generate, Request, Score
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.retrieval import Setting
 from ragworth.retrieval.contract import listing
-from ragworth.retrieval.rerankers.asked import Asked
+from ragworth.retrieval.rerankers.llm_reranker import Asked
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
@@ -75,10 +75,10 @@ METHODS: list[Asked] = [
 
 def name_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that is named is the same scripted model."""
-    from ragworth.judging import models
+    from ragworth.tasks import models
 
     real = models.opened
     monkeypatch.setattr(
-        "ragworth.retrieval.rerankers.asking.opened",
+        "ragworth.retrieval.rerankers.asker.opened",
         lambda model: Scripted(perfect, name="judge") if model == "scripted" else real(model),
     )

@@ -20,9 +20,9 @@ from polars.testing import assert_frame_equal
 
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval import Setting, retrieve
-from ragworth.retrieval.encoders import blocks, encoder, exact
+from ragworth.retrieval.encoders import block_cache, encoder, exact_search
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from ragworth.retrieval.encoders.vectors import vectors_of
+from ragworth.retrieval.encoders.vector_cache import vectors_of
 from ragworth.retrieval.steps.dense import Dense
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import write_encoder
@@ -69,10 +69,10 @@ def test_exact_search_is_that_of_sorting_all(n: int, asked: int, k: int, rows: i
     every = draw.astype(np.float32)
     places = chance.permutation(n)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(exact, "ROWS", rows)
-        patched.setattr(exact, "QUERIES", 2)
-        patched.setattr(exact, "PAIRS", 7)
-        found = exact.nearest(every[:n], every[n:], places, k)
+        patched.setattr(exact_search, "ROWS", rows)
+        patched.setattr(exact_search, "QUERIES", 2)
+        patched.setattr(exact_search, "PAIRS", 7)
+        found = exact_search.nearest(every[:n], every[n:], places, k)
     assert [each.rows.tolist() for each in found] == plain(every[:n], every[n:], places, k)
     for each, query in zip(found, every[n:], strict=True):
         expected = every[:n][each.rows].astype(np.float64) @ query.astype(np.float64)
@@ -83,7 +83,7 @@ def test_equal_vectors_have_equal_scores_wherever_they_stand() -> None:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(3000, 37)).astype(np.float32)
     vectors[::7] = vectors[0]
-    (found,) = exact.nearest(vectors, vectors[:1], np.arange(3000), 429)
+    (found,) = exact_search.nearest(vectors, vectors[:1], np.arange(3000), 429)
     assert found.rows.tolist() == list(range(0, 3000, 7))[::-1]
     assert len(set(found.scores)) == 1
 
@@ -190,7 +190,7 @@ import sys, time
 import polars as pl
 from pathlib import Path
 from ragworth.retrieval.encoders import blocks, encoder
-from ragworth.retrieval.encoders.vectors import vectors_of
+from ragworth.retrieval.encoders.vector_cache import vectors_of
 blocks.BLOCK = 3
 def told(what, done, total):
     print(what, done, total, flush=True)
@@ -220,7 +220,7 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     # The damaged block and those that were not there; the second one was.
     assert [line.split()[-2] for line in out.splitlines()] == ["0", "3", "9", "12", "15", "18", "20"]
     assert not list(tmp_path.glob("*.blocks"))
-    monkeypatch.setattr(blocks, "BLOCK", 3)
+    monkeypatch.setattr(block_cache, "BLOCK", 3)
     texts = pl.Series(["the mill " * n for n in range(1, 21)])
     kept = vectors_of(encoder(f"onnx:{folder}"), texts, tmp_path)
     assert isinstance(kept, np.memmap)
@@ -229,10 +229,10 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
 
 def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("faiss")
-    from ragworth.retrieval.encoders import ann
+    from ragworth.retrieval.encoders import ann_search
 
     for total in (1, 3, 39, 80):
-        ann.index_of(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
+        ann_search.index_of(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -264,10 +264,10 @@ def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
     words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
     texts = {f"p{n:04}": "old mill" if n % 8 == 0 else " ".join(chance.choice(words, 8)) for n in range(400)}
     setting = world(texts, {"q": "old mill"}, None)
-    ann = f'dense("onnx:{folder}", search="ann", probes=1000)'
-    alone = retrieve({"s": f"{ann} % 5"}, setting)
+    ann_search = f'dense("onnx:{folder}", search="ann", probes=1000)'
+    alone = retrieve({"s": f"{ann_search} % 5"}, setting)
     assert passages(alone, "s")["q"] == [f"p{n:04}" for n in range(392, 352, -8)]
-    assert retrieve({"s": f"{ann} % 5", "deep": f"{ann} % 100"}, setting).only("s") == alone
+    assert retrieve({"s": f"{ann_search} % 5", "deep": f"{ann_search} % 100"}, setting).only("s") == alone
     assert retrieve({"s": f'dense("onnx:{folder}") % 5'}, setting) == alone
 
 
@@ -276,7 +276,7 @@ def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
 def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: float) -> None:
     """With vectors of any length, many of them equal, and a query without any length."""
     pytest.importorskip("faiss")
-    from ragworth.retrieval.encoders import ann
+    from ragworth.retrieval.encoders import ann_search
 
     chance = np.random.default_rng(1)
     vectors = chance.normal(size=(800, 6)).astype(np.float32)
@@ -284,20 +284,20 @@ def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: flo
     vectors[1::5] = np.round(vectors[1::5])
     queries = np.concatenate([vectors[:3], chance.normal(size=(5, 6)).astype(np.float32)]) * np.float32(length)
     places = chance.permutation(800)
-    index = ann.index_of(vectors, "", None)
-    whole = ann.near(index, vectors, queries, places, 800, probes)
+    index = ann_search.index_of(vectors, "", None)
+    whole = ann_search.near(index, vectors, queries, places, 800, probes)
     for k in (1, 2, 5, 40, 300):
-        for some, every in zip(ann.near(index, vectors, queries, places, k, probes), whole, strict=True):
+        for some, every in zip(ann_search.near(index, vectors, queries, places, k, probes), whole, strict=True):
             assert some.rows.tolist() == every.rows[:k].tolist()
             assert some.scores.tolist() == every.scores[:k].tolist()
     if probes == 1000:
         assert [each.rows.tolist() for each in whole] == [
-            each.rows.tolist() for each in exact.nearest(vectors, queries, places, 800)
+            each.rows.tolist() for each in exact_search.nearest(vectors, queries, places, 800)
         ]
 
 
 def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Path) -> None:
-    old, recent = tmp_path / f"vectors-old{blocks.BLOCKS}", tmp_path / f"sparse-new{blocks.BLOCKS}"
+    old, recent = tmp_path / f"vectors-old{block_cache.BLOCKS}", tmp_path / f"sparse-new{block_cache.BLOCKS}"
     for each, days in ((old, 31), (recent, 29)):
         each.mkdir()
         (each / "00000000-0.npz").write_bytes(b"")

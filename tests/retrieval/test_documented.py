@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ragworth import retrieval
-from ragworth.judging.settings import settings_of
 from ragworth.retrieval import STEPS, parse, retrieve
 from ragworth.retrieval.contract import DEPTH, Step, written
+from ragworth.tasks.options import settings_of
 from tests.retrieval.samples import passages, world
 
 PAGE = (Path(__file__).parents[2] / "docs" / "retrieval.md").read_text(encoding="utf-8")

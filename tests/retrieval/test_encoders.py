@@ -17,9 +17,9 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.local.safetensors_file import WHOLE, read
 from ragworth.retrieval.encoders import encoder
 from ragworth.retrieval.encoders.contract import unit
+from ragworth.retrieval.encoders.model_purpose import told
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from ragworth.retrieval.encoders.purposes import told
-from ragworth.retrieval.encoders.vectors import vectors_of
+from ragworth.retrieval.encoders.vector_cache import vectors_of
 from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
 
 pytest.importorskip("onnxruntime")
@@ -323,7 +323,7 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
         encoder(f"onnx:{tmp_path}")
-    monkeypatch.setattr("ragworth.retrieval.encoders.sentences.find_spec", lambda name: None)
+    monkeypatch.setattr("ragworth.retrieval.encoders.sentence_transformer.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[sentence-transformers\]"):
         encoder("st:some/model")
 

@@ -16,7 +16,7 @@ from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import Setting, parse, retrieve
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import Pipeline
-from ragworth.retrieval.rerankers.asking import Asker
+from ragworth.retrieval.rerankers.asker import Asker
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.fused import Fused
 from ragworth.tables import Contexts

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.kept import DAY, FILES, PART, fingerprint, kept
+from ragworth.retrieval.artifact_cache import DAY, FILES, PART, fingerprint, kept
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.words import Words
+from ragworth.retrieval.tokenize import Words
 from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, world
 

@@ -16,8 +16,8 @@ from ragworth.retrieval.contract import Step, argument
 from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.pipeline import Pipeline
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.steps.labelled import Oracle
-from ragworth.retrieval.steps.ordered import Reversed, Top
+from ragworth.retrieval.steps.oracle import Oracle
+from ragworth.retrieval.steps.reorder import Reversed, Top
 from tests.retrieval.samples import SETTINGS, pipelines
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.calls.steps import NoValue
+from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asked import Asked, beginning
+from ragworth.retrieval.rerankers.llm_reranker import Asked, beginning
 from ragworth.retrieval.steps.listwise import MISSING, STRANGE, TWICE, Listwise, permutation, windows
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise

@@ -11,7 +11,7 @@ from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import Failure, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval.contract import listing
-from ragworth.retrieval.rerankers.asked import Asked
+from ragworth.retrieval.rerankers.llm_reranker import Asked
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise

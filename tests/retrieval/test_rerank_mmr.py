@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import listing
-from ragworth.retrieval.encoders.vectors import vectors_of
-from ragworth.retrieval.steps import diverse
-from ragworth.retrieval.steps.diverse import Mmr, chosen
+from ragworth.retrieval.encoders.vector_cache import vectors_of
+from ragworth.retrieval.steps import mmr
+from ragworth.retrieval.steps.mmr import Mmr, chosen
 from tests.retrieval.samples import passages, world
 
 TEXTS = {"a": "old mill", "b": "old mill", "c": "new bread", "d": "old mill corn", "e": "..."}
@@ -114,7 +114,7 @@ class Letters:
 
 def test_by_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Letters()
-    monkeypatch.setattr(diverse, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc"}
     step = Mmr(0.5, by="letters")
     setting = world(texts, {"x": "b", "y": "c"}, None)
@@ -128,7 +128,7 @@ def test_by_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model = Letters()
-    monkeypatch.setattr(diverse, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
     told: list[tuple[str, int, int]] = []
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "same": "aaa"}
     setting = world(texts, {"x": "b", "y": "c"}, None, cache=tmp_path, told=lambda *each: told.append(each))
@@ -151,7 +151,7 @@ def test_vectors_of_the_whole_collection_are_taken_where_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     model = Letters()
-    monkeypatch.setattr(diverse, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "blank": " ", "far": "bbb"}
     setting = world(texts, {"x": "b"}, None, cache=tmp_path)
     lists, step = listing([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")

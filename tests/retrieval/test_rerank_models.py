@@ -13,11 +13,11 @@ import pytest
 from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import listing
-from ragworth.retrieval.rerankers import kept
-from ragworth.retrieval.rerankers.kept import Pair, kept_scores
-from ragworth.retrieval.rerankers.pairs import CrossEncoder, MonoT5, model_folder
-from ragworth.retrieval.steps import reranked
-from ragworth.retrieval.steps.reranked import Monot5, Rerank
+from ragworth.retrieval.rerankers import score_cache
+from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, MonoT5, model_folder
+from ragworth.retrieval.rerankers.score_cache import Pair, kept_scores
+from ragworth.retrieval.steps import cross_encoder
+from ragworth.retrieval.steps.cross_encoder import Monot5, Rerank
 from tests.retrieval.samples import passages, world
 
 torch = pytest.importorskip("torch")
@@ -99,7 +99,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def afresh() -> None:
-    reranked._opened.cache_clear()
+    cross_encoder._opened.cache_clear()
 
 
 def plain_cross(folder: Path, query: str, passage: str, length: int = 16) -> float:
@@ -327,7 +327,7 @@ def lengths(pairs: Any) -> list[float]:
 
 
 def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "BLOCK", 2)
+    monkeypatch.setattr(score_cache, "BLOCK", 2)
     pairs = [Pair("q", "x" * number) for number in range(1, 8)]
     asked: list[Pair] = []
 

@@ -15,8 +15,8 @@ from ragworth.errors import InputError, PromptError
 from ragworth.llm.contract import Choose, Prompt, Request
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asked import Asked
-from ragworth.retrieval.rerankers.asking import Asker
+from ragworth.retrieval.rerankers.asker import Asker
+from ragworth.retrieval.rerankers.llm_reranker import Asked
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise

@@ -11,9 +11,9 @@ from ragworth.errors import FormatError, InputError
 from ragworth.formats import write
 from ragworth.retrieval import Setting, retrieve
 from ragworth.retrieval.contract import Step
-from ragworth.retrieval.running import System, check
+from ragworth.retrieval.run import System, check
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.steps.ordered import Reversed
+from ragworth.retrieval.steps.reorder import Reversed
 from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, QUERIES, passages, world
 

@@ -12,9 +12,9 @@ import pytest
 
 from ragworth.errors import InputError, MissingExtraError, ModelError
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.encoders import blocks
-from ragworth.retrieval.encoders.postings import Postings, postings_of
-from ragworth.retrieval.encoders.sentences import SparseTexts, Weights
+from ragworth.retrieval.encoders import block_cache
+from ragworth.retrieval.encoders.inverted_index import Postings, postings_of
+from ragworth.retrieval.encoders.sentence_transformer import SparseTexts, Weights
 from ragworth.retrieval.steps.sparse import opened
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import CONFIG, write_encoder
@@ -89,7 +89,7 @@ def test_nothing_in_common_is_not_retrieved() -> None:
 
 
 def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "BLOCK", 2)
+    monkeypatch.setattr(block_cache, "BLOCK", 2)
     encoded: list[int] = []
     real = SparseTexts.encode
 
@@ -135,7 +135,7 @@ class Fixed:
 @pytest.mark.parametrize("left", [True, False])
 def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is done first and removes the blocks; what it made is taken, or made again if it is gone too."""
-    monkeypatch.setattr(blocks, "BLOCK", 2)
+    monkeypatch.setattr(block_cache, "BLOCK", 2)
     texts = pl.Series(["a", "bb", "ccc", "dd", "e"])
 
     def other() -> None:
@@ -199,6 +199,6 @@ def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.retrieval.encoders.sentences.find_spec", lambda name: None)
+    monkeypatch.setattr("ragworth.retrieval.encoders.sentence_transformer.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[sentence-transformers\]"'):
         retrieve({"s": 'sparse("some/model")'}, world())

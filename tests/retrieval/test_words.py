@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.retrieval.words import ROWS, STEMMERS, STOPWORDS, Words
+from ragworth.retrieval.tokenize import ROWS, STEMMERS, STOPWORDS, Words
 
 
 def words(text: str, way: Words | None = None) -> list[str]:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from ragworth.stats.bounded import few_differ, range_interval, wilson
-from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.range_intervals import few_differ, range_interval, wilson
 
 UNIT = (0.0, 1.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 
 
 def test_resampled_means_have_the_mean_and_spread_of_the_sample_mean() -> None:
@@ -30,7 +30,7 @@ def test_missing_values_are_left_out_of_each_mean() -> None:
 
 
 def test_chunked_resampling_gives_every_resample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.stats.intervals.CHUNK", 64)
+    monkeypatch.setattr("ragworth.stats.bootstrap.CHUNK", 64)
     means = bootstrap_means(np.arange(10.0)[:, None], 333, seed=0)
     assert means.shape == (333, 1)
     assert np.isfinite(means).all()
@@ -75,7 +75,7 @@ def test_edges_constant_single_and_nothing() -> None:
 def test_many_columns_are_resampled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=(20, 7))
     together = mean_intervals(values)
-    monkeypatch.setattr("ragworth.stats.intervals.COLUMNS", 3)
+    monkeypatch.setattr("ragworth.stats.bootstrap.COLUMNS", 3)
     np.testing.assert_allclose(mean_intervals(values), together)
 
 

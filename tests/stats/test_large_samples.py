@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles, dominated, resampled_moments, sign_flip_p
 from ragworth.stats.paired import TESTS, bootstrap, bootstraps, randomisation, t
 
@@ -98,7 +98,7 @@ def test_a_million_queries_draw_next_to_nothing(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("resampled value by value")
 
-    monkeypatch.setattr("ragworth.stats.intervals.bootstrap_means", refuse)
+    monkeypatch.setattr("ragworth.stats.bootstrap.bootstrap_means", refuse)
     monkeypatch.setattr("ragworth.stats.paired.bootstrap_means", refuse)
     rng = np.random.default_rng(0)
     many = np.where(rng.random(1_000_000) < 0.7, 0.0, rng.normal(size=1_000_000))

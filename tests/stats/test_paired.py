@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragworth.stats.bounded import TOO_FEW
 from ragworth.stats.paired import (
     NOTHING,
     SINGLE,
@@ -26,6 +25,7 @@ from ragworth.stats.paired import (
     t,
     wilcoxon,
 )
+from ragworth.stats.range_intervals import TOO_FEW
 
 SAMPLE = np.array([0.3, -0.1, 0.2, 0.0, 0.25, 0.4, -0.05, 0.15, 0.1, 0.0, 0.35, -0.2])
 
@@ -212,7 +212,7 @@ def test_the_seed_decides_and_chunks_do_not(rows: int, monkeypatch: pytest.Monke
     d = np.random.default_rng(2).normal(0.2, 1, size=31)
     once = [TESTS[name](d, resamples=333, seed=3) for name in ("randomisation", "bootstrap")]
     monkeypatch.setattr("ragworth.stats.paired.CHUNK", rows * len(d))
-    monkeypatch.setattr("ragworth.stats.intervals.CHUNK", rows * len(d))
+    monkeypatch.setattr("ragworth.stats.bootstrap.CHUNK", rows * len(d))
     assert [TESTS[name](d, resamples=333, seed=3) for name in ("randomisation", "bootstrap")] == once
     assert randomisation(d, resamples=333, seed=4) != once[0]
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.stats import weighted
+from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
 from ragworth.stats.pooled import ONE_QUERY, UNSTEADY, pooled, pooled_gaps
-from ragworth.stats.resampled import expanded, expanded_p, on_fisher_z, resample_counts, standard_error
-from ragworth.stats.weighted import resampler
+from ragworth.stats.resampling import expanded, expanded_p, on_fisher_z, resample_counts, standard_error
+from ragworth.stats.weighted_correlation import resampler
 
 Floats = npt.NDArray[np.float64]
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=6, max_size=40)
@@ -48,7 +48,7 @@ def test_chunks_do_not_matter_and_the_seed_does(measure: Measure, monkeypatch: p
     gaps = pooled_gaps(x, y, query, pairs=[(0, 2), (1, 2)], measure=measure, resamples=150, seed=4)
     assert pooled(x, y, query, measure=measure, resamples=150, seed=5)[0].interval != once[0].interval
     for name, size in (("CHUNK", 500), ("WIDEST", 7), ("PAIRS", 300), ("TALL", 3)):
-        monkeypatch.setattr(weighted, name, size)
+        monkeypatch.setattr(weighted_correlation, name, size)
     for a, b in zip(once, pooled(x, y, query, measure=measure, resamples=150, seed=4), strict=True):
         assert b.value == a.value
         assert b.interval == pytest.approx(a.interval, rel=1e-9)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ragworth.stats.bounded import TOO_FEW
-from ragworth.stats.predicted import NOTHING, SINGLE, predicted_difference, predicted_mean
+from ragworth.stats.prediction_powered import NOTHING, SINGLE, predicted_difference, predicted_mean
+from ragworth.stats.range_intervals import TOO_FEW
 
 N = np.nan
 

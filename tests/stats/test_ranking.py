@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragworth.stats.ranking import auc, auc_interval, pairs_within, win_rate
+from ragworth.stats.auc import auc, auc_interval, pairs_within, win_rate
 
 labelled = st.lists(
     st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.5, 2.0]), st.booleans(), st.integers(0, 3)), min_size=0, max_size=30
@@ -73,8 +73,8 @@ def test_no_auc_without_both_kinds() -> None:
 @given(labelled)
 def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
     """The draws behind an interval against AUCs of rows that are really repeated."""
-    from ragworth.stats.ranking import _weighted
-    from ragworth.stats.resampled import resample_counts
+    from ragworth.stats.auc import _weighted
+    from ragworth.stats.resampling import resample_counts
 
     x, y, group = columns(rows)
     if not y.any() or y.all():
@@ -112,7 +112,7 @@ def test_groups_are_drawn_whole_and_the_seed_decides(monkeypatch: pytest.MonkeyP
     assert fivefold.interval == pytest.approx(once.interval)
     assert once.interval.low <= auc(x, y) <= once.interval.high
     assert auc_interval(x, y, q, resamples=300, seed=1).interval != once.interval
-    monkeypatch.setattr("ragworth.stats.ranking.CHUNK", 100)
+    monkeypatch.setattr("ragworth.stats.auc.CHUNK", 100)
     assert auc_interval(x, y, q, resamples=300).interval == pytest.approx(once.interval)
     assert auc_interval(x, y, np.zeros(60), resamples=50).interval is None
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.stats import within as room
+from ragworth.stats import within_query as room
+from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.intervals import mean_intervals
 from ragworth.stats.paired import bootstrap
-from ragworth.stats.within import (
+from ragworth.stats.within_query import (
     FEW,
     FLAT_BOTH,
     FLAT_METRIC,

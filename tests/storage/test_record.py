@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.storage.record import DAY, NAME, Record
+from ragworth.storage.file_record import DAY, NAME, Record
 
 
 def test_what_was_written_is_replaced_and_deleted(tmp_path: Path) -> None:

@@ -30,5 +30,5 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     made = Opened()
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", made)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", made)
     return made

@@ -86,7 +86,7 @@ class Reader:
 
 
 def model(reader: Reader) -> Callable[..., Scripted]:
-    """What stands in for ``ragworth.llm`` (patch ``ragworth.evaluation.asking.llm`` with it)."""
+    """What stands in for ``ragworth.llm`` (patch ``ragworth.evaluation.model_pool.llm`` with it)."""
 
     def opened(spec: str = "", **options: Any) -> Scripted:
         mine = reader if spec in ("", "embedded", reader.name) else Reader(name=spec, noise=0.4)

@@ -15,17 +15,17 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
-from ragworth.studies.aligning import Aligned
 from ragworth.studies.alignment import draw
+from ragworth.studies.alignment_results import Aligned
 from ragworth.studies.pool import Pool
-from ragworth.studies.rows import Rows
-from ragworth.studies.running import planned
+from ragworth.studies.run import planned
+from ragworth.studies.score_rows import Rows
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
 
 
-def by_metric(found: ragworth.studies.running.Studied) -> dict[str, dict[str, object]]:
+def by_metric(found: ragworth.studies.run.Studied) -> dict[str, dict[str, object]]:
     return {row["metric"]: row for row in found.findings.tables[0].frame.to_dicts()}
 
 

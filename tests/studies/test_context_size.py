@@ -17,10 +17,10 @@ from ragworth import Scores, score
 from ragworth.errors import InputError
 from ragworth.results import Results
 from ragworth.studies.context_size import ContextSize
+from ragworth.studies.context_size_results import Sized
 from ragworth.studies.contract import Case
-from ragworth.studies.numbers import numbers
-from ragworth.studies.running import planned
-from ragworth.studies.sizes import Sized
+from ragworth.studies.number_lists import numbers
+from ragworth.studies.run import planned
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, given, grades, undrawn

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import InputError
-from ragworth.studies.running import planned
+from ragworth.studies.run import planned
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection

@@ -13,8 +13,8 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import Reply
-from ragworth.stats.intervals import mean_intervals
-from ragworth.studies.running import planned
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.studies.run import planned
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection

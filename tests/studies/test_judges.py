@@ -20,7 +20,7 @@ from ragworth.errors import FormatError, InputError
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.report.study.findings import missing
-from ragworth.studies.running import planned
+from ragworth.studies.run import planned
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike
 from tests.studies.simulated import collection
@@ -258,7 +258,7 @@ def test_models_judge_a_workspace_beside_its_labels(
         made.append(Scripted(judge(spec), name=spec))
         return made[-1]
 
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", llm)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", llm)
     place = collection(tmp_path / "w", queries=20)
     settings: dict[str, Any] = {"models": "careful,careless", "reference": "labels"}
     assert [stage.name for stage in planned("judges", [place], **settings)] == [

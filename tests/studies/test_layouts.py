@@ -11,7 +11,7 @@ import ragworth
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
-from ragworth.studies.running import planned
+from ragworth.studies.run import planned
 from tests.studies.simulated import Reader, collection
 
 DOWN = tuple(1.0 - 0.08 * place for place in range(10))
@@ -42,7 +42,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Two:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     made = Two()
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", made)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", made)
     return made
 
 
@@ -148,7 +148,7 @@ def test_equal_confidence_is_a_choice_at_random(tmp_path: Path, two: Two, monkey
     def flat(spec: str = "", **options: object) -> Scripted:
         return Scripted(Reader(weights=(0.0,), threshold=0.5, noise=0.0, name=spec), name=spec)
 
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", flat)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", flat)
     found = ragworth.study("layouts", collection(tmp_path / "w", queries=4), keep=False, size=4)
     table = found.findings.tables[0].frame.filter(~pl.col("chosen by").str.starts_with("("))
     assert set(table["tied"]) == {4} and set(table["less random"]) == {0.0} and set(table["p"]) == {1.0}

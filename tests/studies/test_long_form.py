@@ -19,9 +19,9 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Reply, Scripted
 from ragworth.results import Results
-from ragworth.studies.covered import covered
-from ragworth.studies.ranked import order
-from ragworth.studies.running import planned
+from ragworth.studies.long_form_coverage import covered
+from ragworth.studies.run import planned
+from ragworth.studies.system_order import order
 from ragworth.tables import Outcomes
 from tests.studies.planted import alike, contexts, given
 
@@ -91,7 +91,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Scripted]:
         models.append(Scripted(reader, name="facts"))
         return models[-1]
 
-    monkeypatch.setattr("ragworth.evaluation.asking.llm", llm)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", llm)
     return models
 
 

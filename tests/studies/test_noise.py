@@ -16,8 +16,8 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Reply
 from ragworth.studies.noise import Noise
-from ragworth.studies.noise_found import macro_f1
-from ragworth.studies.running import planned
+from ragworth.studies.noise_results import macro_f1
+from ragworth.studies.run import planned
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection

@@ -14,7 +14,7 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.studies.position import Position
-from ragworth.studies.running import Studied, planned
+from ragworth.studies.run import Studied, planned
 from ragworth.tables import Scores
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, undrawn, wilcoxon

@@ -14,7 +14,7 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Reply
 from ragworth.studies.propagation import at_sizes
-from ragworth.studies.running import Studied, planned
+from ragworth.studies.run import Studied, planned
 from tests.studies.conftest import Opened
 from tests.studies.simulated import VOICE, Reader, collection
 

@@ -19,8 +19,8 @@ from ragworth.errors import InputError
 from ragworth.report.study.findings import missing
 from ragworth.results import Results
 from ragworth.studies.contract import Case
-from ragworth.studies.ratios import kinds_of
-from ragworth.studies.running import planned
+from ragworth.studies.run import planned
+from ragworth.studies.top_k_cells import kinds_of
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
 from tests.studies.simulated import Reader, collection

@@ -15,7 +15,7 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Reply
-from ragworth.studies.running import Studied, planned
+from ragworth.studies.run import Studied, planned
 from ragworth.studies.win_rate import WinRate
 from ragworth.tables import Judgments
 from tests.studies.conftest import Opened

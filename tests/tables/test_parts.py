@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth import parts
-from ragworth.duplicates import repeated_rows
 from ragworth.errors import TableError
-from ragworth.tables import Contexts, Judgments, Scores
+from ragworth.tables import Contexts, Judgments, Scores, parts
+from ragworth.tables.duplicates import repeated_rows
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ def test_the_order_of_columns_matters_to_a_row() -> None:
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if all rows hashed alike, only equal ones would count."""
-    monkeypatch.setattr("ragworth.duplicates._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
+    monkeypatch.setattr("ragworth.tables.duplicates._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
     frame = pl.DataFrame({"x": ["a", "b", "a", "c"]})
     assert repeated_rows(frame, ["x"]).tolist() == [2]
 

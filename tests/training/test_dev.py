@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from training.reader import dev
 
-from ragworth.judging.answerable import LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
+from ragworth.tasks.answerability import LABEL
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
 

@@ -16,7 +16,7 @@ from training.reader.sources import Question, Unanswered, musique, nomiracl, nq,
 from training.reader.texts import holds, kind_of
 
 import ragworth
-from ragworth.judging.answerable import LABEL
+from ragworth.tasks.answerability import LABEL
 from tests.training.samples import MILLS, RIVERS, TOWNS, as_nq, mill_of, write
 
 

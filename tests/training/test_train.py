@@ -23,7 +23,6 @@ from training.reader import figures, recipe, train
 from training.reader.model import adapt, read
 from training.reader.rows import Row, batches, rows
 
-from ragworth.judging.answerable import LABEL
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.onnx_graph import write as write_graph
@@ -32,6 +31,7 @@ from ragworth.llm.local.onnx_session import MODEL
 from ragworth.llm.local.onnx_tensors import InFloats
 from ragworth.llm.local.onnx_weights import merged
 from ragworth.llm.local.runtime import Row as Asked
+from ragworth.tasks.answerability import LABEL
 from tests.llm.local import made_gguf
 from tests.training.samples import as_nq
 

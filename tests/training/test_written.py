@@ -13,7 +13,7 @@ from training.reader.sources import plain, seen
 from training.reader.texts import holds
 from training.reader.written import Group
 
-from ragworth.judging.answerable import LABEL
+from ragworth.tasks.answerability import LABEL
 from tests.training.samples import as_nq
 
 FERRY = """\

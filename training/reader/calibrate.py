@@ -19,9 +19,9 @@ from typing import NamedTuple
 import torch
 
 import ragworth
-from ragworth.judging.answerable import LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Message, Prompt
+from ragworth.tasks.answerability import LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
 

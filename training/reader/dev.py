@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.judging.answerable import LABEL
+from ragworth.tasks.answerability import LABEL
 from training.reader.examples import DEV
 from training.reader.sources import lines, plain, seen
 

@@ -25,9 +25,9 @@ import polars as pl
 from benchmarks.judgments import Case, lines, rgb
 
 import ragworth
-from ragworth.answers.matching import match, read
+from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import kendall
-from ragworth.stats.ranking import auc_interval, pairs_within, win_rate
+from ragworth.text_match.matching import match, read
 from training.reader import written
 
 READ = Path(__file__).parent / "rgb.tsv"

@@ -14,7 +14,7 @@ from torch import nn
 from ragworth.llm.local import bpe, gguf_file
 from ragworth.llm.local.bpe import CONTROL, Bpe
 from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
 
 ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """Matrices of every layer that are changed; embeddings and norms stay as they are."""

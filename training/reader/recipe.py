@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.judging.answerable import LABEL
+from ragworth.tasks.answerability import LABEL
 from training.reader import written
 from training.reader.bm25 import Bm25
 from training.reader.cloze import alluded

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.judging.answerable import LABEL
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.tasks.answerability import LABEL
 
 
 class Row(NamedTuple):

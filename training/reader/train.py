@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
 from training.reader.examples import DEV, HELD_OUT, TRAIN, source
 from training.reader.figures import auc, surprise, temperature
 from training.reader.model import adapt, read, rounded, save

@@ -33,6 +33,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ragworth.judging.answerable import LABEL
+
 from training.reader.examples import WRITTEN, Example
 from training.reader.texts import holds, styled
 

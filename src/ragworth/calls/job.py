@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ragworth.calls.interrupts import noted
-from ragworth.calls.records import KINDS, key_of, model_digest, responses_from_json
-from ragworth.calls.spending import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for, unreported
+from ragworth.calls.budget import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for, unreported
+from ragworth.calls.deferred_interrupt import noted
+from ragworth.calls.serialization import KINDS, key_of, model_digest, responses_from_json
 from ragworth.calls.store import Store
 from ragworth.errors import ModelError, Stopped, StoreError, counted
 from ragworth.executors import Executor, Finished, Work

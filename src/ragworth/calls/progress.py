@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TextIO
 
-from ragworth.calls.spending import Tally
+from ragworth.calls.budget import Tally
 from ragworth.errors import counted
 
 AWAY = 30.0

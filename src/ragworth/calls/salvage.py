@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.calls.records import response_from_json
 from ragworth.calls.seals import is_intact
+from ragworth.calls.serialization import response_from_json
 from ragworth.calls.store import SEALED, UNREADABLE, Store
 from ragworth.errors import StoreError
 

@@ -24,9 +24,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from ragworth.calls.migrations import STEPS
-from ragworth.calls.records import KINDS, model_digest, request_from_json, request_to_json, response_to_json
 from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
-from ragworth.calls.times import written_time
+from ragworth.calls.serialization import KINDS, model_digest, request_from_json, request_to_json, response_to_json
+from ragworth.calls.timestamps import written_time
 from ragworth.errors import RagworthError, StoreError, counted
 from ragworth.llm.contract import Card, Failure, Request, Response
 from ragworth.storage.private import private_file, private_folder

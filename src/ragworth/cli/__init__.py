@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ragworth import __version__
-from ragworth.cli.entry import interrupted, lacking, silence
+from ragworth.cli.process import interrupted, lacking, silence
 from ragworth.errors import RagworthError
 from ragworth.interrupts import EXIT_CODE
 

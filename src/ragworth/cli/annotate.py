@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.checking import check_options, checked, forecasts, second_job
-from ragworth.cli.kinds import Kinds, about, title
+from ragworth.cli.collection_options import material, reading_options, taken
+from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.output import tell
-from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import none_at_all, result_options, show, summary, write
-from ragworth.cli.settings import setting_options
+from ragworth.cli.registry_group import Kinds, about, title
+from ragworth.cli.reliability import check_options, checked, forecasts, second_job
+from ragworth.cli.task_options import setting_options
+from ragworth.cli.task_output import none_at_all, result_options, show, summary, write
 
 
 @click.group(
     "annotate",
     cls=Kinds,
-    registry="ragworth.annotate:KINDS",
+    registry="ragworth.annotators:KINDS",
     maker="ragworth.cli.annotate:command_for",
     short_help="Judge passages or contexts by asking a model.",
 )
@@ -38,8 +38,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a kind."""
-    from ragworth.annotate import KINDS
-    from ragworth.judging.settings import settings_of
+    from ragworth.annotators import KINDS
+    from ragworth.tasks.options import settings_of
 
     chosen = KINDS.get(kind)
 
@@ -71,11 +71,11 @@ def annotated(
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
-    from ragworth.annotate import annotating
-    from ragworth.annotate.checking import check as look_closer
-    from ragworth.annotate.checking import planned_all
+    from ragworth.annotators import annotation
+    from ragworth.annotators.reliability import check as look_closer
+    from ragworth.annotators.reliability import planned_all
     from ragworth.errors import InputError
-    from ragworth.judging.drawing import of_queries
+    from ragworth.tasks.query_sample import of_queries
 
     if second and not check:
         raise InputError("a second model is for --check", remedy="give --check too")
@@ -86,9 +86,9 @@ def annotated(
         asked = stack.enter_context(closing(opened(model, settings)))
         work = stack.enter_context(job(asked, calling, None))
         more = second_job(stack, second, second_option, calling)
-        annotator = annotating.made(kind, work.card, found.collection, prompts, given)
-        other = annotating.made(kind, more.card, found.collection, prompts, given) if more is not None else None
-        things = annotating.items(annotator, found.contexts, found.collection, wanted.k)
+        annotator = annotation.made(kind, work.card, found.collection, prompts, given)
+        other = annotation.made(kind, more.card, found.collection, prompts, given) if more is not None else None
+        things = annotation.items(annotator, found.contexts, found.collection, wanted.k)
         things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
             forecasts(planned_all(annotator, things, work, other, more, check))
@@ -96,7 +96,7 @@ def annotated(
         introduced(work.card, calling)
         tell(found.notes, calling.quiet)
         with told(work, calling):
-            result = annotating.finished(annotator, things, work)
+            result = annotation.finished(annotator, things, work)
             write(result.frame, output)
             tell(result.notes, calling.quiet)
             show(result.frame, look, summary(result.frame), None if calling.quiet else output)

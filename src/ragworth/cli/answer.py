@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.collection_options import material, reading_options, taken
+from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.output import tell
-from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import n_of_n, none_at_all, placed, result_options, show, write
-from ragworth.cli.settings import setting_options
+from ragworth.cli.task_options import setting_options
+from ragworth.cli.task_output import n_of_n, none_at_all, placed, result_options, show, write
 
 
 class Late(click.Command):
@@ -24,8 +24,8 @@ class Late(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._whole:
-            from ragworth.answers.writing import Writer
-            from ragworth.judging.settings import settings_of
+            from ragworth.generation.writer import Writer
+            from ragworth.tasks.options import settings_of
 
             options = click.command("settings")(setting_options(settings_of(Writer))(lambda: None)).params
             place = next(n for n, option in enumerate(self.params) if option.name == "prompts")
@@ -72,9 +72,9 @@ def command(
     ragworth answer reports.jsonl --ratings ratings.parquet --prompt answer-long --tie-k --tie-length --dry-run
     """
     from ragworth import formats
-    from ragworth.answers import generating
-    from ragworth.judging.drawing import of_queries
+    from ragworth.generation import answering
     from ragworth.tables import WRITTEN
+    from ragworth.tasks.query_sample import of_queries
 
     if contexts is not None:
         formats.resolve(contexts, "write_contexts")
@@ -83,16 +83,16 @@ def command(
     found = material(wanted)
     asked = opened(model, settings)
     with closing(asked), job(asked, calling, None) as work:
-        writer = generating.made(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
-        things = generating.items(writer, found.contexts, found.collection, without=without, oracle=oracle)
+        writer = answering.made(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
+        things = answering.items(writer, found.contexts, found.collection, without=without, oracle=oracle)
         things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
-            click.echo(str(generating.planned(writer, things, work)))
+            click.echo(str(answering.planned(writer, things, work)))
             return
         introduced(work.card, calling)
         tell(found.notes, calling.quiet)
         with told(work, calling):
-            result = generating.finished(writer, things, work)
+            result = answering.finished(writer, things, work)
             write(result.frame, output)
             if contexts is not None:
                 formats.write(result.contexts, contexts, found.collection)
@@ -105,8 +105,8 @@ def overview(frame: Any) -> Any:
     """For each system: how many answers have a text, how many of these decline or were cut short, and their length."""
     import polars as pl
 
-    from ragworth.answers.abstaining import abstains
     from ragworth.tables import TRUNCATED, WRITTEN
+    from ragworth.text_match.refusals import abstains
 
     good = pl.col("status").is_in(WRITTEN)
     declines = pl.Series("declines", [text is not None and abstains(text) is not None for text in frame["text"]])

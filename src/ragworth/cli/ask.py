@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
 
 LITTLE = 0.05
 """Probability of all labels together below which something is wrong with prompt, labels or model."""
@@ -58,18 +58,18 @@ def command(
     ragworth ask my-prompt.txt questions.csv --model openai:NAME@http://localhost:8000 -o answers.jsonl
     ragworth ask answer contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
-    from ragworth import asking
+    from ragworth import prompt_table
     from ragworth.formats.files import created
     from ragworth.prompts import load
 
     calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
     chosen = (*(label.strip() for label in labels.split(",")), *exactly) if labels is not None else exactly
-    way = asking.Way(labels=chosen, max_tokens=given.pop("length"), **given)
+    way = prompt_table.Way(labels=chosen, max_tokens=given.pop("length"), **given)
     asked = opened(model, settings)
     card = getattr(asked, "partial", None) or asked.card  # without asking an endpoint
     template = load(prompt, prompts, card.prompts)
-    table = asking.read_rows(rows)
-    requests = asking.requests(template, table, way, rows)
+    table = prompt_table.read_rows(rows)
+    requests = prompt_table.requests(template, table, way, rows)
     with closing(asked), job(asked, calling, len(requests)) as work:
         if calling.dry_run:
             click.echo(str(work.plan(requests)))
@@ -80,9 +80,9 @@ def command(
 
         def lines(plain: bool) -> Iterator[bytes]:
             for row, request, outcome in zip(table, requests, work.run(requests), strict=True):
-                found = asking.outcome_row(row, request, outcome)
+                found = prompt_table.outcome_row(row, request, outcome)
                 masses.extend([found["mass"]] if "mass" in found else [])
-                yield asking.written(found, plain=plain)
+                yield prompt_table.written(found, plain=plain)
 
         with told(work, calling):
             if output:

@@ -27,17 +27,17 @@ def show(store: str, look: str | None, output: str | None) -> None:
     """
     import polars as pl
 
-    from ragworth.calls import care
+    from ragworth.calls import maintenance
 
     look = chosen_look(look, output)
     with _opened(store) as found:
-        holdings, unreported = care.holdings(found), care.unreported(found)
-        failed = [trouble._asdict() for trouble in care.troubles(found)]
+        holdings, unreported = maintenance.holdings(found), maintenance.unreported(found)
+        failed = [trouble._asdict() for trouble in maintenance.troubles(found)]
     held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
     for row in held:
         del row["uncounted"]
-    kept = pl.DataFrame(held, schema=None if held else list(care.Holding._fields[:-1]))
-    lost = pl.DataFrame(failed, schema=None if failed else list(care.Trouble._fields))
+    kept = pl.DataFrame(held, schema=None if held else list(maintenance.Holding._fields[:-1]))
+    lost = pl.DataFrame(failed, schema=None if failed else list(maintenance.Trouble._fields))
     if not held and not failed and look == "text" and not output:
         click.echo("The store is empty.")
         return
@@ -66,16 +66,16 @@ def export(store: str, output: str | None) -> None:
     \b
     ragworth calls export calls.sqlite -o calls.jsonl
     """
-    from ragworth.asking import written
-    from ragworth.calls import care
+    from ragworth.calls import maintenance
     from ragworth.formats.files import created
+    from ragworth.prompt_table import written
 
     with _opened(store) as found:
         if output:
             with created(output) as file:
-                file.writelines(written(call, plain=False) for call in care.exported(found))
+                file.writelines(written(call, plain=False) for call in maintenance.exported(found))
         else:
-            for call in care.exported(found):
+            for call in maintenance.exported(found):
                 click.echo(written(call, plain=True), nl=False)
 
 
@@ -87,10 +87,10 @@ def verify(store: str) -> None:
     \b
     ragworth calls verify calls.sqlite
     """
-    from ragworth.calls import care
+    from ragworth.calls import maintenance
 
     with _opened(store) as found:
-        result = care.verify(found)
+        result = maintenance.verify(found)
     if result.problems:
         shown = tuple(result.problems[:5])
         remedies = {
@@ -139,15 +139,15 @@ def prune(
     ragworth calls prune calls.sqlite --errors --yes
     ragworth calls prune calls.sqlite --damaged
     """
-    from ragworth.calls import care
+    from ragworth.calls import maintenance
 
-    choice = care.Choice(model, kind or "", older_than, errors, prompts, damaged)
-    if damaged and choice == care.Choice(damaged=True) and _rebuilt(store, dry_run, yes):
+    choice = maintenance.Choice(model, kind or "", older_than, errors, prompts, damaged)
+    if damaged and choice == maintenance.Choice(damaged=True) and _rebuilt(store, dry_run, yes):
         return
     what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
     with _opened(store) as found:
-        number = care.prune(found, choice, dry=True)
-        if older_than is not None and (ahead := care.dated_ahead(found)):
+        number = maintenance.prune(found, choice, dry=True)
+        if older_than is not None and (ahead := maintenance.dated_ahead(found)):
             click.echo(
                 f"note: {counted(ahead, 'call')} dated in the future, so never too old: a clock was wrong, then or now",
                 err=True,
@@ -157,7 +157,7 @@ def prune(
             return
         if not yes:
             click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
-        click.echo(f"{care.prune(found, choice, dry=False):,} {what} taken out.")
+        click.echo(f"{maintenance.prune(found, choice, dry=False):,} {what} taken out.")
 
 
 def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
@@ -185,6 +185,6 @@ def _opened(store: str) -> Any:
 
 
 def _day(moment: float | None) -> str:
-    from ragworth.calls.times import written_time
+    from ragworth.calls.timestamps import written_time
 
     return written_time(moment, "%Y-%m-%d %H:%M")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.trust import trust_of, trust_options
+from ragworth.cli.trust_options import trust_of, trust_options
 
 
 @click.command("check", short_help="Validate a workspace without asking a model.")
@@ -28,7 +28,7 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chose
     """
     from ragworth import config
     from ragworth.cli.progress import Working
-    from ragworth.evaluation.planning import planned
+    from ragworth.evaluation.plan import planned
     from ragworth.report.render import printable
 
     either(limit, every)

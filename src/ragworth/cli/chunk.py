@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragworth.cli.output import tell
-from ragworth.cli.results import placed, writable
+from ragworth.cli.task_output import placed, writable
 
 
 @click.command("chunk", short_help="Cut documents into passages.")
@@ -121,7 +121,7 @@ def _write(frame: Any, output: str, name: str | None) -> None:
 
     import polars as pl
 
-    from ragworth.cli.results import ENDINGS, data
+    from ragworth.cli.task_output import ENDINGS, data
     from ragworth.report.render import save_bytes
 
     if name is not None and Path(output).exists():

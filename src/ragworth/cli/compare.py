@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, narrowing_options, scored, scoring_options
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
+from ragworth.cli.scoring_options import Inputs, narrowing_options, scored, scoring_options
 
 WORSE = 3
 """Exit code when a drop is significant."""
@@ -71,7 +71,7 @@ def command(
     ragworth compare --qrels qrels.txt -m UDCG@5 -j abstention.csv old.run new.run --fail-if-worse UDCG@5
     """
     from ragworth import comparison
-    from ragworth.report import words
+    from ragworth.report import summary_tables
     from ragworth.scoring import split
 
     if baseline and all_pairs:
@@ -96,11 +96,14 @@ def command(
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
     )
     sections = [
-        Section("summary", "Means", summary, words.summary_table(summary, level)),
+        Section("summary", "Means", summary, summary_tables.summary_table(summary, level)),
         Section(
-            "differences", f"Differences ({test} test{resampled})", result.differences, words.difference_table(result)
+            "differences",
+            f"Differences ({test} test{resampled})",
+            result.differences,
+            summary_tables.difference_table(result),
         ),
-        Section("changes", "Queries that changed most", result.changes, words.change_table(result)),
+        Section("changes", "Queries that changed most", result.changes, summary_tables.change_table(result)),
     ]
     if look in ("csv", "parquet"):
         sections = sections[1:]
@@ -119,11 +122,13 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     for metric in metrics:
         for row in result.worse(metric, alpha).iter_rows(named=True):
             failed = True
-            words = f"{row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {metric}"
+            summary_tables = f"{row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {metric}"
             # The interval allows for unseen values and the test does not, so few differing queries may part them.
             doubt = row["low"] is not None and row["low"] <= 0 <= row["high"]
             but = "; its interval includes 0, because few queries differ: --test bounded allows for that"
-            click.echo(f"worse: {printable(words)} (Holm p {p_value(row['p_holm'])}{but if doubt else ''})", err=True)
+            click.echo(
+                f"worse: {printable(summary_tables)} (Holm p {p_value(row['p_holm'])}{but if doubt else ''})", err=True
+            )
         partly = (pl.col("metric") == metric) & (pl.col("n") < pl.col("total"))
         for row in result.differences.filter(partly).iter_rows(named=True):
             click.echo(

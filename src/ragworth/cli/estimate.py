@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, gathered, scoring_options
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
+from ragworth.cli.scoring_options import Inputs, gathered, scoring_options
 
 
 @click.command("estimate", short_help="Means from a cheap judge of all and an expensive one of a sample.")
@@ -45,9 +45,9 @@ def command(
     ragworth estimate -q qrels.txt -j cheap.parquet --expensive dear.parquet -m UDCG@5 bm25.run dense.run
     """
     from ragworth import formats
-    from ragworth.budgeting import estimate
-    from ragworth.report import words
+    from ragworth.report import summary_tables
     from ragworth.tables import Judgments
+    from ragworth.two_judges import estimate
 
     look = chosen_look(look, output, level)
     if given["incomplete"]:
@@ -71,8 +71,8 @@ def command(
         **facts,
     )
     tell(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
-    sections = [Section("estimates", "", result.frame, words.estimate_table(result.frame, level))]
+    sections = [Section("estimates", "", result.frame, summary_tables.estimate_table(result.frame, level))]
     if result.differences.height:
-        readable = words.estimated_difference_table(result.differences, level)
+        readable = summary_tables.estimated_difference_table(result.differences, level)
         sections.append(Section("differences", "Differences, query by query", result.differences, readable))
     emit(sections, look, output, facts)

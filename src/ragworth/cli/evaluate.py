@@ -15,7 +15,7 @@ from ragworth.cli.check import either, interruptible
 from ragworth.cli.output import tell
 from ragworth.cli.progress import Lines as Lines
 from ragworth.cli.progress import Working
-from ragworth.cli.trust import Trust, trust_of, trust_options
+from ragworth.cli.trust_options import Trust, trust_of, trust_options
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
 KNOWN = ("system", "group", "misleading", "correct", "wrong")
@@ -66,7 +66,7 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
 
 def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
     from ragworth import config
-    from ragworth.evaluation.planning import planned
+    from ragworth.evaluation.plan import planned
 
     wanted = wanted_stages(chosen["only"], chosen["until"])
     found = planned(
@@ -97,7 +97,7 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
 
 def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
     from ragworth import config
-    from ragworth.evaluation.running import evaluate
+    from ragworth.evaluation.run import evaluate
     from ragworth.report.render import printable, render
 
     space = config.read(workspace, trust.paths)

@@ -7,19 +7,19 @@ from typing import Any
 
 import click
 
-from ragworth.cli.calling import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.checking import check_options, checked, forecasts, second_job
-from ragworth.cli.kinds import Kinds, about, title
+from ragworth.cli.collection_options import material, reading_options, taken
+from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
 from ragworth.cli.output import tell
-from ragworth.cli.reading import material, reading_options, taken
-from ragworth.cli.results import n_of_n, none_at_all, result_options, show, summary, writable, write
-from ragworth.cli.settings import setting_options
+from ragworth.cli.registry_group import Kinds, about, title
+from ragworth.cli.reliability import check_options, checked, forecasts, second_job
+from ragworth.cli.task_options import setting_options
+from ragworth.cli.task_output import n_of_n, none_at_all, result_options, show, summary, writable, write
 
 
 @click.group(
     "grade",
     cls=Kinds,
-    registry="ragworth.answers.grading:GRADERS",
+    registry="ragworth.graders.grading:GRADERS",
     maker="ragworth.cli.grade:command_for",
     short_help="Grade answers: by comparing texts, or by asking a model.",
 )
@@ -39,8 +39,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a grader."""
-    from ragworth.answers.grading import GRADERS
-    from ragworth.judging.settings import settings_of
+    from ragworth.graders.grading import GRADERS
+    from ragworth.tasks.options import settings_of
 
     chosen = GRADERS.get(kind)
 
@@ -77,13 +77,13 @@ def graded(
     kind: str, *, graded_answers: str, each: str | None, output: str | None, look: str, quiet: bool, **given: Any
 ) -> None:
     """Read, check, grade, write."""
-    from ragworth.answers import grading
-    from ragworth.answers.checking import check as look_closer
-    from ragworth.answers.checking import planned_all
-    from ragworth.answers.people import read_labels
-    from ragworth.answers.reading import read_answers
     from ragworth.errors import InputError, counted
-    from ragworth.judging.drawing import of_queries
+    from ragworth.generation.answer_files import read_answers
+    from ragworth.graders import grading
+    from ragworth.graders.human_labels import read_labels
+    from ragworth.graders.reliability import check as look_closer
+    from ragworth.graders.reliability import planned_all
+    from ragworth.tasks.query_sample import of_queries
 
     wanted = taken(given)
     answers = read_answers(graded_answers, skip_bad_lines=wanted.skip_bad_lines)
@@ -141,7 +141,7 @@ def labelled(result: Any) -> Any:
     """For each system, the shares of its answers with each label, and the mean outcome."""
     import polars as pl
 
-    from ragworth.answers.graders.deterministic import VALUES
+    from ragworth.graders.deterministic import VALUES
 
     number = pl.col("label").is_not_null().sum()
     shares = [pl.when(number > 0).then((pl.col("label") == label).sum() / number).alias(label) for label in VALUES]

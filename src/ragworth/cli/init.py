@@ -28,7 +28,7 @@ def command(folder: str, template: str | None, force: bool, quiet: bool) -> None
     ragworth init my-evaluation
     ragworth init my-evaluation --template rag-log
     """
-    from ragworth.starting import start
+    from ragworth.init import start
 
     started = start(folder, template, force=force)
     click.echo(_shown(f"{started.file} is written."))

@@ -15,8 +15,8 @@ def command(name: str | None) -> None:
     ragworth metrics UDCG
     """
     from ragworth.metrics import METRICS
-    from ragworth.metrics.declare import parse, written
-    from ragworth.report.pages import NEEDS, facts
+    from ragworth.metrics.declaration import parse, written
+    from ragworth.report.reference_pages import NEEDS, facts
 
     if name is None:
         wide = max(len(each) for each in METRICS.names())

@@ -18,7 +18,7 @@ def command(model: str | None, settings: tuple[str, ...]) -> None:
     ragworth models embedded
     ragworth models openai:NAME@http://localhost:8000
     """
-    from ragworth.cli.calling import opened
+    from ragworth.cli.model_options import opened
     from ragworth.llm import KINDS, MODELS
     from ragworth.report.render import printable
 

@@ -21,7 +21,7 @@ def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, ou
     ragworth required exam:dl19.jsonl.gz --eta 4 -o required.csv
     """
     from ragworth import formats
-    from ragworth.metrics.required import required
+    from ragworth.metrics.required_passages import required
 
     look = chosen_look(look, output)
     table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.options import Inputs, narrowing_options, scored, scoring_options
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
+from ragworth.cli.scoring_options import Inputs, narrowing_options, scored, scoring_options
 
 
 @click.command("score", short_help="Score runs with any metrics.")
@@ -41,7 +41,7 @@ def command(
     ragworth score --collection exam:dl19.jsonl.gz -m nDCG@10 -m 'Cov(eta=4)@10' --correlate systems
     """
     from ragworth import comparison
-    from ragworth.report import words
+    from ragworth.report import summary_tables
 
     if per_query and correlate:
         raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
@@ -52,11 +52,11 @@ def command(
         emit([Section("scores", "", scores.frame, scores.frame)], look, output)
         return
     summary = comparison.summarise(scores, level=level, resamples=resamples or 2000, seed=seed)
-    sections = [Section("summary", "", summary, words.summary_table(summary, level))]
+    sections = [Section("summary", "", summary, summary_tables.summary_table(summary, level))]
     if correlate is not None:
         frame = comparison.correlate(scores, over=correlate)  # type: ignore[arg-type]
         what = "means of the systems" if correlate == "systems" else "values of all systems and queries"
         title = f"Agreement of the metrics: correlation of the {what}"
-        both = [Section("correlations", title, frame, words.correlation_table(frame)), *sections]
+        both = [Section("correlations", title, frame, summary_tables.correlation_table(frame)), *sections]
         sections = both if look in ("csv", "parquet") else both[::-1]
     emit(sections, look, output, {"level": level, "resamples": resamples or 2000, "seed": seed})

@@ -9,9 +9,9 @@ import click
 
 from ragworth.cli.check import either
 from ragworth.cli.evaluate import Lines, shown
-from ragworth.cli.kinds import Kinds, about, title
-from ragworth.cli.settings import setting_options
-from ragworth.cli.trust import trust_of, trust_options
+from ragworth.cli.registry_group import Kinds, about, title
+from ragworth.cli.task_options import setting_options
+from ragworth.cli.trust_options import trust_of, trust_options
 
 
 @click.group(
@@ -37,8 +37,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a study."""
-    from ragworth.judging.settings import settings_of
     from ragworth.studies import STUDIES
+    from ragworth.tasks.options import settings_of
 
     chosen = STUDIES.get(kind)
     paper = f"After {chosen.paper}." if chosen.paper else ""
@@ -85,7 +85,7 @@ def _plan(
     wait: float,
     **given: Any,
 ) -> None:
-    from ragworth.studies.running import planned
+    from ragworth.studies.run import planned
 
     found = planned(kind, places, **given)
     if as_json:
@@ -100,7 +100,7 @@ def _plan(
 def _run(kind: str, places: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
     from ragworth.report.render import printable
     from ragworth.report.study import words
-    from ragworth.studies.running import study
+    from ragworth.studies.run import study
 
     found = study(kind, places, console=None if quiet else Lines(), **given)
     if as_json:

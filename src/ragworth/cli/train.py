@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
-from ragworth.cli.results import placed
+from ragworth.cli.task_output import placed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -98,8 +98,8 @@ def udcg(
     ragworth train udcg nq/results -o theta.json --transfer trivia/results
     ragworth score -q qrels.txt -j abstention.csv -m 'UDCG(theta=theta.json)@5' bm25.run
     """
-    from ragworth import learning
-    from ragworth.learning import shown, words
+    from ragworth import fitting
+    from ragworth.fitting import sentences, summary_tables
     from ragworth.metrics import METRICS
     from ragworth.report.render import printable
 
@@ -107,15 +107,15 @@ def udcg(
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
     tables, others = _read(cases, elsewhere)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    theta = learning.learn(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
-    moved = [learning.transfer_to(theta, each, outcome=outcome, **facts) for each in others]
+    theta = fitting.learn(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
+    moved = [fitting.transfer_to(theta, each, outcome=outcome, **facts) for each in others]
     theta.write(output)
-    said = [words.theta_words(theta), *(words.transfer_words(each, k) for each in moved)]
-    weights, figures = shown.weights(theta), shown.figures(theta, moved)
+    said = [sentences.theta_words(theta), *(sentences.transfer_words(each, k) for each in moved)]
+    weights, figures = summary_tables.weights(theta), summary_tables.figures(theta, moved)
     title = f"Correlation with {outcome} within queries"
     sections = [
         Section("weights", f"Weights of {printable(str(metric))}", weights, weights),
-        Section("figures", title, figures, shown.readable(figures, level)),
+        Section("figures", title, figures, summary_tables.readable(figures, level)),
     ]
     tell(_noticed(theta), quiet)
     _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, **facts})
@@ -161,30 +161,30 @@ def sweep(
     ragworth train sweep 'UDCG(gamma=*)@5' results
     ragworth train sweep 'T(alpha=*)@5' nq/results trivia/results --from 0.1 --to 0.9 --steps 17
     """
-    from ragworth.learning import shown, sweep_tables
-    from ragworth.learning.grids import grid_of
+    from ragworth.fitting import summary_tables, sweep_tables
+    from ragworth.fitting.grids import grid_of
 
     wanted = chosen_look(look, output, level)
     grid = grid_of(pattern, low, high, steps)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
     tables, _ = _read(cases, ())
     swept = [sweep_tables(grid, each, outcome=outcome, measure=measure, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
-    every, chosen = shown.grid(swept), shown.choices(swept)
+    every, chosen = summary_tables.grid(swept), summary_tables.choices(swept)
     sections = [
-        Section("grid", f"{pattern}: correlation with {outcome}", every, shown.readable(every, level)),
-        Section("choices", "What choosing is worth", chosen, shown.readable(chosen, level)),
+        Section("grid", f"{pattern}: correlation with {outcome}", every, summary_tables.readable(every, level)),
+        Section("choices", "What choosing is worth", chosen, summary_tables.readable(chosen, level)),
     ]
     left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in swept for reason, n in each.left_out.items()]
     tell(tuple(left), quiet)
     many = len(swept) > 1
-    said = [f"{each.name}: {words}" if many else words for each in swept for words in each.sentences]
+    said = [f"{each.name}: {sentences}" if many else sentences for each in swept for sentences in each.sentences]
     _show(sections, wanted, output, said, {"metric": pattern, "measure": measure, **facts})
 
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """The tables of folders of results; all that cannot be read are told together."""
-    from ragworth.cli.options import Together
-    from ragworth.learning import Tables
+    from ragworth.cli.scoring_options import Together
+    from ragworth.fitting import Tables
     from ragworth.results import Results
 
     _check_apart(cases, others)

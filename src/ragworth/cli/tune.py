@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.results import result_options, show, write
+from ragworth.cli.task_output import result_options, show, write
 
 
 @click.command("tune", short_help="Choose the key tokens of confidence by win rate.")
@@ -39,7 +39,7 @@ def command(
     import polars as pl
 
     from ragworth import formats
-    from ragworth.annotate.tuning import tune
+    from ragworth.annotators.key_token_tuning import tune
     from ragworth.errors import InputError, listed
     from ragworth.formats.frames import read_table
     from ragworth.tables import Outcomes

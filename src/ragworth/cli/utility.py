@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragworth.cli.results import result_options, show, write
+from ragworth.cli.task_output import result_options, show, write
 
 
 @click.command("utility", short_help="Utility and class of every passage, from judgments.")
@@ -23,7 +23,7 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     import polars as pl
 
     from ragworth import formats
-    from ragworth.metrics.derived import utilities
+    from ragworth.metrics.passage_utility import utilities
     from ragworth.tables import Judgments
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])

@@ -7,8 +7,8 @@ steps of a pipeline) is for the rooms to say that have them.
 
 from __future__ import annotations
 
-from ragworth.config.reader import Reader
-from ragworth.config.reading import read
+from ragworth.config.parsing import read
+from ragworth.config.toml_reader import Reader
 from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
 
 __all__ = [

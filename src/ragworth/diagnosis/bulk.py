@@ -1,6 +1,6 @@
 """Findings of many contexts at once: which hold, without the details.
 
-The rules are those of `ragworth.diagnosis.findings`, as arrays of systems × queries. Contexts of queries with ratings
+The rules are those of `ragworth.diagnosis.rules`, as arrays of systems × queries. Contexts of queries with ratings
 are left to the examiner, which looks at them one by one.
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis.facts import GRADES, KINDS, plain_words
-from ragworth.diagnosis.findings import FINDINGS
-from ragworth.metrics.derived import HARD, WEAK
+from ragworth.diagnosis.context_facts import GRADES, KINDS, plain_words
+from ragworth.diagnosis.rules import FINDINGS
+from ragworth.metrics.passage_utility import HARD, WEAK
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.metrics.derived import utilities
+from ragworth.metrics.passage_utility import utilities
 from ragworth.tables import OK, Contexts, Judgments, Ratings
 
 KEYS = ["query", "passage"]

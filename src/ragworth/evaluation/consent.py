@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from ragworth.config import Asked, Workspace
 from ragworth.errors import MOST_PATH, FormatError, InputError, ModelError, quoted
-from ragworth.llm.openai.own_hosts import is_own_host
+from ragworth.llm.openai.key_hosts import is_own_host
 from ragworth.llm.openai.spec import Address, parse
-from ragworth.storage.inside import is_inside
+from ragworth.storage.containment import is_inside
 from ragworth.storage.private import open_beside, private_folder
-from ragworth.storage.settings import settings_folder
+from ragworth.storage.user_folder import settings_folder
 
 FILE = "allowed.json"
 FORMAT = 1

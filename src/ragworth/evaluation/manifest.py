@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ragworth import __version__
-from ragworth.evaluation.asking import card_facts
+from ragworth.evaluation.model_pool import card_facts
 from ragworth.evaluation.state import State
 
 PACKAGES = (

@@ -9,28 +9,29 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.annotate import annotating
-from ragworth.annotate.contract import Annotator, Item
-from ragworth.answers import generating, grading
-from ragworth.answers.contract import Grader
-from ragworth.answers.generating import Answered, shown_contexts
-from ragworth.answers.grading import GRADERS
-from ragworth.answers.writing import Item as Wanted
-from ragworth.answers.writing import Writer
+from ragworth.annotators import annotation
+from ragworth.annotators.contract import Annotator, Item
 from ragworth.calls.job import Job
-from ragworth.calls.records import model_digest
+from ragworth.calls.serialization import model_digest
 from ragworth.collection import COUNTER
 from ragworth.config import Task
 from ragworth.errors import InputError
-from ragworth.evaluation.asking import Watching, may_pass, spent
-from ragworth.evaluation.defaults import default_metrics
-from ragworth.evaluation.kept import Made, file_digest, frame_digest
-from ragworth.evaluation.noticing import by_system, with_names
-from ragworth.evaluation.retrieving import Asker, asking_steps, every_step
+from ragworth.evaluation.default_metrics import default_metrics
+from ragworth.evaluation.model_pool import Watching, may_pass, spent
+from ragworth.evaluation.notes import by_system, with_names
+from ragworth.evaluation.retrieval_models import Asker, asking_steps, every_step
+from ragworth.evaluation.stage_cache import Made, file_digest, frame_digest
 from ragworth.evaluation.state import State, settings_of
+from ragworth.generation import answering
+from ragworth.generation.answering import Answered, shown_contexts
+from ragworth.generation.writer import Item as Wanted
+from ragworth.generation.writer import Writer
+from ragworth.graders import grading
+from ragworth.graders.contract import Grader
+from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asking import Told
+from ragworth.retrieval.rerankers.asker import Told
 from ragworth.scoring import digests, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 
@@ -122,12 +123,12 @@ def contexts_key(contexts: Contexts) -> list[Any]:
 def annotator_of(state: State, kind: str, job: Job) -> Annotator:
     """A kind of judgment as the workspace has it."""
     settings = settings_of(state.space.judgments[kind], state.space)
-    return annotating.made(kind, job.card, state.collection, state.folder, settings)
+    return annotation.made(kind, job.card, state.collection, state.folder, settings)
 
 
 def judged_items(state: State, annotator: Annotator) -> list[Item]:
     """What is to be judged: what is shown, where no label and no file says already what it is."""
-    things = annotating.items(annotator, state.shown, state.collection)
+    things = annotation.items(annotator, state.shown, state.collection)
     if annotator.judged != "passage":
         return things
     wanted = set(annotator.valued)
@@ -170,7 +171,7 @@ def judge(state: State, kind: str) -> None:
 
 def judged_by(annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None) -> Made:
     """What a kind of judgment gives for some things."""
-    found, facts = spent(job, name, watching, partial(annotating.finished, annotator, things, job))
+    found, facts = spent(job, name, watching, partial(annotation.finished, annotator, things, job))
     return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
 
 
@@ -190,10 +191,10 @@ def writer_of(state: State, job: Job, *, plan: bool = False) -> tuple[Writer, li
     writing = state.space.answers
     assert writing is not None
     settings = settings_of(writing.task, state.space)
-    writer = generating.made(job, state.collection, state.folder, state.space.k, settings, plan=plan)
+    writer = answering.made(job, state.collection, state.folder, state.space.k, settings, plan=plan)
     contexts = answerable(state)
     extra = {"without": writing.without, "oracle": writing.oracle}
-    return writer, generating.items(writer, contexts, state.collection, **extra)
+    return writer, answering.items(writer, contexts, state.collection, **extra)
 
 
 def write(state: State) -> None:
@@ -222,7 +223,7 @@ def write(state: State) -> None:
 
 
 def _written(writer: Writer, things: Sequence[Wanted], job: Job, watching: Watching | None) -> Made:
-    found, facts = spent(job, "answer", watching, partial(generating.finished, writer, things, job))
+    found, facts = spent(job, "answer", watching, partial(answering.finished, writer, things, job))
     return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
 
 

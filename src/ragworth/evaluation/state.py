@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from ragworth.answers.generating import Answered
 from ragworth.collection import Collection
 from ragworth.config import Task, Workspace
-from ragworth.evaluation.asking import Models, Watching
-from ragworth.evaluation.kept import Kept, Made
-from ragworth.evaluation.material import Material
+from ragworth.evaluation.inputs import Material
+from ragworth.evaluation.model_pool import Models, Watching
+from ragworth.evaluation.stage_cache import Kept, Made
+from ragworth.generation.answering import Answered
 from ragworth.prompts.template import Template
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 

@@ -2,7 +2,7 @@
 
 A backend may be anybody's, and an endpoint's numbers come from somewhere else. A response whose values are impossible
 becomes the failure ``malformed``. One whose cost can't be true is kept, since it was paid for, at an unknown cost: 0.
-A budget counts an estimate instead (`ragworth.calls.spending.unreported`).
+A budget counts an estimate instead (`ragworth.calls.budget.unreported`).
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import polars as pl
 from ragworth.collection import COUNTER, Collection
 from ragworth.errors import FormatError, quoted
 from ragworth.formats.contract import Format, Loaded
-from ragworth.ordering import Ties
 from ragworth.registry import Registry
 from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables.ranking import Ties
 
 FORMATS: Registry[Format] = Registry(
     "format",

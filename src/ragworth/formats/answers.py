@@ -10,13 +10,13 @@ import json
 
 import polars as pl
 
-from ragworth.doors import ID_ALIASES, to_frame
 from ragworth.errors import BadLine, FormatError, quoted
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.files import Path_
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import objects
 from ragworth.tables import Answers
+from ragworth.tables.coercion import ID_ALIASES, to_frame
 
 EXPECTED = '{"system": …, "query": …, "text": …} on each line'
 COLUMNS = {*ID_ALIASES["system"], *ID_ALIASES["query"], "text", "repeat", "tokens", "status", "source", "shown"}

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.doors import ID_ALIASES, find_id
 from ragworth.errors import BadLine, FormatError, counted, quoted, shown
 from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
 from ragworth.formats.files import Path_, chunks, unified_ends
 from ragworth.tables import Judgments
+from ragworth.tables.coercion import ID_ALIASES, find_id
 
 NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns that hold numbers, or nothing."""

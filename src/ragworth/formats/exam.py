@@ -17,8 +17,8 @@ from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.files import Path_
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, values
-from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
+from ragworth.tables.ranking import Ties
 
 EXPECTED = '["query", [{"paragraph_id": …, "text": …, "paragraph_data": …, "exam_grades": …}, …]] on each line'
 

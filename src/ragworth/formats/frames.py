@@ -16,8 +16,8 @@ from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import Path_, created, opened, stem
 from ragworth.formats.spreadsheet import write_csv
-from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
 

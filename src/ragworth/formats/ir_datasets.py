@@ -12,8 +12,8 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, MissingExtraError, RagworthError
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.values import as_id, as_number
-from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings
+from ragworth.tables.ranking import Ties
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ragworth.collection import Collection, text_id
-from ragworth.doors import ID_ALIASES, to_frame
 from ragworth.errors import BadLine, FormatError, quoted
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, Loaded
 from ragworth.formats.files import Path_, created, stem
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, values
-from ragworth.ordering import Ties
 from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables.coercion import ID_ALIASES, to_frame
+from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
 

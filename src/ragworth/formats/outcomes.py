@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.doors import ID_ALIASES
 from ragworth.errors import FormatError, counted, shown
 from ragworth.formats.files import Path_
 from ragworth.formats.frames import read_table
 from ragworth.tables import Outcomes
+from ragworth.tables.coercion import ID_ALIASES
 
 IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 

@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth import ordering
 from ragworth.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, counted, quoted
 from ragworth.formats.columns import Column, Layout, holds_row, read_columns, skipped_note
 from ragworth.formats.contract import Format
 from ragworth.formats.files import Path_, created, lines, stem
-from ragworth.ordering import DuplicatePassageError, Ordered, Ties, order_contexts
-from ragworth.tables import OK, Contexts, Judgments, Ratings, constant
+from ragworth.tables import OK, Contexts, Judgments, Ratings, constant, ranking
+from ragworth.tables.ranking import DuplicatePassageError, Ordered, Ties, order_contexts
 
 RUN = Layout(
     "TREC run",
@@ -113,9 +112,9 @@ class Once(NamedTuple):
 
 def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str) -> Once:
     """Refuse a passage that a file has twice for equal ``keys``, naming its line; or keep the first and say so."""
-    groups = ordering.group(frame, keys)
+    groups = ranking.group(frame, keys)
     order = groups.order
-    again = ordering.repeated(frame["passage"] if order is None else frame["passage"].gather(order), groups.starts)
+    again = ranking.repeated(frame["passage"] if order is None else frame["passage"].gather(order), groups.starts)
     if not len(again):
         return Once(frame, bad)
     again = again if order is None else np.sort(order[again])
@@ -141,7 +140,7 @@ def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str],
     return Once(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
 
 
-def _line_numbers(path: Path_, bad: list[BadLine], rows: ordering.Ints) -> list[int]:
+def _line_numbers(path: Path_, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
     """The line of each of ``rows``, counted over the lines that became rows."""
     skipped = {b.line for b in bad}
     wanted = iter(sorted(int(row) for row in rows))

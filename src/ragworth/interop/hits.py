@@ -22,8 +22,8 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ragworth.collection import text_id
-from ragworth.doors import ID_ALIASES, to_frame
 from ragworth.errors import TableError, counted, one, quoted
+from ragworth.tables.coercion import ID_ALIASES, to_frame
 
 IDS = (*ID_ALIASES["passage"], "id", "_id")
 TEXTS = ("text", "content", "page_content", "contents")

@@ -20,13 +20,12 @@ from typing import Any
 
 import polars as pl
 
-from ragworth import doors
 from ragworth.errors import MetricError, MissingExtraError, counted
 from ragworth.metrics import METRICS
-from ragworth.metrics.cells import Shown
-from ragworth.metrics.declare import Declaration, Metric
+from ragworth.metrics.block_builder import Shown
+from ragworth.metrics.declaration import Declaration, Metric
 from ragworth.metrics.engine import Tokens, cut, score, without_unjudged
-from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
+from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 
 try:
     import ir_measures
@@ -146,7 +145,7 @@ def _rows(data: Any) -> pl.DataFrame:
         columns = {"query_id": [p[0] for p in pairs], "doc_id": [p[1] for p in pairs], "score": [p[2] for p in pairs]}
         return pl.DataFrame(columns | {"relevance": columns["score"]}, strict=False)
     if hasattr(data, "itertuples"):
-        return doors.to_frame(data)
+        return coercion.to_frame(data)
     rows = list(data)
     fields = getattr(rows[0], "_fields", ()) if rows else ("query_id", "doc_id", "score", "relevance")
     return pl.DataFrame({field: [getattr(row, field) for row in rows] for field in fields}, strict=False)

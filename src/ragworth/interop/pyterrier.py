@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from ragworth import doors
 from ragworth.errors import InputError, MissingExtraError, shown
 from ragworth.interop.callables import name_of
 from ragworth.interop.hits import WrongShapeError
 from ragworth.interop.retrievers import Asked, Retriever
+from ragworth.tables import coercion
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
@@ -40,7 +40,7 @@ def _hits(results: Any, identity: str) -> dict[str, list[dict[str, Any]]]:
     """The hits of each query in their order."""
     try:
         columns = [name for name in ("qid", identity, "score", "rank", "text") if name in results.columns]
-        frame = doors.to_frame(results[columns])
+        frame = coercion.to_frame(results[columns])
     except (InputError, TypeError, AttributeError) as error:
         raise WrongShapeError(f"what came back is no table of results: {str(error)[:200]}") from error
     if not {"qid", identity} <= set(columns) or not {"score", "rank"} & set(columns):

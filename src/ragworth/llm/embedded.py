@@ -14,7 +14,6 @@ from pathlib import Path
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_of_unknown
-from ragworth.llm.fitting import cuts
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.chat_templates import chat_template
@@ -22,7 +21,8 @@ from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.onnx_model import VERSION
 from ragworth.llm.local.onnx_model import load as open_graph
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.truncation import cuts
 
 CONTEXT = 8192
 """Tokens that the model reads."""

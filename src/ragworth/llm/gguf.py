@@ -12,11 +12,11 @@ from pathlib import Path
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.fitting import cuts
 from ragworth.llm.local import gguf_header
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
 from ragworth.llm.local.onnx_model import VERSION
+from ragworth.llm.truncation import cuts
 
 READERS = {
     "llama.cpp": ("llama_cpp", "llamacpp"),

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.fitting import cuts
 from ragworth.llm.hub import own_folder, snapshot
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.chat_templates import chat_template
 from ragworth.llm.local.engine import LOCAL, Engine
 from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.writing import Writer
+from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.truncation import cuts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

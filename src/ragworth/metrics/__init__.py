@@ -6,7 +6,7 @@ packages add theirs through entry points of the group ``ragworth.metrics``.
 
 from __future__ import annotations
 
-from ragworth.metrics.declare import Declaration
+from ragworth.metrics.declaration import Declaration
 from ragworth.registry import Registry
 
 METRICS: Registry[Declaration] = Registry(

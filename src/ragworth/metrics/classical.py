@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ragworth.metrics.blocks import Block, Floats, Ints, summed
-from ragworth.metrics.declare import Parameter, declare
+from ragworth.metrics.declaration import Parameter, declare
 from ragworth.metrics.gains import GainsParameter, counts, gain_table, gains_of
 
 REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")

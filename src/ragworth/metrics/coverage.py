@@ -16,7 +16,7 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth, summed
 from ragworth.metrics.classical import ratio, unit
-from ragworth.metrics.declare import Need, Parameter, Result, declare
+from ragworth.metrics.declaration import Need, Parameter, Result, declare
 
 PAPER = "Ju, Verberne, de Rijke and Yates: Controlled Retrieval-augmented Context Evaluation for Long-form RAG"
 ETA = Parameter("eta", 3.0, "lowest rating that counts as answered (1 for TREC sub-topic qrels)")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import IDEAL, ratio, unit
-from ragworth.metrics.declare import Need, Parameter, Result, declare
+from ragworth.metrics.declaration import Need, Parameter, Result, declare
 
 PAPER = "Salemi and Zamani: Evaluating Retrieval Quality in Retrieval-Augmented Generation (eRAG)"
 NEEDS: tuple[Need, ...] = ("downstream",)

@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth import doors
-from ragworth.doors import Data
-from ragworth.duplicates import repeated_rows
 from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
+from ragworth.metrics.block_builder import Blocks, Known, Shown
 from ragworth.metrics.blocks import Block, Floats
-from ragworth.metrics.cells import Blocks, Known, Shown
-from ragworth.metrics.declare import UNIVERSES, Metric, parse, plain
-from ragworth.metrics.facts import SCALES, aspect_of, matrices_of, number, values_of
-from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
+from ragworth.metrics.declaration import UNIVERSES, Metric, parse, plain
+from ragworth.metrics.ground_truth import SCALES, aspect_of, matrices_of, number, values_of
+from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
+from ragworth.tables.coercion import Data
+from ragworth.tables.duplicates import repeated_rows
 
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has nothing for, when such queries are not to count."""
@@ -40,11 +39,11 @@ class Tokens:
     @classmethod
     def of(cls, data: Data, counter: str = "given", source: str = "") -> Tokens:
         """From a table with passage and tokens."""
-        frame = doors.to_frame(data, source=source)
-        passage = doors.id_column(frame, "passage", table="token counts", source=source)
+        frame = coercion.to_frame(data, source=source)
+        passage = coercion.id_column(frame, "passage", table="token counts", source=source)
         if "tokens" not in frame.columns:
             raise TableError("no 'tokens' column", expected="passage, tokens", file=source)
-        tokens = doors.numbers(frame["tokens"], source=source)
+        tokens = coercion.numbers(frame["tokens"], source=source)
         checked = pl.DataFrame([passage, tokens])
         if tokens.null_count() or bool((tokens < 0).any()) or len(repeated_rows(checked, ["passage"])):
             raise TableError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragworth.errors import MetricError
 from ragworth.metrics.blocks import Bools, Floats
-from ragworth.metrics.declare import Choice, Parameter, Value, plain
+from ragworth.metrics.declaration import Choice, Parameter, Value, plain
 
 NONE = "none"
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth import ordering
 from ragworth.metrics.blocks import Ints
+from ragworth.tables import ranking
 
 
 class Found(NamedTuple):
@@ -29,7 +29,7 @@ class Lookup:
     def __init__(self, numbers: Ints, passages: pl.Series) -> None:
         self._numbers = numbers
         self._passages = passages
-        keys = ordering.keys(passages, numbers)
+        keys = ranking.keys(passages, numbers)
         self._order = np.argsort(keys, kind="stable").astype(np.uint32)
         self._keys = keys[self._order]
         bits = int(np.clip(np.ceil(np.log2(64 * max(len(keys), 1))), 12, 27))
@@ -42,7 +42,7 @@ class Lookup:
 
     def find(self, numbers: Ints, passages: pl.Series) -> Found:
         """Those of the rows asked for that the table holds."""
-        keys = ordering.keys(passages, numbers)
+        keys = ranking.keys(passages, numbers)
         asked = np.flatnonzero(self._maybe[keys >> self._shift])
         keys = keys[asked]
         at = np.searchsorted(self._keys, keys)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.classical import NEEDS, REL, ratio, unit
-from ragworth.metrics.declare import Parameter, declare
+from ragworth.metrics.declaration import Parameter, declare
 
 PAPER = "Schwartz, Vasilyev and Sawaya: How Important Is Recall for Measuring Retrieval Quality?"
 ALPHA = Parameter(

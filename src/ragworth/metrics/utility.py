@@ -14,7 +14,7 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import REL, ratio
-from ragworth.metrics.declare import FileParameter, Need, Parameter, Result, declare
+from ragworth.metrics.declaration import FileParameter, Need, Parameter, Result, declare
 
 PAPER = "Trappolini, Cuconasu et al.: Redefining Retrieval Evaluation in the Era of LLMs"
 NEEDS: tuple[Need, ...] = ("relevance", "abstention")

@@ -23,8 +23,8 @@ from ragworth.retrieval.contract import Step as Step
 if TYPE_CHECKING:
     from ragworth.retrieval.parsing import parse as parse
     from ragworth.retrieval.pipeline import Pipeline as Pipeline
-    from ragworth.retrieval.running import check as check
-    from ragworth.retrieval.running import retrieve as retrieve
+    from ragworth.retrieval.run import check as check
+    from ragworth.retrieval.run import retrieve as retrieve
 
 STEPS: Registry[type[Step]] = Registry(
     "kind of step",
@@ -34,33 +34,33 @@ STEPS: Registry[type[Step]] = Registry(
         "dense": "ragworth.retrieval.steps.dense:Dense",
         "sparse": "ragworth.retrieval.steps.sparse:Sparse",
         "fused": "ragworth.retrieval.steps.fused:Fused",
-        "run": "ragworth.retrieval.steps.given:Run",
+        "run": "ragworth.retrieval.steps.given_run:Run",
         "within": "ragworth.retrieval.steps.within:Within",
-        "random": "ragworth.retrieval.steps.drawn:Random",
-        "oracle": "ragworth.retrieval.steps.labelled:Oracle",
-        "adversary": "ragworth.retrieval.steps.labelled:Adversary",
+        "random": "ragworth.retrieval.steps.random_sample:Random",
+        "oracle": "ragworth.retrieval.steps.oracle:Oracle",
+        "adversary": "ragworth.retrieval.steps.oracle:Adversary",
         "gold": "ragworth.retrieval.steps.controlled:Gold",
         "best_by": "ragworth.retrieval.steps.controlled:BestBy",
-        "rerank": "ragworth.retrieval.steps.reranked:Rerank",
-        "monot5": "ragworth.retrieval.steps.reranked:Monot5",
+        "rerank": "ragworth.retrieval.steps.cross_encoder:Rerank",
+        "monot5": "ragworth.retrieval.steps.cross_encoder:Monot5",
         "pointwise": "ragworth.retrieval.steps.pointwise:Pointwise",
         "listwise": "ragworth.retrieval.steps.listwise:Listwise",
         "setwise": "ragworth.retrieval.steps.setwise:Setwise",
         "useful": "ragworth.retrieval.steps.useful:Useful",
-        "mmr": "ragworth.retrieval.steps.diverse:Mmr",
-        "reversed": "ragworth.retrieval.steps.ordered:Reversed",
-        "shuffled": "ragworth.retrieval.steps.ordered:Shuffled",
-        "top": "ragworth.retrieval.steps.ordered:Top",
+        "mmr": "ragworth.retrieval.steps.mmr:Mmr",
+        "reversed": "ragworth.retrieval.steps.reorder:Reversed",
+        "shuffled": "ragworth.retrieval.steps.reorder:Shuffled",
+        "top": "ragworth.retrieval.steps.reorder:Top",
     },
 )
 
 
 _PUBLIC = {
-    "retrieve": "running",
-    "check": "running",
+    "retrieve": "run",
+    "check": "run",
     "Pipeline": "pipeline",
     "parse": "parsing",
-    "called": "steps.called:Called",
+    "called": "steps.external:Called",
 }
 
 

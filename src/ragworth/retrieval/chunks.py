@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.doors import Data
 from ragworth.errors import InputError, counted, listed, quoted
 from ragworth.retrieval import documents as given
 from ragworth.retrieval.units import Unit, cutter, tokenizer_of
 from ragworth.tables import Judgments
+from ragworth.tables.coercion import Data
 
 By = Literal["words", "tokens", "sentences"]
 SIZES = {"words": 200, "tokens": 256, "sentences": 5}

@@ -19,12 +19,12 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.judging.settings import check_settings
-from ragworth.metrics.declare import plain
+from ragworth.metrics.declaration import plain
 from ragworth.tables import OK, Contexts, Judgments
+from ragworth.tasks.options import check_settings
 
 if TYPE_CHECKING:
-    from ragworth.calls.steps import NoValue, Steps
+    from ragworth.calls.programs import NoValue, Steps
     from ragworth.calls.store import Store
     from ragworth.llm.contract import Card, Model
     from ragworth.retrieval.pipeline import Pipeline, Steplike
@@ -125,7 +125,7 @@ class Setting:
         Steps that ask a model ask ``model`` (the embedded one by default) unless they name another; what it says is
         kept in ``store``. ``prompts`` is a folder of own prompts.
         """
-        from ragworth.retrieval.rerankers.asking import Asker
+        from ragworth.retrieval.rerankers.asker import Asker
 
         known = collection.queries
         if queries is not None:
@@ -192,7 +192,7 @@ class Setting:
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
-    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.judging.settings.setting`."""
+    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.tasks.options.setting`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
     made: Any = field(default=default, metadata=about)
     return made  # type: ignore[no-any-return]

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth import doors
-from ragworth.doors import Data
 from ragworth.errors import BadLine, FormatError, TableError, quoted, shown
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.files import Path_
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.tables import coercion
+from ragworth.tables.coercion import Data
 
-IDS = ("document", "document_id", "_id", "id", *doors.ID_ALIASES["passage"])
+IDS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"])
 """Names of the column that holds a document's id, in order of preference."""
 
 EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
@@ -63,7 +63,7 @@ def _row(item: dict[str, Any]) -> tuple[str, str, str]:
 
 def of(data: Data, source: str = "") -> pl.DataFrame:
     """Documents out of a data frame or a dict of columns: document, title, text."""
-    frame = doors.to_frame(data, source=source)
+    frame = coercion.to_frame(data, source=source)
     name = next((each for each in IDS if each in frame.columns), None)
     if name is None or "text" not in frame.columns:
         raise TableError(
@@ -71,7 +71,7 @@ def of(data: Data, source: str = "") -> pl.DataFrame:
             expected="document, text, and maybe title",
             file=source,
         )
-    ids = doors.text_ids(frame[name], source=source).alias("document")
+    ids = coercion.text_ids(frame[name], source=source).alias("document")
     title = frame["title"] if "title" in frame.columns else pl.Series([""] * frame.height, dtype=pl.String)
     for column, words in ((frame["text"], "text"), (title, "title")):
         if column.dtype not in (pl.String, pl.Null):

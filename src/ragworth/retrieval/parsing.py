@@ -19,9 +19,9 @@ from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
 from ragworth.errors import InputError, listed, quoted
-from ragworth.judging.settings import settings_of
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import Pipeline
+from ragworth.tasks.options import settings_of
 
 SIGNS = re.compile(
     r"""\s*(?:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, Union
 
 from ragworth.errors import InputError, quoted
 from ragworth.retrieval.contract import Step
-from ragworth.retrieval.steps.ordered import Top
+from ragworth.retrieval.steps.reorder import Top
 
 Steplike: TypeAlias = Union["Pipeline", Step, str, Sequence["Steplike"]]
 """A pipeline, a step, a written form, or a list of them, which is the same as all of them joined by ``>>``."""
@@ -57,7 +57,7 @@ class Pipeline:
         from ragworth.interop.retrievers import retrieves
 
         if retrieves(thing):
-            from ragworth.retrieval.steps.called import Called
+            from ragworth.retrieval.steps.external import Called
 
             return cls((Called(thing),))
         raise InputError(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.errors import InputError, MissingExtraError
-from ragworth.retrieval.words import SIGN, UNSPACED
+from ragworth.retrieval.tokenize import SIGN, UNSPACED
 
 BLANK = r"[\s\x1c-\x1f]"
 """Blanks in patterns for Polars, whose own class of them lacks four that Python has."""

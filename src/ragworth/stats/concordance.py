@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.paired import sign
-from ragworth.stats.resampled import Span, expanded, numbered, resample_counts
+from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
 
 CHUNK = 1 << 22
 """Numbers held at a time while resampling."""

@@ -13,10 +13,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.bounded import TOO_FEW, Bounds, difference_bounds, range_p
-from ragworth.stats.intervals import bootstrap_means, mean_intervals
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE, dominated, resampled_moments, sign_flip_p
-from ragworth.stats.resampled import Span
+from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, range_p
+from ragworth.stats.resampling import Span
 
 Floats = npt.NDArray[np.float64]
 Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]
@@ -230,7 +230,7 @@ class Paired(NamedTuple):
     ----------
     value: mean of second less first; None where no query has both.
     reason: why there is no value, or no interval; empty where there are both.
-    interval: of a mean over queries (:func:`ragworth.stats.intervals.mean_intervals`); None for fewer than two, and if
+    interval: of a mean over queries (:func:`ragworth.stats.bootstrap.mean_intervals`); None for fewer than two, and if
         too few differences differ and the range of the values is unknown.
     p: two-sided, of no difference; never 0; 1 where there is no difference, or nothing to compare.
     wins, ties, losses: of the second side.

@@ -1,7 +1,7 @@
 """How well metrics go with an outcome over all (system, query) rows at once, with whole queries resampled.
 
 Rows of one query are not independent of each other, so queries are what is drawn: every interval and test here is over
-queries, however many rows each has. For correlations within each query see :mod:`ragworth.stats.within`.
+queries, however many rows each has. For correlations within each query see :mod:`ragworth.stats.within_query`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.correlation import MEASURES, Measure, check_measure, why_none
-from ragworth.stats.resampled import Span, expanded, expanded_p, numbered, on_fisher_z, resample_counts, standard_error
-from ragworth.stats.weighted import resampler
+from ragworth.stats.resampling import Span, expanded, expanded_p, numbered, on_fisher_z, resample_counts, standard_error
+from ragworth.stats.weighted_correlation import resampler
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.resampled import Span, expanded, numbered, resample_counts
+from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

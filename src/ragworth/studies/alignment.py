@@ -16,16 +16,16 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import dots, heat
-from ragworth.studies.aligning import Aligned, Resampling
+from ragworth.studies.alignment_results import Aligned, Resampling
 from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.rows import rows_of
-from ragworth.studies.words import left_out_rows, measure_words
+from ragworth.studies.score_rows import rows_of
+from ragworth.studies.sentences import left_out_rows, measure_words
+from ragworth.tasks.options import setting
 
 TOGETHER = "here also what makes one query easier than another counts; intervals over queries"
 CONSTANT = "left out: queries in which the metric or the outcome is constant, or that have fewer than two contexts"

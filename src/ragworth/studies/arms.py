@@ -15,14 +15,14 @@ import polars as pl
 
 from ragworth.errors import InputError
 from ragworth.report.study.charts import bars, outcomes
-from ragworth.stats.bounded import Bounds
-from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.paired import Paired, holm, paired
 from ragworth.stats.power import detectable
-from ragworth.stats.resampled import Span
+from ragworth.stats.range_intervals import Bounds
+from ragworth.stats.resampling import Span
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.rows import GRADE, aspect_of
-from ragworth.studies.words import signed
+from ragworth.studies.score_rows import GRADE, aspect_of
+from ragworth.studies.sentences import signed
 from ragworth.tables import OK
 
 Floats = npt.NDArray[np.float64]

@@ -12,20 +12,20 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotate import KINDS, annotating
-from ragworth.answers import generating
-from ragworth.answers.grading import GRADERS
+from ragworth.annotators import KINDS, annotation
 from ragworth.collection import COUNTER, Collection
 from ragworth.config import Asked, Task, Workspace, Writing
 from ragworth.errors import InputError, counted
 from ragworth.evaluation import stages
-from ragworth.evaluation.asking import Models
-from ragworth.evaluation.kept import Kept
+from ragworth.evaluation.inputs import Material
 from ragworth.evaluation.manifest import manifest
-from ragworth.evaluation.material import Material
-from ragworth.evaluation.planning import Stage
+from ragworth.evaluation.model_pool import Models
+from ragworth.evaluation.plan import Stage
+from ragworth.evaluation.stage_cache import Kept
 from ragworth.evaluation.state import Console, Silent, State
-from ragworth.metrics.declare import parse
+from ragworth.generation import answering
+from ragworth.graders.grading import GRADERS
+from ragworth.metrics.declaration import parse
 from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
 from ragworth.scoring import score
@@ -289,14 +289,14 @@ class Bench:
         with self.models.job(state.space.judgments[kind].model or state.space.model, plan=True) as job:
             annotator = stages.annotator_of(state, kind, job)
             things = stages.judged_items(state, annotator)
-            words = str(annotating.planned(annotator, things, job)) if things else "nothing is left to judge"
+            words = str(annotation.planned(annotator, things, job)) if things else "nothing is left to judge"
         self.plan.append(Stage(f"{part}.{kind}", words))
 
     def _plan_answering(self, state: State, part: str) -> None:
         assert self.plan is not None and state.space.answers is not None
         with self.models.job(state.space.answers.task.model or state.space.model, plan=True) as job:
             writer, items = stages.writer_of(state, job, plan=True)
-            self.plan.append(Stage(part, str(generating.planned(writer, items, job))))
+            self.plan.append(Stage(part, str(answering.planned(writer, items, job))))
         asking = [kind for kind in state.space.grades if GRADERS.get(kind).asks]
         self.plan += [Stage(f"grade.{kind}", f"{counted(len(items), 'answer')} to grade") for kind in asking]
 

@@ -13,14 +13,14 @@ import polars as pl
 from ragworth import __version__, config
 from ragworth.collection import COUNTER
 from ragworth.errors import FormatError, InputError, MetricError
-from ragworth.evaluation.kept import frame_digest
-from ragworth.metrics.declare import parse
+from ragworth.evaluation.stage_cache import frame_digest
+from ragworth.metrics.declaration import parse
 from ragworth.metrics.engine import Tokens
 from ragworth.report.page import listed_again
 from ragworth.report.study import Findings, write
 from ragworth.results import Results, delete
 from ragworth.scoring import digests, score
-from ragworth.storage.record import NAME as RECORD
+from ragworth.storage.file_record import NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Answers, Contexts, Outcomes, Scores

@@ -14,22 +14,22 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, counted
-from ragworth.judging.settings import setting
-from ragworth.metrics.declare import parse
+from ragworth.metrics.declaration import parse
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import curve, outcomes
 from ragworth.studies.alignment import draw
 from ragworth.studies.arms import KINDS
 from ragworth.studies.bench import Bench
+from ragworth.studies.context_size_results import Sized, family, scored
+from ragworth.studies.context_size_sentences import lead, sentences
+from ragworth.studies.context_size_tables import change, correlations, lines, spread
+from ragworth.studies.context_size_tables import outcomes as became
 from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.numbers import numbers
+from ragworth.studies.number_lists import numbers
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.size_tables import change, correlations, lines, spread
-from ragworth.studies.size_tables import outcomes as became
-from ragworth.studies.size_words import lead, sentences
-from ragworth.studies.sizes import Sized, family, scored
-from ragworth.studies.words import left_out_rows, measure_words
+from ragworth.studies.sentences import left_out_rows, measure_words
 from ragworth.tables import Scores
+from ragworth.tasks.options import setting
 
 LINES = 8
 """Curves in a figure; more would hide each other."""

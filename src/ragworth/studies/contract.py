@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from ragworth.errors import InputError
-from ragworth.judging.settings import check_settings, setting
 from ragworth.results import Results
+from ragworth.tasks.options import check_settings, setting
 
 if TYPE_CHECKING:
     from ragworth.config import Workspace
@@ -116,6 +116,6 @@ class Study:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings, by name."""
-        from ragworth.judging.settings import settings_of
+        from ragworth.tasks.options import settings_of
 
         return {each.name: getattr(self, each.name) for each in settings_of(type(self))}

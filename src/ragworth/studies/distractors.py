@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, counted
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.studies.arms import (
     CONTRASTED,
@@ -36,9 +35,10 @@ from ragworth.studies.arms import (
 )
 from ragworth.studies.bench import Bench, Planned
 from ragworth.studies.contract import Case, Study
+from ragworth.studies.plan_gaps import unasked
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.unasked import unasked
-from ragworth.studies.words import left_out_rows
+from ragworth.studies.sentences import left_out_rows
+from ragworth.tasks.options import setting
 
 WEAK, HARD = "weak", "hard"
 

@@ -13,17 +13,17 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotate import KINDS
+from ragworth.annotators import KINDS
 from ragworth.collection import Collection
 from ragworth.config import Asked, Task, Workspace
 from ragworth.errors import InputError, listed
-from ragworth.judging.settings import setting
 from ragworth.report.study import Findings
 from ragworth.results import Results
-from ragworth.studies import opinions
+from ragworth.studies import judge_tables
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Contexts, Scores
+from ragworth.tasks.options import setting
 
 SAID = "judges"
 """Under which name the opinions of a case are kept."""
@@ -74,9 +74,9 @@ class Judges(Study):
         return [each.strip() for each in (self.aspects or "").split(",") if each.strip()]
 
     def reads(self, place: Path) -> Case | None:
-        if not opinions.is_table(place):
+        if not judge_tables.is_table(place):
             return None
-        found = opinions.read(place)
+        found = judge_tables.read(place)
         none = pl.DataFrame(schema=Contexts.schema), pl.DataFrame(schema=Scores.schema)
         results = Results(
             Collection.of(), Contexts.trusted(none[0]), None, None, None, None, Scores.trusted(none[1]), {SAID: found}
@@ -110,7 +110,7 @@ class Judges(Study):
             if bench.plan is None:
                 frame = alone.ratings.frame if alone.ratings is not None else alone.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
-                parts.append(opinions.tabled(mine.with_columns(aspect=pl.lit(aspect)), each.use))
+                parts.append(judge_tables.tabled(mine.with_columns(aspect=pl.lit(aspect)), each.use))
         case = alone.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
         return replace(case, results=replace(case.results, said={**case.results.said, SAID: pl.concat(parts)}))
 
@@ -122,30 +122,30 @@ class Judges(Study):
             frames = [table.of(aspect) for table in bench.material.given]
         shown = contexts.frame.select("query", "passage").unique()
         some = [frame.join(shown, on=["query", "passage"], how="semi") for frame in frames]
-        made = [opinions.tabled(each.with_columns(aspect=pl.lit(aspect)), LABELS) for each in some if each.height]
-        return pl.concat(made) if made else pl.DataFrame(schema=opinions.SCHEMA)
+        made = [judge_tables.tabled(each.with_columns(aspect=pl.lit(aspect)), LABELS) for each in some if each.height]
+        return pl.concat(made) if made else pl.DataFrame(schema=judge_tables.SCHEMA)
 
     def take(self, case: Case) -> Case:
         if SAID in case.results.said:
             return case
-        found = opinions.of_results(case.results, self.wanted, case.name)
+        found = judge_tables.of_results(case.results, self.wanted, case.name)
         if not found.height:
             raise InputError(f"{case.name}: there are no judgments, ratings or outcomes", expected="what judges said")
         return replace(case, results=replace(case.results, said={**case.results.said, SAID: found}))
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.judges_found import Panels
+        from ragworth.studies.judges_results import Panels
 
         tables = {case.name: case.results.said[SAID] for case in cases}
         if self.wanted:
             tables = {name: _merged(frame, self.wanted) for name, frame in tables.items()}
-        tables = {name: opinions.numbered(opinions.checked(frame)) for name, frame in tables.items()}
+        tables = {name: judge_tables.numbered(judge_tables.checked(frame)) for name, frame in tables.items()}
         several = {name: _several(frame) for name, frame in tables.items()}
         if not all(several.values()):
             single = {name: frame for name, frame in tables.items() if not several[name]}
             tables = {name: frame for name, frame in tables.items() if several[name]}
-            joined = opinions.checked(pl.concat([_under(frame, name) for name, frame in single.items()]))
-            joined = opinions.numbered(joined)  # words have one number, whoever uses them
+            joined = judge_tables.checked(pl.concat([_under(frame, name) for name, frame in single.items()]))
+            joined = judge_tables.numbered(joined)  # words have one number, whoever uses them
             if not _several(joined):
                 names = sorted(
                     {f"{judge} on {aspect}" for aspect, judge in joined.select("aspect", "judge").unique().iter_rows()}
@@ -169,7 +169,7 @@ def _under(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     alone = frame["judge"].n_unique() == 1
     made = frame.with_columns(pl.lit(name).alias("judge")) if alone else frame
     one = frame["aspect"].n_unique() == 1
-    return made.with_columns(pl.lit(opinions.FILES).alias("aspect")) if one else made
+    return made.with_columns(pl.lit(judge_tables.FILES).alias("aspect")) if one else made
 
 
 def _merged(frame: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
@@ -177,4 +177,4 @@ def _merged(frame: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
     mine = frame.filter(pl.col("aspect").is_in(wanted))
     if not mine.height:
         return frame
-    return mine.with_columns(pl.col("aspect").alias("judge"), pl.lit(opinions.FILES).alias("aspect"))
+    return mine.with_columns(pl.col("aspect").alias("judge"), pl.lit(judge_tables.FILES).alias("aspect"))

@@ -14,20 +14,20 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotate.sureness import MEASURES
+from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Asked, Workspace
 from ragworth.errors import InputError
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import heat
 from ragworth.report.study.findings import left_out
 from ragworth.studies.arms import nobody_left, of_design
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidences import KIND, gold, unsuited, with_confidence
+from ragworth.studies.confidence_judgments import KIND, gold, unsuited, with_confidence
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.layouts_found import BEST, RANDOM, Choosers
+from ragworth.studies.layouts_results import BEST, RANDOM, Choosers
 from ragworth.studies.pool import Pool, made
 from ragworth.tables import Contexts
+from ragworth.tasks.options import setting
 
 BARE = "embedded:base"
 """The model that stands beside the workspace's where no others are named."""

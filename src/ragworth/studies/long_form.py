@@ -14,19 +14,19 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.answers.writing import NONE
 from ragworth.config import Task, Workspace, Writing
 from ragworth.errors import InputError, MetricError, counted
-from ragworth.judging.settings import setting
-from ragworth.metrics.declare import parse
-from ragworth.metrics.required import REQUIRED, required
+from ragworth.generation.writer import NONE
+from ragworth.metrics.declaration import parse
+from ragworth.metrics.required_passages import REQUIRED, required
 from ragworth.report.study import Findings
 from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench, Planned
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.covered import answerable
+from ragworth.studies.long_form_coverage import answerable
 from ragworth.studies.pool import made
 from ragworth.tables import OK, Contexts, Ratings
+from ragworth.tasks.options import setting
 
 BOUND = "(required)"
 """The system that shows the required subset."""
@@ -169,7 +169,7 @@ class LongForm(Study):
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.long_form_found import Found
+        from ragworth.studies.long_form_results import Found
 
         return Found(self, cases).findings()
 

@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 import polars as pl
 
 from ragworth.config import Workspace
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import dots
 from ragworth.studies.arms import (
@@ -24,7 +23,7 @@ from ragworth.studies.arms import (
     of_design,
 )
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidences import (
+from ragworth.studies.confidence_judgments import (
     KIND,
     SPARE,
     Distractors,
@@ -33,9 +32,10 @@ from ragworth.studies.confidences import (
     with_confidence,
 )
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.noise_found import RANDOM, RETRIEVED, SYSTEMS, Beside
+from ragworth.studies.noise_results import RANDOM, RETRIEVED, SYSTEMS, Beside
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.words import left_out_rows
+from ragworth.studies.sentences import left_out_rows
+from ragworth.tasks.options import setting
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from random import Random
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.evaluation.material import Material
+from ragworth.evaluation.inputs import Material
 from ragworth.retrieval.contract import listing
 from ragworth.tables import Contexts
 
@@ -86,7 +86,7 @@ class Pool:
 
     def random(self, query: str, number: int, chance: Random) -> list[str]:
         """Passages of the collection at random: none that was found for the query, and none that has a label for it."""
-        from ragworth.retrieval.steps.drawn import draw
+        from ragworth.retrieval.steps.random_sample import draw
 
         taken = {*self.found[query], *self.labels.get(query, {})}
         drawn = draw(self.passages, number + len(taken), chance)

@@ -14,16 +14,16 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, counted
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import curve
 from ragworth.studies.arms import CONTRASTED, contrasts, left_of, nobody_left, of_design
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.moved import Moved
-from ragworth.studies.numbers import numbers
+from ragworth.studies.number_lists import numbers
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.words import left_out_rows, measure_words
+from ragworth.studies.position_results import Moved
+from ragworth.studies.sentences import left_out_rows, measure_words
+from ragworth.tasks.options import setting
 
 HOW = (
     "planned in advance: the first position against each other one, and the mean of the two ends against the mean of "

@@ -14,24 +14,24 @@ from typing import ClassVar, NamedTuple
 
 import polars as pl
 
-from ragworth.annotate import KINDS
-from ragworth.answers.graders.utility import NO_ZERO_SHOT, WORTHLESS
-from ragworth.answers.writing import NONE, ORACLE
+from ragworth.annotators import KINDS
 from ragworth.config import Task, Workspace
 from ragworth.errors import InputError, MetricError, listed, quoted
-from ragworth.judging.settings import setting
-from ragworth.metrics.declare import parse
+from ragworth.generation.writer import NONE, ORACLE
+from ragworth.graders.utility import NO_ZERO_SHOT, WORTHLESS
+from ragworth.metrics.declaration import parse
 from ragworth.report.study import Findings, Shown
 from ragworth.stats.correlation import Measure
 from ragworth.studies.arms import nobody_left, of_design
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.numbers import numbers
+from ragworth.studies.number_lists import numbers
 from ragworth.studies.pool import Pool, made
-from ragworth.studies.propagation_found import UTILITY, Carried, figures
-from ragworth.studies.rows import aspect_of
-from ragworth.studies.words import left_out_rows, measure_words
+from ragworth.studies.propagation_results import UTILITY, Carried, figures
+from ragworth.studies.score_rows import aspect_of
+from ragworth.studies.sentences import left_out_rows, measure_words
 from ragworth.tables import OK, Contexts, Outcomes
+from ragworth.tasks.options import setting
 
 SYSTEM, REVERSED, RELEVANT, OTHERS = "system", "reversed", "oracle", "adversary"
 LABELS = {RELEVANT: "relevant only", OTHERS: "non-relevant only"}

@@ -16,17 +16,17 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, MetricError, listed
-from ragworth.judging.settings import setting
-from ragworth.metrics.declare import parse
+from ragworth.metrics.declaration import parse
 from ragworth.report.study import Findings
 from ragworth.scoring import score
 from ragworth.studies.arms import nobody_left
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.numbers import numbers
+from ragworth.studies.number_lists import numbers
 from ragworth.studies.pool import made
-from ragworth.studies.rows import rows_of
+from ragworth.studies.score_rows import rows_of
 from ragworth.tables import Contexts, Scores
+from ragworth.tasks.options import setting
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG")
 """What is compared where nobody says what: each at its context's own K."""
@@ -184,7 +184,7 @@ class TopK(Study):
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.top_k_found import Found
+        from ragworth.studies.top_k_results import Found
 
         return Found(self, cases).findings()
 

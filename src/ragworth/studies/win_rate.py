@@ -15,17 +15,17 @@ import polars as pl
 
 from ragworth.config import Workspace
 from ragworth.errors import InputError
-from ragworth.judging.settings import setting
 from ragworth.report.study import Figure, Findings, Shown
 from ragworth.report.study.charts import dots
 from ragworth.studies.arms import nobody_left, of_design
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidences import KIND, SPARE, Distractors, gold, unsuited, with_confidence
+from ragworth.studies.confidence_judgments import KIND, SPARE, Distractors, gold, unsuited, with_confidence
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import Pool, interleaved, made
-from ragworth.studies.win_rate_found import AGAINST, DISTRACTOR, GOLD, NAMES, NOUNS, RANDOM, Sided, judged
-from ragworth.studies.words import left_out_rows
+from ragworth.studies.sentences import left_out_rows
+from ragworth.studies.win_rate_results import AGAINST, DISTRACTOR, GOLD, NAMES, NOUNS, RANDOM, Sided, judged
 from ragworth.tables import OK
+from ragworth.tasks.options import setting
 
 KEY_NOTE = "win rate of the first less that of the second, over the queries that both have; p by a sign test"
 

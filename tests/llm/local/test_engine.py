@@ -162,7 +162,7 @@ def test_samples_follow_the_distribution(folder: Path) -> None:
 
 
 def test_both_ways_to_pick_a_token_pick_the_same() -> None:
-    from ragworth.llm.local.distributions import pick
+    from ragworth.llm.local.logits import pick
     from ragworth.llm.local.runtime import Draw
     from ragworth.llm.local.torch_runtime import _pick
 

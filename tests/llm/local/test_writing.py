@@ -19,7 +19,7 @@ from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt
 from ragworth.llm.local import chat_templates
 from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.writing import Writer, Written, defuse, separator
+from ragworth.llm.local.prompt_encoding import Writer, Written, defuse, separator
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.llm.openai.compression import PIECE, decoder_for
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.errors import Trouble
 
 FORMS = {"gzip": 31, "x-gzip": 31, "deflate": 15, "deflate without a header": -15}
 

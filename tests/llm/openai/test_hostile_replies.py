@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
-from ragworth.llm.openai import http, pace, trouble
+from ragworth.llm.openai import errors, http, rate_limit
 from ragworth.llm.openai.connections import CountingReader
+from ragworth.llm.openai.errors import Trouble
 from ragworth.llm.openai.http import Channel
 from ragworth.llm.openai.model import OpenAI, open_model
-from ragworth.llm.openai.pace import Limits
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.rate_limit import Limits
 from tests.llm.openai.endpoint import DRIP, Act, Endpoint, status
 
 ASK = Generate(Prompt.chat("hello"), max_tokens=2)
@@ -28,7 +28,7 @@ GOOD_BODY = json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reaso
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> N
 
 
 def test_more_values_than_are_worth_reading(server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trouble, "MOST_VALUES", 1000)
+    monkeypatch.setattr(errors, "MOST_VALUES", 1000)
     found = ask(server, model, Act(body=b'{"choices": [' + b"{}," * 1000 + b"{}]}"))
     assert isinstance(found, Failure)
     assert (found.reason, found.detail) == ("malformed", "the reply has more than 1,000 values")

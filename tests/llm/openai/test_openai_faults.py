@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
-from ragworth.llm.openai import http, pace
+from ragworth.llm.openai import http, rate_limit
 from ragworth.llm.openai.model import OpenAI, open_model
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import (
@@ -41,7 +41,7 @@ NULL = edited(lambda value: value | {"choices": [{"message": {"content": None}}]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_nothing_holds_a_call_beyond_its_deadline(server: Endpoint, act: Act) ->
 
 
 def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.1)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.1)
     begun = time.monotonic()
     found = ask(server, *[status(500)] * 50, deadline=0.7, retries=50)
     assert time.monotonic() - begun < 3

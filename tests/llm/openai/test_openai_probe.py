@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Chooses, Generate, Generated, Generates, Model, Prompt, Scores
-from ragworth.llm.openai import pace
+from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
 from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
 
@@ -18,7 +18,7 @@ ALL = {"generate", "logprobs", "score", "choose", "schema"}
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
 
 
 def card_of(server: Endpoint, **options: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm.openai.own_hosts import OWN_HOSTS, is_own_host
+from ragworth.llm.openai.key_hosts import OWN_HOSTS, is_own_host
 from ragworth.llm.openai.spec import parse
 
 

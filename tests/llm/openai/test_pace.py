@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai import pace
-from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
+from ragworth.llm.openai import rate_limit
+from ragworth.llm.openai.rate_limit import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def test_spending_never_exceeds_its_limit_in_any_minute(wishes: list[tuple[float
         spending.spend(amount, time)
         done.append((time, amount))
     for start, _ in done:
-        assert sum(amount for time, amount in done if start <= time < start + pace.MINUTE - 1e-6) <= 100 + 1e-6
+        assert sum(amount for time, amount in done if start <= time < start + rate_limit.MINUTE - 1e-6) <= 100 + 1e-6
 
 
 def test_overload_halves_and_success_adds_one_a_round() -> None:

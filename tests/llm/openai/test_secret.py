@@ -17,8 +17,8 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
+from ragworth.llm.openai.api_key import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
 from ragworth.llm.openai.model import OpenAI, open_model
-from ragworth.llm.openai.secret import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
 from ragworth.llm.openai.spec import Address
 from tests.llm.openai import endpoint_replies
 from tests.llm.openai.endpoint import Act, Endpoint, status
@@ -208,7 +208,7 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
 @pytest.mark.parametrize("status_code", [200, 400, 500])
 @pytest.mark.parametrize("pad", range(0, 320, 16))
 def test_no_piece_of_the_key_is_left_by_cutting(status_code: int, pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworth.llm.openai.trouble import Trouble, parsed, trouble
+    from ragworth.llm.openai.errors import Trouble, parsed, trouble
 
     secret = Secret(KEY)
     page = f"<html>{'x' * pad}{KEY}{'y' * 500}"

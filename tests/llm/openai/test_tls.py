@@ -12,7 +12,7 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Generate, Generated, Prompt
-from ragworth.llm.openai import pace
+from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
 from tests.llm.openai.endpoint import Endpoint
 
@@ -50,7 +50,7 @@ def test_a_certificate_that_the_environment_names(
 
 
 def test_a_certificate_that_nobody_vouches_for(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "FIRST_WAIT", 0.005)
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     model = open_model(f"toy@{server.url}")

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.llm.contract import Generate, Message, Prompt, Span
+from ragworth.llm.openai.errors import Trouble, parsed, tidy, trouble
 from ragworth.llm.openai.probe import read_list
-from ragworth.llm.openai.trouble import Trouble, parsed, tidy, trouble
-from ragworth.llm.openai.wire import Manner, as_text, body, choices, counts
+from ragworth.llm.openai.protocol import Manner, as_text, body, choices, counts
 
 PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Hello")), (Span(1, 1, 3),), "v1")
 SCHEMA = '{"type": "object"}'

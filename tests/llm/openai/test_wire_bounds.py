@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text, trace
-from ragworth.llm.openai.wire import Step, Visible
+from ragworth.llm.openai.protocol import Step, Visible
 from tests.llm.openai import endpoint_toy as toy
 
 

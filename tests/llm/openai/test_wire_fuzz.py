@@ -14,16 +14,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragworth.calls.records import response_from_json, response_to_json
+from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.errors import ModelError
 from ragworth.executors.checks import checked
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
-from ragworth.llm.openai.ask import Asking
 from ragworth.llm.openai.connections import HttpReply
+from ragworth.llm.openai.errors import Trouble
 from ragworth.llm.openai.http import Call, Channel, Setback, Turn, encoded
-from ragworth.llm.openai.pace import Limits
 from ragworth.llm.openai.probe import Facts, Probe
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.rate_limit import Limits
+from ragworth.llm.openai.requests import Asking
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
 
 CHAT, TEXT = Prompt.chat("hello"), Prompt.text("One, two")

@@ -20,7 +20,7 @@ from ragworth.errors import FormatError, InputError, TableError
 from ragworth.report.page.pack import source_hash
 from ragworth.report.study import Shown, words, write
 from ragworth.report.study.document import of_numbers, page
-from ragworth.storage.record import NAME as RECORD
+from ragworth.storage.file_record import NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
 from tests.report.study import samples

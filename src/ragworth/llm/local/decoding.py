@@ -13,8 +13,8 @@ import numpy as np
 from ragworth.llm.contract import Generate
 from ragworth.llm.local.batches import Group, groups
 from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.prompt_encoding import Writer
 from ragworth.llm.local.runtime import Draw, Next
-from ragworth.llm.local.writing import Writer
 
 
 @dataclass

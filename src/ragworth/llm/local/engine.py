@@ -28,12 +28,12 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.fitting import fit
 from ragworth.llm.local.batches import Group, groups
 from ragworth.llm.local.decoding import Sampled, continue_all
 from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.prompt_encoding import TAIL, Tokenizer, Written
 from ragworth.llm.local.runtime import Read, Row
-from ragworth.llm.local.writing import TAIL, Tokenizer, Written
+from ragworth.llm.truncation import fit
 
 T = TypeVar("T")
 

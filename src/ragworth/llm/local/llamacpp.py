@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from ragworth.errors import ModelError
 from ragworth.llm.local.batches import Budget
 from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
 from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.logits import entropy, log_softmax, pick, wanted_logprobs
+from ragworth.llm.local.prompt_encoding import Writer
 from ragworth.llm.local.runtime import Draw, Next, Read, Row
-from ragworth.llm.local.writing import Writer
 
 _SILENT = cpp.llama_log_callback(lambda level, text, data: None)
 """llama.cpp tells a story of every model it loads."""

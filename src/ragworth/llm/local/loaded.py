@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ragworth.llm.local.batches import Budget
+from ragworth.llm.local.prompt_encoding import Writer
 from ragworth.llm.local.runtime import Runtime
-from ragworth.llm.local.writing import Writer
 
 KEPT = 4
 """Prefixes a model remembers."""

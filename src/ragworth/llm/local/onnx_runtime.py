@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from ragworth.errors import ModelError
-from ragworth.llm.local.distributions import entropy, log_softmax, pick, wanted_logprobs
+from ragworth.llm.local.logits import entropy, log_softmax, pick, wanted_logprobs
 from ragworth.llm.local.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session, with_room
 from ragworth.llm.local.runtime import Draw, Next, Read, Row
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragworth.llm.contract import Trace
-from ragworth.llm.openai.wire import Step, Visible
+from ragworth.llm.openai.protocol import Step, Visible
 
 VOCABULARY = 300_000
 """Taken for the size of a vocabulary that nobody tells: more than any model in use has, so that bounds hold."""

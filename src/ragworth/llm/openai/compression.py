@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from ragworth.llm.openai.trouble import malformed
+from ragworth.llm.openai.errors import malformed
 
 PIECE = 1 << 18
 """Bytes decoded at a time, at most."""

@@ -20,8 +20,8 @@ from urllib.parse import quote, urlsplit
 
 import h11
 
+from ragworth.llm.openai.api_key import Secret
 from ragworth.llm.openai.compression import PIECE, decoder_for
-from ragworth.llm.openai.secret import Secret
 
 CONNECT = 10.0
 """Seconds for a connection to come about."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ragworth.llm.contract import Failure
+from ragworth.llm.openai.api_key import Secret
 from ragworth.llm.openai.connections import BrokenConnection, Connections, HttpReply, NoConnection, TooLarge
+from ragworth.llm.openai.errors import Trouble, is_hopeless, is_overload, malformed, parsed, tidy, trouble
 from ragworth.llm.openai.loop import Loop
-from ragworth.llm.openai.pace import Limits, Pace, PausedTooLong, Place, backoff, retry_after
-from ragworth.llm.openai.secret import Secret
-from ragworth.llm.openai.trouble import Trouble, is_hopeless, is_overload, malformed, parsed, tidy, trouble
-from ragworth.llm.openai.wire import counts
+from ragworth.llm.openai.protocol import counts
+from ragworth.llm.openai.rate_limit import Limits, Pace, PausedTooLong, Place, backoff, retry_after
 
 LARGEST = 32 << 20
 """Bytes of a reply that are read, at most, both as they come and decoded."""

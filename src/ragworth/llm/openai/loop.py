@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.openai.errors import Trouble
 
 T = TypeVar("T")
 

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
-from ragworth.llm.fitting import cuts
-from ragworth.llm.openai.ask import Asking, together
+from ragworth.llm.openai.api_key import OPENAI, OWN, find_key
+from ragworth.llm.openai.errors import Trouble
 from ragworth.llm.openai.probe import Facts, Probe
-from ragworth.llm.openai.secret import OPENAI, OWN, find_key
+from ragworth.llm.openai.requests import Asking, together
 from ragworth.llm.openai.spec import Address, Options, check, parse
-from ragworth.llm.openai.trouble import Trouble
+from ragworth.llm.truncation import cuts
 
 if TYPE_CHECKING:
     from ragworth.llm.openai.http import Channel

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from ragworth.errors import ModelError, counted, listed, quoted
 from ragworth.llm.contract import MOST_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import VOCABULARY
-from ragworth.llm.openai.numbers import whole
-from ragworth.llm.openai.tokens import Ask, LlamaCpp, Tokens, Vllm, echoed
-from ragworth.llm.openai.trouble import Trouble, tidy
-from ragworth.llm.openai.wire import Manner, Step, body, choices, raw_choices, steps
+from ragworth.llm.openai.errors import Trouble, tidy
+from ragworth.llm.openai.exact_scores import Ask, LlamaCpp, Tokens, Vllm, echoed
+from ragworth.llm.openai.protocol import Manner, Step, body, choices, raw_choices, steps
+from ragworth.llm.openai.validation import whole
 
 TOPS = (20, 5, 0)
 """How many of the likeliest tokens are asked for, until an endpoint agrees."""

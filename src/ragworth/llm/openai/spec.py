@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from ragworth.errors import ModelError, quoted
-from ragworth.llm.openai.pace import Limits
+from ragworth.llm.openai.rate_limit import Limits
 
 DEFAULT = "https://api.openai.com/v1"
 

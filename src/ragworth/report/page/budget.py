@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.budgeting import doubts
 from ragworth.errors import counted, listed
-from ragworth.report import words
+from ragworth.report import summary_tables
 from ragworth.report.page.html import Safe, details, scrolled, table, tag
 from ragworth.report.page.overview import LEVEL, Overview, signed
 from ragworth.results import ESTIMATES, Results
+from ragworth.two_judges import doubts
 
 TITLE = "Judged on a budget"
 HOW = (
@@ -120,7 +120,7 @@ def section(found: Budget | None) -> Safe:
     if found.notes:
         parts.append(tag("ul", *(tag("li", note) for note in found.notes), class_="note warn"))
     if found.differences.height:
-        readable = words.estimated_difference_table(found.differences, LEVEL)
+        readable = summary_tables.estimated_difference_table(found.differences, LEVEL)
         shown = table(readable, "Differences between systems", lambda column: column.name not in ("metric", "system"))
         parts.append(details("Differences between systems, query by query", shown))
     return tag("section", *parts, id="budget", aria_labelledby="budget-title")

@@ -8,7 +8,7 @@ import polars as pl
 
 from ragworth.comparison import higher_is_better, matrices
 from ragworth.diagnosis import FINDINGS
-from ragworth.metrics.facts import number
+from ragworth.metrics.ground_truth import number
 from ragworth.report.page.survey import Survey
 from ragworth.tables import Scores
 

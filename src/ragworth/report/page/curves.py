@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, RagworthError
-from ragworth.metrics.declare import Metric, parse
+from ragworth.metrics.declaration import Metric, parse
 from ragworth.report.page.depths import listed_depth
 from ragworth.results import Results
 from ragworth.scoring import score

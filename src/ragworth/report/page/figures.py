@@ -13,7 +13,7 @@ from ragworth.report.page import charts, curves
 from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
 from ragworth.report.page.overview import RESAMPLES, Mean
 from ragworth.report.page.relations import agreement, predicted, scattered
-from ragworth.stats.intervals import mean_intervals
+from ragworth.stats.bootstrap import mean_intervals
 
 
 def means(given: Sources) -> Figure | str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ragworth.diagnosis import FINDINGS
-from ragworth.report import render, words
+from ragworth.report import render, summary_tables
 from ragworth.report.page import budget, costs, studies, systems
 from ragworth.report.page.drawing import svg
 from ragworth.report.page.figures import Pictures
@@ -74,7 +74,7 @@ def _budget(page: Page) -> list[str]:
     if found.notes:
         parts.append("\n".join(f"- {line(note)}" for note in found.notes))
     if found.differences.height:
-        parts.append(render.markdown(words.estimated_difference_table(found.differences, LEVEL)).rstrip())
+        parts.append(render.markdown(summary_tables.estimated_difference_table(found.differences, LEVEL)).rstrip())
     return parts
 
 

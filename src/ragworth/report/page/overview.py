@@ -14,7 +14,7 @@ from ragworth.report.page.groups import Groups, grouped
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import p_value
 from ragworth.results import Results
-from ragworth.stats.bounded import TOO_FEW
+from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05

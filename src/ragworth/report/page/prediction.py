@@ -12,7 +12,7 @@ from ragworth.comparison import correlate, higher_is_better
 from ragworth.stats.correlation import spearman
 from ragworth.stats.influence import spearman_influence
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.resampled import Span, expanded
+from ragworth.stats.resampling import Span, expanded
 from ragworth.tables import Outcomes, Scores
 
 Floats = npt.NDArray[np.float64]

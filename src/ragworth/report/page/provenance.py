@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import RagworthError
-from ragworth.metrics.declare import parse
+from ragworth.metrics.declaration import parse
 from ragworth.report.page.costs import stage_table
 from ragworth.report.page.html import Safe, details, join, scrolled, table, tag
 from ragworth.results import TABLES, Results

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import Facts, facts, queries_of, why_ungraded
-from ragworth.metrics.facts import number
+from ragworth.diagnosis import Facts, context_facts, queries_of, why_ungraded
+from ragworth.metrics.ground_truth import number
 from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
 
@@ -107,9 +107,9 @@ class QueryBlocks:
         block = Block(queries, 0, shown, part.judgments, part.ratings, outcomes, graded)
         return self.facts(block, part.collection.passages)
 
-    def facts(self, block: Block, passages: pl.DataFrame | None = None) -> Facts:
+    def context_facts(self, block: Block, passages: pl.DataFrame | None = None) -> Facts:
         """The facts of a block; ``passages`` has the texts."""
-        made = facts(
+        made = context_facts(
             block.contexts,
             judgments=block.judgments,
             ratings=block.ratings,

@@ -13,9 +13,9 @@ import polars as pl
 
 from ragworth.diagnosis import FINDINGS, KINDS, Examiner
 from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, tallies
-from ragworth.diagnosis.facts import graded_answers, grades_together
+from ragworth.diagnosis.context_facts import graded_answers, grades_together
 from ragworth.diagnosis.worth import worth
-from ragworth.metrics.facts import number
+from ragworth.metrics.ground_truth import number
 from ragworth.report.page.query_blocks import Block, QueryBlocks, only_contexts
 
 DEEPEST = 20

@@ -17,7 +17,7 @@ from ragworth.report.render import render
 from ragworth.report.study.document import page
 from ragworth.report.study.findings import Findings
 from ragworth.report.study.markdown import markdown
-from ragworth.storage.record import Record
+from ragworth.storage.file_record import Record
 
 NAME = re.compile(r"\w[\w-]*")
 STUDY = "study.json"

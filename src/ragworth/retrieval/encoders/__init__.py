@@ -21,7 +21,7 @@ ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(
     {
         "embedded": "ragworth.retrieval.encoders.embedded:open_encoder",
         "onnx": "ragworth.retrieval.encoders.onnx_encoder:open_encoder",
-        "st": "ragworth.retrieval.encoders.sentences:open_encoder",
+        "st": "ragworth.retrieval.encoders.sentence_transformer:open_encoder",
     },
 )
 """Each opens an encoder from what follows its name and a colon, and from the folder that relative paths start in."""

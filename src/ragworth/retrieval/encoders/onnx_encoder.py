@@ -23,9 +23,9 @@ import numpy as np
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
 from ragworth.llm.hub import first_line
-from ragworth.retrieval.encoders import folder as folders
+from ragworth.retrieval.artifact_cache import digest, kept
+from ragworth.retrieval.encoders import encoder_folder as folders
 from ragworth.retrieval.encoders.contract import Floats, Role, unit
-from ragworth.retrieval.kept import digest, kept
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"

@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.calls.steps import NoValue
+from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, ModelError, counted
-from ragworth.judging.settings import setting as named
-from ragworth.judging.texts import NO_PASSAGE, Texts
 from ragworth.retrieval.contract import Need, Place, Setting, Step, shown
 from ragworth.tables import Contexts
+from ragworth.tasks.options import setting as named
+from ragworth.tasks.text_lookup import NO_PASSAGE, Texts
 
 NOT_FINITE = "not-finite"
 """Why a passage counts as not judged: its score is no number, or infinite."""

@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import MissingExtraError
-from ragworth.judging.settings import setting as named
+from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
 from ragworth.retrieval.contract import Need, Place, Setting, Step, written
-from ragworth.retrieval.found import NOTHING, Found, Ints, contexts, highest, order_of
-from ragworth.retrieval.kept import digest, fingerprint, kept
-from ragworth.retrieval.words import STEMMERS, STOPWORDS, Words
+from ragworth.retrieval.hits import NOTHING, Found, Ints, contexts, highest, order_of
+from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, Words
 from ragworth.tables import Contexts
+from ragworth.tasks.options import setting as named
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 FORM = 1

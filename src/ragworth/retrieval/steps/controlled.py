@@ -14,14 +14,14 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotate import KINDS
+from ragworth.annotators import KINDS
 from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.judging.settings import setting as named
-from ragworth.metrics.derived import HARD, WEAK
+from ragworth.metrics.passage_utility import HARD, WEAK
 from ragworth.retrieval.contract import Need, Place, Setting, argument, listing, shown
-from ragworth.retrieval.steps.drawn import dice, draw
-from ragworth.retrieval.steps.labelled import Labelled
+from ragworth.retrieval.steps.oracle import Labelled
+from ragworth.retrieval.steps.random_sample import dice, draw
 from ragworth.tables import OK, Contexts
+from ragworth.tasks.options import setting as named
 
 AMONG = ("retrieved", "random", "weak", "hard")
 UTILITY, RELEVANCE = "utility", "relevance"

@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import MissingExtraError
-from ragworth.judging.settings import setting as named
 from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
-from ragworth.retrieval.encoders import Encoder, ann, encoder
+from ragworth.retrieval.encoders import Encoder, ann_search, encoder
 from ragworth.retrieval.encoders.contract import Floats, unit
-from ragworth.retrieval.encoders.exact import UNIT, nearest
-from ragworth.retrieval.encoders.vectors import name_of, vectors_of
-from ragworth.retrieval.found import NOTHING, Found, Ints, contexts, order_of
+from ragworth.retrieval.encoders.exact_search import UNIT, nearest
+from ragworth.retrieval.encoders.vector_cache import name_of, vectors_of
+from ragworth.retrieval.hits import NOTHING, Found, Ints, contexts, order_of
 from ragworth.tables import Contexts
+from ragworth.tasks.options import setting as named
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Dense(Step):
         if self.search == "exact":
             return nearest(vectors, asked, places, setting.depth, longest)
         name = name_of(model, texts, cosine, prefix) if setting.cache is not None else ""
-        index = ann.index_of(vectors, name, setting.cache)
-        return ann.near(index, vectors, asked, places, setting.depth, self.probes, longest)
+        index = ann_search.index_of(vectors, name, setting.cache)
+        return ann_search.near(index, vectors, asked, places, setting.depth, self.probes, longest)
 
 
 def signed(texts: pl.Series) -> Ints:

@@ -23,12 +23,12 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, counted
-from ragworth.judging.settings import setting as named
-from ragworth.metrics.declare import plain
+from ragworth.metrics.declaration import plain
 from ragworth.retrieval.contract import Place, Setting, Step, written
 from ragworth.retrieval.pipeline import Pipeline, Steplike
-from ragworth.retrieval.rerankers.asked import Asked
+from ragworth.retrieval.rerankers.llm_reranker import Asked
 from ragworth.tables import Contexts
+from ragworth.tasks.options import setting as named
 
 METHODS = ("rrf", "weighted")
 SCALES = ("minmax", "z")

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ragworth.calls.steps import NoValue, Steps, wanted
+from ragworth.calls.programs import NoValue, Steps, wanted
 from ragworth.errors import InputError
-from ragworth.judging.findings import need
-from ragworth.judging.settings import setting as named
 from ragworth.llm.contract import Card, Generate, Generated, Prompt
-from ragworth.retrieval.rerankers.asked import Asked, Desk, beginning
 from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
+from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, beginning
+from ragworth.tasks.findings import need
+from ragworth.tasks.options import setting as named
 
 TOKENS = 7
 """Most tokens that a number takes with its brackets and what stands between."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragworth.calls.steps import NoValue, Steps, wanted
-from ragworth.judging.findings import need
-from ragworth.judging.labels import Scale, label, way_for
-from ragworth.judging.settings import setting as named
+from ragworth.calls.programs import NoValue, Steps, wanted
 from ragworth.llm.contract import Card, Score, Scored
-from ragworth.retrieval.rerankers.asked import Asked, Desk, Judged, each_judged
 from ragworth.retrieval.rerankers.contract import Head, Placed
+from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, Judged, each_judged
+from ragworth.tasks.findings import need
+from ragworth.tasks.labels import Scale, label, way_for
+from ragworth.tasks.options import setting as named
 
 HELPS = Scale(("YES", "NO"), (1.0, 0.0))
 

@@ -15,13 +15,13 @@ from functools import cache
 from string import ascii_uppercase
 from typing import ClassVar
 
-from ragworth.calls.steps import NoValue, Steps
+from ragworth.calls.programs import NoValue, Steps
 from ragworth.errors import InputError
-from ragworth.judging.labels import Label, Scale, label, way_for
-from ragworth.judging.settings import setting as named
 from ragworth.llm.contract import Card
-from ragworth.retrieval.rerankers.asked import Asked, Desk, beginning
 from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
+from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, beginning
+from ragworth.tasks.labels import Label, Scale, label, way_for
+from ragworth.tasks.options import setting as named
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from ragworth.errors import InputError
 from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
-from ragworth.retrieval.encoders.postings import postings_of
-from ragworth.retrieval.encoders.sentences import SparseTexts
-from ragworth.retrieval.found import NOTHING, Found, contexts, order_of
+from ragworth.retrieval.encoders.inverted_index import postings_of
+from ragworth.retrieval.encoders.sentence_transformer import SparseTexts
+from ragworth.retrieval.hits import NOTHING, Found, contexts, order_of
 from ragworth.retrieval.steps.dense import signed
 from ragworth.tables import Contexts
 

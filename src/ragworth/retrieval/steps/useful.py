@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from ragworth.annotate import KINDS
-from ragworth.annotate.contract import Annotator, Item
-from ragworth.calls.steps import NoValue, Steps, together
+from ragworth.annotators import KINDS
+from ragworth.annotators.contract import Annotator, Item
+from ragworth.calls.programs import NoValue, Steps, together
 from ragworth.collection import Collection
-from ragworth.judging.findings import Finding
-from ragworth.judging.settings import setting as named
-from ragworth.judging.texts import Texts
 from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import Setting
-from ragworth.retrieval.rerankers.asked import Asked
 from ragworth.retrieval.rerankers.contract import Head, Placed, by_score
+from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.tasks.findings import Finding
+from ragworth.tasks.options import setting as named
+from ragworth.tasks.text_lookup import Texts
 
 SAME = 0.05
 """A model whose every p is below this, or above 1 less this, does not tell passages apart by declining."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from ragworth.errors import InputError, counted, listed
-from ragworth.judging.settings import setting as named
 from ragworth.retrieval.chunks import NAME, of_chunking, origin
 from ragworth.retrieval.contract import Place, Setting, Step, written
 from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.tasks.options import setting as named
 
 
 @dataclass(frozen=True, init=False)

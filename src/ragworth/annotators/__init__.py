@@ -1,0 +1,46 @@
+"""Judgments by a model: of passages, of passages for sub-questions, and of whole contexts.
+
+>>> import ragworth
+>>> from ragworth.llm.scripted import Scripted
+>>> texts = ragworth.Collection.of(
+...     queries={"query": ["q1"], "text": ["Who built the mill?"]},
+...     passages={"passage": ["p1"], "text": ["Ann built the mill."]},
+... )
+>>> model = Scripted(lambda request: {"NO-RESPONSE": 0.25})
+>>> ragworth.annotate("abstention", {"q1": {"p1": 1.0}}, texts, model).table.frame["value"].to_list()
+[0.25]
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from ragworth.annotators.contract import Annotator
+from ragworth.registry import Registry
+
+KINDS: Registry[type[Annotator]] = Registry(
+    "kind of judgment",
+    "ragworth.annotators",
+    {
+        "abstention": "ragworth.annotators.abstention:Abstention",
+        "relevance": "ragworth.annotators.relevance:Relevance",
+        "downstream": "ragworth.annotators.downstream:Downstream",
+        "likelihood": "ragworth.annotators.likelihood:Likelihood",
+        "confidence": "ragworth.annotators.confidence:Confidence",
+        "ratings": "ragworth.annotators.ratings:Rated",
+    },
+)
+
+
+class _Callable(ModuleType):
+    """The folder is a module and the word for what it does: ``ragworth.annotate(...)`` works either way."""
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        from ragworth.annotators.annotation import annotate
+
+        return annotate(*given, **more)
+
+
+sys.modules[__name__].__class__ = _Callable

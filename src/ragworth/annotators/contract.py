@@ -1,0 +1,172 @@
+"""What an annotator is: the whole contract, on one screen.
+
+An annotator is a dataclass in one file here and one line in `KINDS`. Its fields made with `setting` are its
+settings, in Python and on the command line. `judge` is a piece of work (`ragworth.calls.programs`) that asks the
+model and returns a `Finding`; `NoValue`, raised anywhere in it, becomes the status of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import polars as pl
+
+from ragworth import prompts
+from ragworth.calls.programs import NoValue, Steps
+from ragworth.errors import PromptError, listed
+from ragworth.llm.contract import Card, Prompt
+from ragworth.prompts.template import Template
+from ragworth.tasks.findings import Finding, source_of
+from ragworth.tasks.options import check_settings
+from ragworth.tasks.text_lookup import Texts
+
+SLOTS = {
+    "abstention": ("query", "passage"),
+    "relevance": ("query", "passage", "answers"),
+    "relevance-graded": ("query", "passage"),
+    "rating": ("subquestion", "passage"),
+    "answer": ("query", "passages"),
+    "reply": ("query", "passages"),
+    "reply-alone": ("query",),
+    "grade": ("query", "answers", "answer"),
+}
+"""What prompts are filled with."""
+
+Unit = Literal["passage", "rating", "context"]
+"""What is judged: a passage for a query, a passage for a sub-question, or a whole context."""
+
+
+class Item(NamedTuple):
+    """One thing to judge, by its ids."""
+
+    query: str
+    passage: str = ""
+    subquestion: str = ""
+    system: str = ""
+    passages: tuple[str, ...] = ()
+    """Those of a context, in the order shown."""
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """A kind of judgment, a model to ask (`card` says what it can do), and texts to judge."""
+
+    card: Card
+    texts: Texts
+    folder: str | Path | None = None
+    """A user's own prompts."""
+    swap: bool = field(default=False, kw_only=True)
+    """Ask with the prompts ``NAME-swapped``."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    """What it is, in one line."""
+    unit: ClassVar[Unit] = "passage"
+    aspects: ClassVar[tuple[str, ...]]
+    """Names of the values."""
+    prompts: ClassVar[tuple[str, ...]]
+    """Names of the prompts it asks with."""
+    rounds: ClassVar[int] = 1
+    """How often it asks about one thing, each time by what came before."""
+    details: ClassVar[Mapping[str, Any]] = {}
+    """Columns it keeps beside the values."""
+    slots: ClassVar[tuple[str, ...]] = ("query", "passage")
+    """What each of its prompts must have a slot for; what else a prompt has no slot for is left out."""
+    compares: ClassVar[tuple[str, ...]] = ()
+    """What of a collection it cannot do without: ``answers``, ``subquestions``."""
+    ordinal: ClassVar[bool] = False
+    """Whether labels have an order, so that near ones disagree less."""
+    labelled: ClassVar[bool] = False
+    """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
+    worth: ClassVar[float] = 1.0
+    """1 where a higher value speaks for a passage, −1 where it speaks against it."""
+    swapped: ClassVar[bool] = False
+    """Whether there is a prompt ``NAME-swapped``, with everything in the other order, to see if order matters."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.kind)
+        self.check()
+        for name in self.asked:
+            self._fits(self.prompt(name))
+
+    def _fits(self, template: Template) -> None:
+        """Refuse a prompt that lacks a slot, or has one that nothing is known for, before anything is asked."""
+        known = self._known(template)
+        lacking = [slot for slot in self.slots if slot in known and slot not in template.names]
+        strange = [slot for slot, what in template.slots.items() if slot not in known and what != "optional list"]
+        if lacking or strange:
+            words = [f"it has no slot for {listed(lacking)}"] if lacking else []
+            words += [f"nothing is known to fill {listed(strange)} with"] if strange else []
+            raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
+
+    def _known(self, template: Template) -> tuple[str, ...]:
+        """What there is to fill a prompt with."""
+        return SLOTS.get(template.name.removesuffix("-swapped"), self.slots)
+
+    def ask(self, name: str, **values: object) -> Prompt:
+        """A prompt of this name with its slots filled."""
+        template = self.prompt(name)
+        return template.render({slot: value for slot, value in values.items() if slot in template.names})
+
+    def check(self) -> None:
+        """Refuse a model that cannot be asked in this way."""
+
+    @property
+    def judged(self) -> Unit:
+        """What is judged, with these settings."""
+        return self.unit
+
+    @property
+    def valued(self) -> tuple[str, ...]:
+        """Names of the values, with these settings."""
+        return self.aspects
+
+    @property
+    def turns(self) -> int:
+        """How often it asks about one thing, with these settings."""
+        return self.rounds
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the prompts, with these settings."""
+        return self.prompts
+
+    def judge(self, item: Item) -> Steps[Finding]:
+        """Ask the model about one thing."""
+        raise NotImplementedError
+
+    def controls(self) -> Sequence[Steps[Finding]]:
+        """Things to judge besides, of which it is known what a fit model makes of them."""
+        return ()
+
+    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+        """The rows, looked at together, with notes on what was seen."""
+        return frame, []
+
+    @property
+    def source(self) -> str:
+        """Where its values come from, in one line."""
+        return source_of(self.card, [self.prompt(name) for name in self.asked])
+
+    def prompt(self, name: str) -> Template:
+        """A prompt by its name, read once."""
+        if name not in self._templates:
+            self._templates[name] = self._load(name)
+        return self._templates[name]
+
+    @cached_property
+    def _templates(self) -> dict[str, Template]:
+        return {}
+
+    def _load(self, name: str) -> Template:
+        """A prompt from its file. The other order of a user's own prompt is the user's own as well."""
+        other = f"{name}-swapped"
+        if not self.swap:
+            return prompts.load(name, self.folder, self.card.prompts)
+        if self.folder and (Path(self.folder) / f"{name}.txt").is_file():
+            return prompts.load(str(Path(self.folder) / f"{other}.txt"), self.folder)
+        return prompts.load(other, self.folder, self.card.prompts)

@@ -1,0 +1,68 @@
+"""``ratings``: how well a passage answers each sub-question, from 0 to 5.
+
+Paper: Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG (CRUX).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.annotators.contract import Annotator, Item, Unit
+from ragworth.calls.programs import Steps
+from ragworth.tasks.answerability import answerability
+from ragworth.tasks.findings import Finding, held
+from ragworth.tasks.labels import Way, label, way_for, way_setting
+from ragworth.tasks.options import setting
+from ragworth.tasks.scales import RATINGS
+
+
+@dataclass(frozen=True)
+class Rated(Annotator):
+    """A rating from 0 (does not answer the sub-question) to 5 (answers it fully).
+
+    The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
+    ratings' probabilities, and ``mass`` how much probability the six hold together. A model that was taught to decline,
+    such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``).
+    """
+
+    how: str = way_setting()
+    length: int = setting(32, "most tokens of what the model writes", low=1)
+    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+
+    kind: ClassVar[str] = "ratings"
+    title: ClassVar[str] = "how well the passage answers each sub-question, 0 to 5"
+    unit: ClassVar[Unit] = "rating"
+    aspects: ClassVar[tuple[str, ...]] = ("rating",)
+    compares: ClassVar[tuple[str, ...]] = ("subquestions",)
+    ordinal: ClassVar[bool] = True
+    prompts: ClassVar[tuple[str, ...]] = ("rating",)
+    labelled: ClassVar[bool] = True
+    swapped: ClassVar[bool] = True
+    slots: ClassVar[tuple[str, ...]] = ("subquestion", "passage")
+    details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
+
+    def check(self) -> None:
+        way_for(self.card, self.how, "ratings", answerable=True)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return ("abstention",) if self._way == "answerability" else ("rating",)
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.card, self.how, "ratings", answerable=True)
+
+    def judge(self, item: Item) -> Steps[Finding]:
+        question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
+        if self._way == "answerability":
+            prompt = self.ask("abstention", query=question, passage=passage)
+            found = yield from answerability(prompt, RATINGS, self.card)
+        else:
+            prompt = self.ask("rating", subquestion=question, passage=passage)
+            found = yield from label(prompt, RATINGS, self.card, self._way, length=self.length)
+        detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
+        return Finding({"rating": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

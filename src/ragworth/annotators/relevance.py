@@ -1,0 +1,75 @@
+"""``relevance``: whether a passage holds the answer, by a judge who sees the accepted answers if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.annotators.contract import Annotator, Item
+from ragworth.calls.programs import Steps
+from ragworth.tasks.answerability import answerability
+from ragworth.tasks.findings import Finding, held
+from ragworth.tasks.labels import Scale, Way, label, way_for, way_setting
+from ragworth.tasks.options import setting
+
+HOLDS = Scale(("YES", "NO"), (1.0, 0.0))
+GRADES = Scale.numbers(0, 3)
+
+
+@dataclass(frozen=True)
+class Relevance(Annotator):
+    """1 where the passage holds the answer and 0 where not; or a grade from 0 to 3, without accepted answers.
+
+    The value is the likelier label. ``p`` is the probability of YES among the labels, ``expected`` the mean of the
+    grades weighted by their probabilities, ``mass`` how much probability the labels hold together. A model that was
+    taught to decline, such as the embedded one, is asked whether it answers from the passage (``answerability``).
+    """
+
+    graded: bool = setting(False, "grades 0 to 3, without looking at accepted answers")
+    how: str = way_setting()
+    length: int = setting(32, "most tokens of what the model writes", low=1)
+    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+
+    kind: ClassVar[str] = "relevance"
+    title: ClassVar[str] = "whether the passage holds the answer, by the model as judge"
+    aspects: ClassVar[tuple[str, ...]] = ("relevance",)
+    ordinal: ClassVar[bool] = True
+    prompts: ClassVar[tuple[str, ...]] = ("relevance", "relevance-graded")
+    labelled: ClassVar[bool] = True
+    swapped: ClassVar[bool] = True
+    details: ClassVar[Mapping[str, Any]] = {
+        "p": pl.Float64,
+        "expected": pl.Float64,
+        "mass": pl.Float64,
+        "cut": pl.Int64,
+    }
+
+    def check(self) -> None:
+        way_for(self.card, self.how, "relevance", answerable=True)
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.card, self.how, "relevance", answerable=True)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        if self._way == "answerability":
+            return ("abstention",)
+        return ("relevance-graded",) if self.graded else ("relevance",)
+
+    def judge(self, item: Item) -> Steps[Finding]:
+        query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
+        answers = () if self.graded else self.texts.known_answers(item.query)
+        prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)
+        scale, way = GRADES if self.graded else HOLDS, self._way
+        if way == "answerability":
+            found = yield from answerability(prompt, scale, self.card)
+        else:
+            found = yield from label(prompt, scale, self.card, way, length=self.length)
+        detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
+        if found.probabilities is not None and not self.graded:
+            detail |= {"p": found.probabilities[0] / (found.mass or 1.0), "expected": None}
+        return Finding({"relevance": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)

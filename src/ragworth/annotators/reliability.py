@@ -1,0 +1,140 @@
+"""How far judgments can be trusted: do labels hold the probability, does order decide, do others agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from ragworth.annotators.annotation import KEYS, Annotated, finished, made, planned
+from ragworth.annotators.contract import Annotator, Item
+from ragworth.calls.job import Job
+from ragworth.calls.programs import Forecast
+from ragworth.errors import PromptError
+from ragworth.stats.auc import auc_interval, pairs_within, win_rate
+from ragworth.tables import OK
+from ragworth.tasks.options import settings_of
+from ragworth.tasks.reliability import Check, agreement, kappa, mass_checks, share_budget
+
+FEW = 5
+"""Queries below which an interval would promise too much."""
+
+LEVEL = 1.0
+"""Least relevance by which a human calls a passage relevant."""
+
+
+def check(
+    annotator: Annotator, things: Sequence[Item], judged: Annotated, job: Job, second: Job | None = None
+) -> list[Check]:
+    """All that can be said of these judgments. The other order, and another judge, are asked for it."""
+    found = mass_checks(judged.frame)
+    if annotator.swapped:
+        found += _other_order(annotator, things, judged, job)
+    if second is not None:
+        share_budget(job, second)
+        own = {each.name: getattr(annotator, each.name) for each in settings_of(type(annotator))}
+        other = made(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
+        found += _compared(f"judge {second.card.name}", annotator, judged, finished(other, things, second))
+    return found + _humans(annotator, judged)
+
+
+def planned_all(
+    annotator: Annotator,
+    things: Sequence[Item],
+    job: Job,
+    other: Annotator | None,
+    second: Job | None,
+    checked: bool,
+) -> list[tuple[str, Forecast]]:
+    """What judging would take, and what checking would take on top of it."""
+    parts = [("judgments", planned(annotator, things, job))]
+    swapped = _swapped(annotator) if checked and annotator.swapped else None
+    if swapped is not None:
+        parts.append(("other order", planned(swapped, things, job)))
+    if other is not None and second is not None:
+        parts.append((f"judge {second.card.name}", planned(other, things, second)))
+    return parts
+
+
+def _swapped(annotator: Annotator) -> Annotator | None:
+    """The same annotator with everything in the other order; None where a user's own prompt has no other order."""
+    try:
+        return replace(annotator, swap=True)
+    except PromptError:
+        return None
+
+
+def _other_order(annotator: Annotator, things: Sequence[Item], judged: Annotated, job: Job) -> list[Check]:
+    """Ask again with everything in the other order."""
+    title = "other order"
+    swapped = _swapped(annotator)
+    if swapped is None:
+        missing = ", ".join(f"{name}-swapped.txt" for name in annotator.asked)
+        return [Check(title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt")]
+    return _compared(title, annotator, judged, finished(swapped, things, job))
+
+
+def _compared(title: str, annotator: Annotator, first: Annotated, second: Annotated) -> list[Check]:
+    """How far two judgments of the same things agree."""
+    keys = [*KEYS[annotator.judged], *(["aspect"] if "aspect" in first.frame.columns else [])]
+    both = first.frame.select(*keys, "value").join(
+        second.frame.select(*keys, pl.col("value").alias("other")), on=keys, maintain_order="left"
+    )
+    found: list[Check] = []
+    for aspect in annotator.valued:
+        mine = both.filter(pl.col("aspect") == aspect) if "aspect" in both.columns else both
+        of = f" of {aspect}" if len(annotator.valued) > 1 else ""
+        found += agreement(title, mine, labelled=annotator.labelled, ordinal=annotator.ordinal, of=of)
+    return found
+
+
+def _humans(annotator: Annotator, judged: Annotated) -> list[Check]:
+    """How far judgments agree with the labels that the collection has."""
+    collection, frame = annotator.texts.collection, judged.frame
+    if annotator.judged == "rating":
+        if collection.ratings is None:
+            return []
+        labels = collection.ratings.frame.filter(pl.col("status") == OK)
+        keys = ["query", "passage", "subquestion"]
+        both = frame.join(labels.select(*keys, pl.col("value").alias("label")), on=keys).drop_nulls(["value"])
+        value, label, query = (both[name].to_numpy() for name in ("value", "label", "query"))
+        return [kappa("given ratings", value, label, query, frame.height, weighted=True)]
+    if annotator.judged != "passage" or collection.relevance is None:
+        return []
+    keys = ["query", "passage"]
+    labels = collection.relevance.of("relevance").filter(pl.col("status") == OK)
+    known = frame.join(labels.select(*keys, pl.col("value").alias("label")), on=keys, maintain_order="left")
+    found: list[Check] = []
+    for aspect in annotator.valued:
+        mine = known.filter(pl.col("aspect") == aspect)
+        found += _against(annotator, mine, frame.height // len(annotator.valued), aspect)
+    return found
+
+
+def _against(annotator: Annotator, both: pl.DataFrame, total: int, aspect: str) -> list[Check]:
+    """Against human labels of relevance: κ of labels, and whether values tell relevant passages from others."""
+    title = "given labels"
+    of = f" of {aspect}" if len(annotator.valued) > 1 else ""
+    checks = []
+    if annotator.labelled:
+        sure = both.drop_nulls(["value"])
+        said, label = ((sure[name] >= LEVEL).to_numpy() * 1.0 for name in ("value", "label"))
+        checks.append(kappa(title, said, label, sure["query"].to_numpy(), total, weighted=False, of=of))
+    # Where there is a probability it says more than the label, also where the model's values were withdrawn.
+    column = next((name for name in ("p", "expected") if name in both.columns and both[name].count()), "value")
+    known = both.drop_nulls([column])
+    relevant, groups = (known["label"] >= LEVEL).to_numpy(), known["query"].to_numpy()
+    values = annotator.worth * known[column].to_numpy()
+    of = of or (f" of {column}" if column != "value" else "")
+    area = auc_interval(values, relevant, groups)
+    few = "" if area.groups >= FEW or area.value is None else f"too few queries ({area.groups}) for an interval"
+    checks.append(
+        Check(title, f"AUC{of}", area.value, None if few else area.interval, len(values), total, area.reason or few)
+    )
+    pairs, whose = pairs_within(values, relevant, groups)
+    won = win_rate(pairs, whose)
+    reason = few if won.value is not None else "no query has both kinds"
+    span = None if few else won.interval
+    checks.append(Check(title, f"wins within queries{of}", won.value, span, len(values), total, reason))
+    return checks

@@ -1,0 +1,280 @@
+"""Looking after a store: what is in it, whether it is sound, taking things out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+from ragworth.calls.serialization import key_of, model_digest, request_to_json, response_from_json
+from ragworth.calls.store import UNREADABLE, Entry, Store, card_from_json
+from ragworth.calls.timestamps import UNKNOWN, written_time
+from ragworth.errors import InputError, StoreError
+from ragworth.llm.contract import MOST_SECONDS, MOST_TOKENS, Chosen, Response, Scored
+
+
+class Holding(NamedTuple):
+    """What a store has of one model and one kind of call."""
+
+    backend: str
+    model: str
+    revision: str
+    kind: str
+    calls: int
+    prompt_tokens: int
+    new_tokens: int
+    seconds: float
+    first: float | None
+    last: float | None
+    uncounted: int = 0
+    """Calls whose tokens, seconds or date are impossible, and not in the totals."""
+
+
+class Trouble(NamedTuple):
+    """Calls of one model that failed for one reason and are still without an answer."""
+
+    model: str
+    kind: str
+    reason: str
+    calls: int
+    example: str
+
+
+TOKENS = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND " + str(MOST_TOKENS)
+SECONDS = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND " + str(MOST_SECONDS)
+DATES = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND 253402300799"
+"""Up to the year 9999."""
+
+POSSIBLE = {"prompt_tokens": TOKENS, "new_tokens": TOKENS, "seconds": SECONDS, "made": DATES}
+"""What the columns of a store may hold. A damaged one can hold anything, and sums of that can overflow."""
+
+
+def holdings(store: Store) -> list[Holding]:
+    """What is in a store, by model and kind. Impossible numbers are left out of the totals and counted."""
+    tests = {name: test.format(name) for name, test in POSSIBLE.items()}
+    sums = [
+        f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
+    ]
+    dates = [f"{pick}(made) FILTER (WHERE {tests['made']})" for pick in ("min", "max")]
+    uncounted = f"sum(NOT ({' AND '.join(f'({test})' for test in tests.values())}))"
+    rows = store.query(
+        f"SELECT card, kind, count(*), {', '.join(sums + dates)}, {uncounted} "
+        "FROM answers LEFT JOIN models ON models.number = answers.model GROUP BY model, kind ORDER BY model, kind"
+    )
+    return [Holding(*_names(card), _word(kind), *rest) for card, kind, *rest in rows]
+
+
+def unreported(store: Store) -> int:
+    """Calls whose tokens are unknown, because the endpoint didn't report them."""
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
+    return int(number)
+
+
+def troubles(store: Store) -> list[Trouble]:
+    """What failed, by model, kind and reason."""
+    rows = store.query(
+        "SELECT card, kind, reason, count(*), min(detail) FROM errors LEFT JOIN models ON models.number = errors.model "
+        "GROUP BY model, kind, reason ORDER BY count(*) DESC"
+    )
+    return [
+        Trouble(_names(card)[1], _word(kind), _word(reason), calls, _word(detail))
+        for card, kind, reason, calls, detail in rows
+    ]
+
+
+def _names(card: object) -> tuple[str, str, str]:
+    """Backend, name and revision of a model, from its card."""
+    try:
+        known = card_from_json(str(card))
+    except UNREADABLE:
+        return UNKNOWN, UNKNOWN, ""
+    return str(known.backend), str(known.name), str(known.revision)
+
+
+def _word(value: object) -> str:
+    """A text out of a store that may be damaged."""
+    return value if isinstance(value, str) else UNKNOWN
+
+
+def exported(store: Store) -> Iterator[dict[str, Any]]:
+    """Every call as plain values: model, request (where it was kept), response. Damaged answers are refused."""
+    store.refuse_damage()
+    for entry in store.entries():
+        try:
+            response, request = response_from_json(entry.kind, entry.response), entry.request()
+        except UNREADABLE as error:
+            raise StoreError(
+                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair(store)
+            ) from error
+        model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY)
+        yield {
+            "key": entry.key.hex(),
+            "model": dict(zip(IDENTITY, model, strict=True)),
+            "kind": entry.kind,
+            "request": None if request is None else json.loads(request_to_json(request)),
+            "response": _plain(response),
+            "usage": response.usage._asdict(),
+            "made": written_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
+        }
+
+
+def _repair(store: Store) -> str:
+    return f"ragworth calls prune {store.path} --damaged takes out what is damaged; nothing else is lost"
+
+
+IDENTITY = ("backend", "name", "revision", "quantisation", "template", "endpoint")
+
+
+def _plain(response: Response) -> dict[str, Any]:
+    if isinstance(response, Chosen):
+        found = response._asdict()
+        del found["usage"]
+        return found
+    if isinstance(response, Scored):
+        return dict(response.trace._asdict())
+    return {
+        "outputs": [
+            {"text": o.text, "finish": o.finish, "trace": None if o.trace is None else o.trace._asdict()}
+            for o in response.outputs
+        ]
+    }
+
+
+class Verified(NamedTuple):
+    """What a check of a store found. ``unchecked``: calls whose prompts were not kept."""
+
+    calls: int
+    unchecked: int
+    problems: list[str]
+    worst: Literal["", "card", "call", "file"] = ""
+    """The worst that is damaged: descriptions of models alone, calls, or the file itself."""
+
+
+def verify(store: Store) -> Verified:
+    """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
+    broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
+    unknown, damaged = _unknown_models(store), []
+    calls = unchecked = 0
+    try:
+        for entry in store.entries():
+            calls += 1
+            unchecked += entry.packed is None
+            if (damage := _damage(entry)) is not None:
+                damaged.append(f"call {entry.key.hex()}: {damage.problem}")
+    except StoreError as error:
+        broken.append(f"reading stopped after {calls} calls: {error.found}")
+    worst: Literal["", "card", "call", "file"] = "file" if broken else "call" if damaged else "card" if unknown else ""
+    return Verified(calls, unchecked, [*broken, *unknown, *damaged], worst)
+
+
+def _unknown_models(store: Store) -> list[str]:
+    """Models without a readable card. Their answers are found by their keys all the same."""
+    cards = store.cards()
+    rows = store.query("SELECT model, count(*) FROM answers GROUP BY model")
+    return [
+        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call writes it again)"
+        for model, calls in rows
+        if cards.get(model) is None
+    ]
+
+
+class Damage(NamedTuple):
+    """What is wrong with one call. ``answer``: the answer is unusable; otherwise only the prompt kept beside it is."""
+
+    problem: str
+    answer: bool
+
+
+def _damage(entry: Entry) -> Damage | None:
+    if not entry.intact:
+        return Damage("its response is not as it was written", answer=True)
+    try:
+        response_from_json(entry.kind, entry.response)
+    except UNREADABLE as error:
+        return Damage(f"its response can't be read ({error})", answer=True)
+    try:
+        request = entry.request()
+        fits = request is None or entry.model is None or key_of(model_digest(entry.model), request) == entry.key
+    except UNREADABLE as error:
+        return Damage(str(error), answer=False)
+    return None if fits else Damage("its key is not that of its model and request", answer=False)
+
+
+class Choice(NamedTuple):
+    """Which calls to take out: those that fit everything that is given."""
+
+    model: str = ""
+    kind: str = ""
+    older_than_days: float | None = None
+    errors: bool = False
+    """Errors instead of answers."""
+    prompts: bool = False
+    """Only the prompts, not the answers."""
+    damaged: bool = False
+    """Everything that is damaged, and nothing else: answers, and prompts beside sound answers."""
+
+
+def prune(store: Store, choice: Choice, *, dry: bool) -> int:
+    """Take calls out; how many that are. ``dry`` only counts."""
+    if choice == Choice():
+        raise InputError(
+            "nothing was said about what to take out",
+            remedy="give --model, --kind, --older-than, --errors, --prompts or --damaged",
+        )
+    if choice.damaged:
+        return _prune_damaged(store, choice, dry=dry)
+    where = ["1 = 1"]
+    values: list[object] = []
+    if choice.model:
+        numbers = [n for n, card in store.query("SELECT number, card FROM models") if choice.model in _names(card)[:2]]
+        if not numbers:
+            known = sorted({_names(card)[1] for (card,) in store.query("SELECT card FROM models")})
+            raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(known) or "an empty store")
+        where.append(f"model IN ({','.join(map(str, numbers))})")
+    if choice.kind:
+        where.append("kind = ?")
+        values.append(choice.kind)
+    if choice.older_than_days is not None:
+        where.append("made < ?")
+        values.append(time.time() - 86400 * choice.older_than_days)
+    table = "errors" if choice.errors else "answers"
+    keys = f"SELECT key FROM {table} WHERE {' AND '.join(where)}"
+    target = f"requests WHERE key IN ({keys})" if choice.prompts else f"{table} WHERE key IN ({keys})"
+    ((number,),) = store.query(f"SELECT count(*) FROM {target}", values)
+    if not dry and number:
+        with store.writing():
+            statements: list[tuple[str, list[object]]] = [(f"DELETE FROM {target}", values)]
+            if not choice.prompts:
+                left = "SELECT key FROM answers UNION ALL SELECT key FROM errors"
+                statements.append((f"DELETE FROM requests WHERE key NOT IN ({left})", []))
+            store.change(statements)
+    return int(number)
+
+
+def _prune_damaged(store: Store, choice: Choice, *, dry: bool) -> int:
+    """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
+    if choice != Choice(damaged=True):
+        raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
+    number = sum(1 for _ in _damaged(store))
+    if not dry and number:
+        with store.writing():
+            store.remove(_damaged(store))
+    return number
+
+
+def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
+    """The keys of what is damaged, and whether that is the answer."""
+    for entry in store.entries():
+        if (damage := _damage(entry)) is not None:
+            yield entry.key, damage.answer
+
+
+def dated_ahead(store: Store) -> int:
+    """Answers dated in the future: a clock was wrong, then or now."""
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE made > ?", [time.time() + CLOCK_SLACK])
+    return int(number)
+
+
+CLOCK_SLACK = 60.0
+"""Seconds by which the clocks of two machines that share a store may differ."""

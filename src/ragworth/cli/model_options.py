@@ -1,0 +1,155 @@
+"""Options that commands share which ask a model: which one, where answers are kept, how far to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ragworth.errors import InputError, Stopped, counted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def model_options(function: F) -> F:
+    """Which model."""
+    options = [
+        click.option("-M", "--model", default="embedded", show_default=True, help="Model; see ragworth models."),
+        click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Option of the model."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def calling_options(function: F) -> F:
+    """Where answers are kept, and how far to go."""
+    options = [
+        click.option(
+            "-s",
+            "--store",
+            default="calls.sqlite",
+            show_default=True,
+            type=click.Path(dir_okay=False),
+            help="Where every answer is kept, so that it is never paid for twice.",
+        ),
+        click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing."),
+        click.option("--max-calls", type=click.IntRange(0), help="End after so many calls."),
+        click.option("--max-tokens", type=click.IntRange(0), help="End before more tokens are read and written."),
+        click.option("--max-cost", type=click.FloatRange(0), help="End before it costs more; needs --price."),
+        click.option(
+            "--price", metavar="IN/OUT", help="What the endpoint charges for a million tokens read and written."
+        ),
+        click.option(
+            "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a store that is in use."
+        ),
+        click.option("--quiet", is_flag=True, help="No progress on standard error."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class Calling:
+    """How calls are made."""
+
+    store: str
+    dry_run: bool
+    max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    price: str | None
+    wait: float
+    quiet: bool
+
+
+def opened(spec: str, settings: tuple[str, ...]) -> Any:
+    """A model from its written form and ``NAME=VALUE`` options."""
+    from ragworth.llm import llm
+
+    return llm(spec, **dict(map(_setting, settings)))
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"the option is {text!r}", expected="NAME=VALUE, such as device=cuda")
+    known: dict[str, Any] = {"true": True, "false": False}
+    if value.casefold() in known:
+        return name, known[value.casefold()]
+    for kind in (int, float):
+        try:
+            return name, kind(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+def job(model: Any, given: Calling, total: int | None) -> Any:
+    """A job over a store, and who watches it."""
+    from ragworth.calls.budget import Limits
+    from ragworth.calls.job import Job
+    from ragworth.calls.progress import Progress
+
+    there = Path(given.store).exists()
+    return Job(
+        model,
+        None if given.dry_run and not there else given.store,
+        only_plan=given.dry_run,
+        limits=Limits(given.max_calls, given.max_tokens, given.max_cost),
+        price=_price(given.price),
+        watcher=None if given.quiet else Progress(total),
+        wait=given.wait,
+    )
+
+
+def _price(text: str | None) -> Any:
+    from ragworth.calls.budget import Price
+
+    if text is None:
+        return None
+    read, slash, written = text.partition("/")
+    try:
+        return Price(float(read), float(written if slash else read))
+    except ValueError as error:
+        raise InputError(f"the price is {text!r}", expected="IN/OUT, such as 0.15/0.60") from error
+
+
+def introduced(card: Any, given: Calling) -> None:
+    """Say what an endpoint was found to be able to do."""
+    if card.endpoint and not given.quiet:
+        from ragworth.report.render import printable
+
+        can = ", ".join(sorted(card.abilities))
+        click.echo(printable(f"{card.name} at {card.endpoint} can {can}"), err=True)
+        for note in card.notes:
+            click.echo(f"note: {printable(note)}", err=True)
+
+
+@contextmanager
+def told(work: Any, given: Calling) -> Iterator[None]:
+    """Say how a job went, however it ended; a job that its budget ended is an early end."""
+    try:
+        yield
+    finally:
+        if work.watcher is not None:
+            work.watcher.done(work.tally)
+    tally = work.tally
+    if work.stopped:
+        raise Stopped(
+            f"the budget of {work.stopped} is spent; {counted(tally.not_asked, 'call')} left over\n"
+            f"  to do: run the same again to go on from {given.store}"
+        )
+    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
+    if tally.failed and not tally.done and not tally.cached:
+        raise Stopped(f"all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row")
+    if tally.failed and not given.quiet:
+        click.echo(
+            f"note: {counted(tally.failed, 'call')} failed ({reasons}); what may pass is tried again next time",
+            err=True,
+        )

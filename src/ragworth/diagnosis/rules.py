@@ -1,0 +1,260 @@
+"""Findings about each (system, query), out of the tables alone.
+
+A finding is there only where what it needs is known. What cannot be had from the tables at hand is told in
+:attr:`Diagnosis.absent`, and every count says out of how many contexts that could be examined.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.diagnosis.context_facts import Facts, Shown
+from ragworth.errors import counted, listed, quoted
+
+FINDINGS = {
+    "nothing-relevant": "nothing relevant retrieved",
+    "misled": "misled by a distractor",
+    "unused": "relevant, but unused by the model",
+    "unsupported": "correct without support",
+    "incomplete": "incomplete",
+    "redundant": "redundant",
+    "unexplained": "not correct, and nothing says why",
+    "fine": "fine",
+}
+"""Every finding with its name in words, the most telling first."""
+
+
+class Diagnosis(NamedTuple):
+    """What was found.
+
+    Attributes
+    ----------
+    frame: system, query, finding, detail; several rows where several things are wrong.
+    counts: system, finding, n (contexts with it), of (contexts that could be examined for it).
+    absent: findings that the tables cannot give, each with the reason.
+    """
+
+    frame: pl.DataFrame
+    counts: pl.DataFrame
+    absent: Mapping[str, str]
+
+
+class Found(NamedTuple):
+    """A finding that holds (detail is a text, maybe empty) or does not (detail is None)."""
+
+    finding: str
+    detail: str | None
+
+
+def diagnose(known: Facts) -> Diagnosis:
+    """Look at every context."""
+    examiner = Examiner()
+    return examiner.diagnosis(examiner.examine(known))
+
+
+class Examiner:
+    """Looks at contexts, some at a time, and counts what it finds."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._examined: Counter[tuple[str, str]] = Counter()
+        self._systems: dict[str, None] = {}
+        self._there: set[str] = set()
+        """What was known of any context: relevance, grades, utility, ratings, words."""
+        self._ungraded = ""
+
+    def examine(self, known: Facts) -> pl.DataFrame:
+        """What is found in these contexts: system, query, finding, detail."""
+        rows: list[tuple[str, str, str, str]] = []
+        for (system, query), passages in known.shown.items():
+            found = list(_examined(known, system, query, passages))
+            found += _rest(found, known.grades.get((system, query)))
+            self._examined.update((system, each.finding) for each in found)
+            for each in found:
+                if each.detail is not None:
+                    self._counts[system, each.finding] += 1
+                    rows.append((system, query, each.finding, each.detail))
+        self.know({name for name, there in _there(known).items() if there}, known.ungraded)
+        self._systems |= dict.fromkeys(system for system, _ in known.shown)
+        return pl.DataFrame(
+            rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
+        )
+
+    def know(self, there: Set[str], ungraded: str) -> None:
+        """What is known of some contexts, and why there are no grades."""
+        self._there |= there
+        self._ungraded = self._ungraded or ungraded
+
+    def count(self, system: str, finding: str, holds: int, examined: int) -> None:
+        """Add contexts that were examined elsewhere."""
+        self._systems.setdefault(system)
+        if examined:
+            self._examined[system, finding] += examined
+            self._counts[system, finding] += holds
+
+    def diagnosis(self, frame: pl.DataFrame) -> Diagnosis:
+        """What was found so far; ``frame`` has the findings to show."""
+        counts, examined = self._counts, self._examined
+        table = [(s, f, counts[s, f], examined[s, f]) for s in self._systems for f in FINDINGS if examined[s, f]]
+        schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
+        absent = _absent(self._there, self._ungraded, {finding for _, finding in examined})
+        return Diagnosis(frame, pl.DataFrame(table, schema=schema, orient="row"), absent)
+
+
+def _examined(known: Facts, system: str, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+    """Every finding that can be examined in one context."""
+    grade = known.grades.get((system, query))
+    relevant = [each for each in passages if each.relevant]
+    hard = [each for each in passages if each.hard]
+    sure = bool(relevant) or (query in known.judged and all(each.relevant is not None for each in passages))
+    certain = bool(hard) or (query in known.judged and all(each.hard is not None for each in passages))
+    if sure:
+        yield Found("nothing-relevant", None if relevant else _nothing(passages, grade))
+    if grade is not None and sure:
+        right = grade in ("correct", "partially-correct")
+        words = f"correct, though {_nothing(passages, None)}"
+        yield Found("unsupported", words if right and not relevant else None)
+    if grade is not None and certain:
+        yield Found("misled", _misled(hard) if grade == "wrong" and hard else None)
+    if grade is not None and sure and (grade != "wrong" or certain):
+        unused = relevant and (grade == "abstained" or (grade == "wrong" and not hard))
+        verb = "declined" if grade == "abstained" else "answered wrongly"
+        words = f"{counted(len(relevant), 'relevant passage')} ({_ranks(relevant)}), and the model {verb}"
+        yield Found("unused", words if unused else None)
+    yield from _coverage(known, query, passages)
+
+
+def _nothing(passages: Sequence[Shown], grade: str | None) -> str:
+    number = len(passages)
+    none = f"none of the {number} passages is relevant" if number > 1 else "the only passage is not relevant"
+    words = none if number else "nothing was retrieved"
+    return f"{words}; the model rightly declined" if grade == "abstained" else words
+
+
+def _misled(hard: Sequence[Shown]) -> str:
+    worst = min(hard, key=lambda each: each.utility or 0.0)
+    return (
+        f"{counted(len(hard), 'hard distractor')} ({_ranks(hard)}), the worst {quoted(worst.passage, 40)} "
+        f"with a distracting effect of {-(worst.utility or 0.0):.2f}"
+    )
+
+
+def _ranks(passages: Sequence[Shown]) -> str:
+    return f"rank{'s' if len(passages) > 1 else ''} {listed([str(each.rank) for each in passages], 8)}"
+
+
+def _coverage(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+    """What is missing from a context, and what is there twice."""
+    rated = known.ratings.get(query)
+    if rated is None:
+        if known.words and passages:
+            yield Found("redundant", _repeated(known, passages))
+        return
+    yield from _redundant(known, query, passages)
+    answered = set().union(*(known.answered(query, each.passage) for each in passages))
+    shown = {each.passage for each in passages}
+    names = list(dict.fromkeys(name for values in rated.values() for name in values))
+    can = [name for name in names if any(name in known.answered(query, passage) for passage in rated)]
+    # A rating that failed leaves open whether what is shown answers, or whether something that is not shown would.
+    here, elsewhere = (
+        set().union(*(known.unrated(query, passage) for passage in rated if (passage in shown) is among))
+        for among in (True, False)
+    )
+    lacking = [name for name in can if name not in answered | here]
+    unsure = any(name in (here if name in can else elsewhere) for name in names if name not in answered)
+    if can and (lacking or not unsure):
+        few = listed([quoted(known.questions.get((query, name), name), 60) for name in lacking], 6)
+        words = f"{len(lacking)} of {counted(len(can), 'sub-question')} without an answer: {few}"
+        yield Found("incomplete", words if lacking else None)
+
+
+def _redundant(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+    """Passages that answer nothing that those above them do not; open where a rating that failed decides."""
+    answered: set[str] = set()
+    perhaps: set[str] = set()
+    idle: list[Shown] = []
+    unsure = False
+    for each in passages:
+        mine, failed = known.answered(query, each.passage), known.unrated(query, each.passage)
+        if mine and mine | failed <= answered:
+            idle.append(each)
+        elif mine <= answered | perhaps and (mine | failed) & (answered | perhaps):
+            unsure = True
+        answered |= mine
+        perhaps |= failed
+    if passages and (idle or not unsure):
+        verb = "answers" if len(idle) == 1 else "answer"
+        words = f"{len(idle)} of {counted(len(passages), 'passage')} {verb} nothing new ({_ranks(idle)})"
+        yield Found("redundant", words if idle else None)
+
+
+def _repeated(known: Facts, passages: Sequence[Shown]) -> str | None:
+    """Passages that say word for word what an earlier one says."""
+    first: dict[str, int] = {}
+    again = []
+    for each in passages:
+        words = known.words.get(each.passage)
+        if words and words in first:
+            again.append(f"rank {each.rank} repeats rank {first[words]}")
+        elif words:
+            first[words] = each.rank
+    return listed(again, 4) if again else None
+
+
+def _rest(found: Sequence[Found], grade: str | None) -> list[Found]:
+    """What is left when nothing was found: all is well, or nobody can say what is not."""
+    holds = any(each.detail is not None for each in found)
+    rest = []
+    if grade is not None:
+        failed = grade in ("abstained", "wrong") and not any(
+            each.detail is not None and each.finding in ("nothing-relevant", "misled", "unused", "incomplete")
+            for each in found
+        )
+        rest.append(Found("unexplained", f"the answer is {grade}" if failed else None))
+        holds = holds or failed
+    if found or grade is not None:
+        rest.append(Found("fine", None if holds else ""))
+    return rest
+
+
+def _there(known: Facts) -> dict[str, bool]:
+    """Which kinds of facts there are."""
+    return {
+        "relevance": bool(known.judged),
+        "grades": bool(known.grades),
+        "utility": any(each.utility is not None for passages in known.shown.values() for each in passages),
+        "ratings": bool(known.ratings),
+        "words": bool(known.words),
+    }
+
+
+def _absent(there: Set[str], ungraded: str, examined: set[str]) -> dict[str, str]:
+    """Findings that nothing could be examined for, with what is lacking."""
+    needs = {
+        "nothing-relevant": ("relevance",),
+        "misled": ("grades", "relevance", "utility"),
+        "unused": ("grades", "relevance"),
+        "unsupported": ("grades", "relevance"),
+        "incomplete": ("ratings",),
+        "redundant": (),
+        "unexplained": ("grades",),
+        "fine": ("relevance",),
+    }
+    words = {
+        "relevance": "there are no relevance judgments",
+        "grades": ungraded,
+        "utility": "there are no abstention probabilities",
+        "ratings": "there are no ratings of sub-questions",
+    }
+    absent = {}
+    for finding in FINDINGS:
+        if finding not in examined:
+            why = [words[need] for need in needs[finding] if need not in there]
+            absent[finding] = " and ".join(why) if why else "no context has all that it needs"
+    if "redundant" in absent and "words" not in there:
+        absent["redundant"] = "there are no ratings of sub-questions and no texts of passages"
+    return absent

@@ -1,0 +1,304 @@
+"""What an evaluation starts from: texts, labels, the queries to run for, and what the systems are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+import polars as pl
+
+from ragworth import formats
+from ragworth.collection import Collection, merged
+from ragworth.config import EVERY, Workspace
+from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.evaluation.conflicts import Source, check_apart, together
+from ragworth.evaluation.input_files import Reading
+from ragworth.evaluation.problems import Problems
+from ragworth.evaluation.stage_cache import frame_digest
+from ragworth.formats import outcomes as outcome_tables
+from ragworth.formats.contract import Loaded
+from ragworth.generation.answer_files import read_answers
+from ragworth.generation.answering import Answered, shown_contexts
+from ragworth.generation.writer import NONE, ORACLE
+from ragworth.retrieval import Pipeline, Setting
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
+from ragworth.tables.duplicates import repeated_rows
+from ragworth.tables.parts import with_text
+from ragworth.tasks.query_sample import whole as whole_number
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that was read, for the queries that are evaluated."""
+
+    workspace: Workspace
+    collection: Collection
+    """Texts of all passages; texts, labels and ratings of the queries that are evaluated."""
+    queries: tuple[str, ...]
+    systems: dict[str, Pipeline | Contexts]
+    written: Mapping[str, str]
+    """What each system is, in its written form."""
+    judged: Judgments | None
+    """Judgments out of files, other than the collection's."""
+    answers: Answered | None
+    """Answers out of a file."""
+    outcomes: Outcomes | None
+    """Outcomes out of files."""
+    files: Mapping[str, str]
+    """Hashes of all files that were read, by their path from the workspace."""
+    notes: tuple[str, ...]
+    expensive: Mapping[str, Judgments] = field(default_factory=dict)
+    """By kind, what a better judge says of some queries, out of files."""
+    limited: bool = False
+    """Whether there are more queries, which a limit leaves out."""
+
+    @property
+    def given(self) -> list[Judgments]:
+        """All judgments that were read."""
+        return [table for table in (self.collection.relevance, self.judged) if table is not None]
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What pipelines run on; who is asked is for the stage to say."""
+        space = self.workspace
+        whole = Setting.of(
+            self.collection,
+            self.queries,
+            judgments=self.judged,
+            seed=space.seed,
+            cache=space.path(space.cache),
+            folder=space.folder,
+        )
+        return replace(whole, asking=None)
+
+    @cached_property
+    def texts_key(self) -> list[str]:
+        """What the texts are, in short."""
+        texts = self.collection
+        return [frame_digest(frame) for frame in (texts.queries, texts.passages, texts.answers, texts.subquestions)]
+
+    @cached_property
+    def labels_key(self) -> list[str]:
+        """What labels and ratings are, in short."""
+        tables = (self.collection.relevance, self.collection.ratings)
+        return [frame_digest(table) for table in tables]
+
+
+@dataclass(frozen=True)
+class Systems:
+    """What is compared: each by its name, in its written form, and what came in the same files."""
+
+    made: dict[str, Pipeline | Contexts]
+    written: dict[str, str]
+    logs: list[Collection]
+    runs: list[Contexts]
+
+
+def load(space: Workspace, problems: Problems, limit: int | None = None, *, every: bool = False) -> Material | None:
+    """Read everything that a workspace names; what cannot be read is a problem, and leaves nothing.
+
+    ``limit`` goes before that of the workspace; ``every``: all queries, whatever limit the workspace has.
+    """
+    problems.of(partial(whole_number, "limit", limit))
+    reading, before = Reading(space, problems), len(problems.found)
+    source = space.collection.whole
+    whole = reading.of(source, formats.load, "collection", "from") if source else None
+    collection = _collection(reading, whole)
+    systems = _systems(reading, whole)
+    judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
+    outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
+    better = {kind: reading.expensive(kind, task) for kind, task in space.judgments.items()}
+    file = space.answers.file if space.answers is not None else None
+    answers = reading.of(file, read_answers, "answers", "file") if file else None
+    if len(problems.found) > before or collection is None:
+        return None
+    texts = problems.of(lambda: merged([collection, *systems.logs]), "systems")
+    sources = [Source(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
+    others = problems.of(partial(together, sources), "judgments", "files")
+    if texts is None or others is None:
+        return None
+    if texts.relevance is not None:
+        labels = Source(listed(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance)
+        problems.of(partial(check_apart, [labels, *sources]), "judgments", "files")
+    queries = problems.of(lambda: _queries(texts, systems.runs), "collection")
+    results = problems.of(lambda: _joined([each for each in outcomes if each is not None]), "grades", "files")
+    if not queries or results is None or not systems.made:
+        return None
+    most = limit or (None if every else space.limit)
+    notes, limited = list(texts.notes), False
+    if most is not None and most < len(queries):
+        notes.append(f"the first {most:,} of {counted(len(queries), 'query', 'queries')}")
+        queries, limited = queries[:most], True
+    scope = Scope(queries, systems.made, problems, notes)
+    material = Material(
+        space,
+        scope.collection(texts),
+        tuple(queries),
+        systems.made,
+        systems.written,
+        scope.judgments(others) if judged else None,
+        scope.answers(answers),
+        scope.outcomes(results) if outcomes else None,
+        reading.files,
+        (),
+        {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
+        limited,
+    )
+    return replace(material, notes=tuple(dict.fromkeys(notes)))
+
+
+def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
+    """Texts and labels; what has a file of its own replaces that of the whole."""
+    given = reading.space.collection
+    parts = reading.parts()
+    labels = [reading.of(path, formats.read_judgments, "collection", "qrels") for path in given.qrels]
+    ratings = reading.of(given.ratings, formats.read_ratings, "collection", "ratings") if given.ratings else None
+    base = whole.collection if whole is not None else Collection()
+    own = {kind: getattr(part, kind) for kind, part in parts.items()}
+    notes = [note for part in (base, *parts.values()) for note in part.notes]
+    read = [Source(path, each) for path, each in zip(given.qrels, labels, strict=True) if each is not None]
+    relevance = reading.problems.of(partial(together, read), "collection", "qrels")
+    if relevance is None:
+        return None
+    return replace(
+        base,
+        **own,
+        relevance=relevance if given.qrels else base.relevance,
+        ratings=ratings if given.ratings else base.ratings,
+        notes=(*notes, *relevance.notes, *(ratings.notes if ratings is not None else ())),
+    )
+
+
+def _systems(reading: Reading, whole: Loaded | None) -> Systems:
+    """Pipelines, and what was retrieved elsewhere."""
+    space, problems = reading.space, reading.problems
+    systems = Systems({}, {}, [], [])
+    for name, text in space.systems.items():
+        pipeline = problems.of(partial(_pipeline, text, space.systems), "systems", name)
+        if pipeline is None:
+            continue
+        found = reading.run(name, pipeline)
+        made: dict[str, Pipeline | Contexts] = {} if name == EVERY else {name: pipeline}
+        if found is not None and found.contexts is not None:
+            systems.logs.append(found.collection)
+            systems.runs.append(found.contexts)
+            if name == EVERY:
+                made = {each: found.contexts.only(each) for each in found.contexts.systems}
+            elif len(pipeline.steps) == 1:
+                made = {name: found.contexts}
+        for each in made.keys() & systems.made.keys():
+            problems.say(f"two systems are called {quoted(each)}", "give one of them another name", "systems", name)
+        systems.made.update(made)
+        systems.written.update(dict.fromkeys(made, str(pipeline)))
+    if not space.systems and whole is not None and whole.contexts is not None:
+        systems.runs.append(whole.contexts)
+        systems.made.update({name: whole.contexts.only(name) for name in whole.contexts.systems})
+        systems.written.update(dict.fromkeys(systems.made, str(space.collection.whole)))
+    if not space.systems and not systems.made:
+        problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
+    return systems
+
+
+def _pipeline(text: object, names: Iterable[str]) -> Pipeline:
+    """A pipeline from its written form; where a system is named in it, that is said."""
+    try:
+        return Pipeline.of(text)
+    except InputError as error:
+        if not any(f"unknown kind of step {name!r}" in error.found for name in names):
+            raise
+        remedy = "names in a pipeline are kinds of steps, never systems: write the steps of that system"
+        raise InputError(error.found, more=error.more, expected=error.expected, remedy=remedy) from error
+
+
+def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
+    """The queries to run for: those with a text; else those with labels or ratings; else all that the runs have."""
+    frames = [collection.queries]
+    frames += [table.frame for table in (collection.relevance, collection.ratings) if table is not None]
+    found = next((frame["query"].unique(maintain_order=True).to_list() for frame in frames if frame.height), [])
+    if not found:
+        pairs = [(run.frame["query"].to_list(), sorted(query for _, query in run.empty)) for run in runs]
+        found = list(dict.fromkeys(query for shown, empty in pairs for query in (*shown, *empty)))
+    if not found:
+        raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")
+    return found
+
+
+def _joined(tables: Sequence[Outcomes]) -> Outcomes:
+    """Outcomes from several files in one table; each may come from one of them only."""
+    frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
+    again = repeated_rows(frame, Outcomes.key)
+    if len(again):
+        row = frame.row(int(again[0]), named=True)
+        raise InputError(
+            f"two outcomes {quoted(row['aspect'])} of {quoted(row['system'])} for the query {quoted(row['query'])}",
+            expected="one in all files of outcomes",
+        )
+    return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
+
+    queries: Sequence[str]
+    systems: Mapping[str, Pipeline | Contexts]
+    problems: Problems
+    notes: list[str]
+
+    def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of these queries; a source that is a file is named from the workspace on, as its file has it."""
+        known = frame.select(pl.col("query").is_in(self._ids)).to_series()
+        mine = frame if known.all() else frame.filter(known)
+        if "source" not in mine.columns:
+            return mine
+        folder = str(self.problems.space.folder / "_").removesuffix("_")
+        sources = mine.select(pl.col("source").unique()).to_series()
+        if not sources.str.starts_with(folder).any():
+            return mine
+        if len(sources) == 1:
+            return with_text(mine, "source", sources[0].removeprefix(folder))
+        return mine.with_columns(pl.col("source").str.strip_prefix(folder))
+
+    def judgments(self, table: Judgments) -> Judgments:
+        return Judgments.of_parts([self.queried(part) for part in table.parts], table.notes)
+
+    @cached_property
+    def _ids(self) -> pl.Series:
+        """The queries as a list, for a look-up."""
+        return pl.Series(list(self.queries), dtype=pl.String).implode()
+
+    def collection(self, whole: Collection) -> Collection:
+        """The collection with these queries, and with all passages."""
+        relevance, ratings = whole.relevance, whole.ratings
+        return replace(
+            whole,
+            queries=self.queried(whole.queries),
+            answers=self.queried(whole.answers),
+            subquestions=self.queried(whole.subquestions),
+            relevance=None if relevance is None else self.judgments(relevance),
+            ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
+        )
+
+    def answers(self, given: Answered | None) -> Answered | None:
+        if given is None:
+            return None
+        frame = self._compared(given.frame, "answers", "answers", "file")
+        return Answered(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
+
+    def outcomes(self, given: Outcomes) -> Outcomes:
+        return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
+
+    def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:
+        """The rows of systems that are compared; all of them strangers is a problem."""
+        known = [*self.systems, NONE, ORACLE]
+        strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
+        few = listed([quoted(name, 24) for name in strange], 3)
+        mine = self.queried(frame.filter(pl.col("system").is_in(known)))
+        if strange and mine.height:
+            self.notes.append(f"{what} of {counted(len(strange), 'system')} are left out, not being evaluated ({few})")
+        if not mine.height:
+            names = listed([quoted(name, 24) for name in self.systems], 5)
+            found = f"no {what} are of a system and a query that are evaluated"
+            self.problems.say(found, f"name systems alike: there {few or 'as here'}, here {names}", *path)
+        return mine

@@ -1,0 +1,180 @@
+"""The models of an evaluation and what is spent on them: opened when first needed, one budget for all stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from ragworth.calls.budget import Limits, Price, Tally
+from ragworth.calls.job import Job
+from ragworth.calls.store import Store
+from ragworth.config import Asked, Workspace
+from ragworth.errors import InputError, Stopped, counted
+from ragworth.evaluation.consent import Consent, Guard
+from ragworth.llm import llm
+from ragworth.llm.contract import Card, Model
+
+T = TypeVar("T")
+
+IN_VAIN = frozenset(
+    (
+        "too-long",
+        "ambiguous-labels",
+        "bad-label",
+        "boundary",
+        "empty-prompt",
+        "empty-continuation",
+        "unknown-token",
+        "not-scripted",
+    )
+)
+"""Why calls fail that would fail again: what came of a stage is kept in spite of them."""
+
+
+class Watching(Protocol):
+    """Somebody who is told how a stage goes that takes long."""
+
+    def asking(self, whose: str) -> None:
+        """A model is asked from now on; ``whose``: the stage, and in a pipeline the system and the step."""
+        ...
+
+    def update(self, tally: Tally, waiting: int) -> None:
+        """``waiting``: distinct calls that have not begun."""
+        ...
+
+    def done(self, tally: Tally) -> None:
+        """It has ended, in whatever way."""
+        ...
+
+    def working(self, what: str, done: int, total: int) -> None:
+        """How far work is that asks nobody, such as the encoding of passages."""
+        ...
+
+
+class Models:
+    """All models that a workspace names, over one store; closed with it.
+
+    ``wait``: seconds to wait for another process that writes to the store. ``consent``: what the user allows the
+    workspace beyond what any may do.
+    """
+
+    def __init__(self, space: Workspace, wait: float = 0.0, consent: Consent | None = None) -> None:
+        self.space = space
+        self.wait = wait
+        self.guard = Guard(space, consent or Consent())
+        budget = space.budget
+        self.limits = Limits(budget.calls, budget.tokens, budget.cost)
+        """What is left of the budget."""
+        self._stack = ExitStack()
+        self._open: dict[str, Model] = {}
+        self._store: Store | None = None
+        self._cards: dict[str, Card] = {}
+
+    def __enter__(self) -> Models:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def job(self, asked: Asked | None, *, plan: bool = False) -> Iterator[Job]:
+        """A job for one stage, of the workspace's model or another; what it spends is taken off the budget.
+
+        ``plan``: nothing will be asked, not even an endpoint what it can do.
+        """
+        price = Price(*self.space.budget.price) if self.space.budget.price is not None else None
+        model = self._model(asked or self.space.model)
+        free = getattr(model, "partial", None) is None  # what is on this machine costs nothing
+        if self.limits.cost is not None and price is None and not free:
+            raise InputError(
+                "the cost is limited, but what the endpoint charges is not known",
+                remedy="say it under [budget]: price = [READ, WRITTEN], for a million tokens each",
+            )
+        job = Job(model, self._stored(plan), limits=self.limits, price=price, wait=self.wait, only_plan=plan)
+        try:
+            yield job
+        finally:
+            self.limits = self.limits.less(job.tally)
+        if not plan:
+            self._cards[repr(job.card)] = job.card
+
+    @property
+    def cards(self) -> list[Card]:
+        """Those of all models that were asked, or would have been if that had not been kept."""
+        return list(self._cards.values())
+
+    def _model(self, asked: Asked) -> Model:
+        name = f"{asked.use} {sorted(asked.options.items())}"
+        if name not in self._open:
+            self.guard.key(asked)
+            model = llm(located(asked.use, self.space.folder), **asked.options)
+            self._stack.enter_context(closing(model))
+            self._open[name] = model
+        return self._open[name]
+
+    def _stored(self, plan: bool) -> Store | None:
+        path = self.space.path(self.space.store).absolute()  # no "~" is a user's folder
+        if self._store is None and (not plan or path.exists()):
+            self._store = Store(path)
+            self._stack.enter_context(closing(self._store))
+        return self._store
+
+
+def located(spec: str, folder: Path) -> str:
+    """A model whose files lie in the folder of the workspace, or below it, from wherever the command is called."""
+    kind, _, rest = spec.partition(":")
+    if kind == "sampled":
+        return f"{kind}:{located(rest, folder)}"
+    if kind in ("gguf", "scripted") or (kind == "hf" and (folder / rest).is_dir()):
+        return f"{kind}:{folder / rest}" if rest else spec
+    return spec
+
+
+def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]) -> tuple[T, dict[str, Any]]:
+    """What comes of work that asks a model, and what it took, for the manifest.
+
+    A budget that ended it, or failures alone, end the evaluation.
+    """
+    job.watcher = watching
+    if watching is not None:
+        watching.asking(stage)
+    try:
+        found = work()
+    finally:
+        if watching is not None:
+            watching.done(job.tally)
+    tally = job.tally
+    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
+    if job.stopped:
+        raise Stopped(
+            f"{stage}: the budget is spent (left for it: {job.stopped}); {counted(tally.not_asked, 'call')} to go\n"
+            "  to do: run the same again to go on, with a new budget of the same size or a larger one"
+        )
+    if tally.failed and not tally.done and not tally.cached:
+        raise Stopped(f"{stage}: all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: mend it and run again")
+    facts = {
+        "calls": tally.calls,
+        "stored": tally.cached,
+        "failed": tally.failed,
+        "reasons": dict(tally.reasons),
+        "prompt_tokens": tally.prompt_tokens,
+        "new_tokens": tally.new_tokens,
+        "cost": tally.cost,
+        "estimated": tally.estimated,
+    }
+    return found, facts
+
+
+def may_pass(facts: Mapping[str, Any]) -> bool:
+    """Whether calls of a stage failed that may succeed another time."""
+    return any(reason not in IN_VAIN for reason in facts["reasons"])
+
+
+def card_facts(card: Card) -> Mapping[str, Any]:
+    """A model's card as what JSON can hold."""
+    return {
+        name: sorted(value) if isinstance(value, set | frozenset) else value for name, value in asdict(card).items()
+    }

@@ -1,0 +1,111 @@
+"""The last stage: tables and report, written to the folder of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.comparison import compare, summarise
+from ragworth.errors import MetricError
+from ragworth.evaluation.manifest import manifest
+from ragworth.evaluation.state import State
+from ragworth.metrics.declaration import Metric, parse
+from ragworth.report import page
+from ragworth.results import BESIDE, Results, record_of
+from ragworth.tables import Contexts, Outcomes, Scores
+
+
+class Written(NamedTuple):
+    """What lies in the folder of results."""
+
+    results: Results
+    folder: Path
+    report: Path
+    page: page.Page
+
+
+def write(state: State, page_queries: int | None = None) -> Written:
+    """Write the tables, then the report, which lists ``page_queries`` at most one by one."""
+    space, scores = state.space, state.scores
+    assert scores is not None
+    every = list(map(_parsed, _names(scores)))
+    metrics = [metric for metric in every if metric is not None]
+    depths = [metric.cutoff * metric.declaration.reach for metric in metrics if metric.cutoff is not None]
+    near = state.contexts.cut(max([space.k, *depths]))
+    results = Results(
+        _texts(state, near),
+        near if len(depths) == len(every) else state.contexts,  # what the scores are from; a cutoff may be lacking
+        state.all_judgments,
+        state.ratings,
+        state.answers.table if state.answers is not None else None,
+        _together(state.outcomes),
+        scores,
+        state.said,
+        manifest(state),
+        state.estimates,
+    )
+    folder = space.path(space.results)
+    record_of(folder).refuse_foreign(BESIDE)
+    results.write(folder)
+    several = len(scores.distinct("system")) > 1
+    compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
+    _beside(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
+    report = folder / "report.html"
+    named = _names(scores) if space.metrics else None
+    most = {"queries": page_queries} if page_queries is not None else {}
+    made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
+    return Written(results, folder, report, made)
+
+
+def _beside(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
+    """Write tables; where there is none, delete what an earlier evaluation wrote."""
+    record = record_of(folder)
+    for name, frame in frames.items():
+        if frame is None:
+            record.remove([name])
+        else:
+            record.write(name, frame.write_parquet)
+    record.finish()
+
+
+def _names(scores: Scores) -> list[str]:
+    return scores.distinct("metric")
+
+
+def _parsed(name: str) -> Metric | None:
+    try:
+        return parse(name)
+    except MetricError:
+        return None  # a measure of another package
+
+
+def _thresholds(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """From which relevance and rating on something counts in the diagnosis: as for the first metric that says so."""
+    made: dict[str, Any] = {}
+    for name, wanted in (("rel", "level"), ("eta", "eta")):
+        first = next((metric.values[name] for metric in metrics if name in metric.values), None)
+        made |= {wanted: float(first)} if first is not None else {}
+    return made
+
+
+def _texts(state: State, contexts: Contexts) -> Collection:
+    """The texts that the tables speak of."""
+    collection, named = state.collection, [part["passage"] for part in contexts.parts]
+    if state.answers is not None:
+        named.append(state.answers.contexts.frame["passage"])
+    if state.ratings is not None:
+        named.append(state.ratings.frame["passage"])
+    known = pl.concat(named).unique().to_frame()
+    passages = collection.passages.join(known, on="passage", how="semi", maintain_order="left")
+    return Collection(collection.queries, passages, collection.answers, collection.subquestions)
+
+
+def _together(tables: Sequence[Outcomes]) -> Outcomes | None:
+    if not tables:
+        return None
+    notes = tuple(note for table in tables for note in table.notes)
+    return Outcomes.of_parts([part for table in tables for part in table.parts], notes)

@@ -1,0 +1,120 @@
+"""``ragworth.evaluate``: everything that a workspace says, from its files to the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ragworth import config
+from ragworth.config import Workspace
+from ragworth.errors import InputError, listed
+from ragworth.evaluation import stages, two_judges
+from ragworth.evaluation.checks import prepared
+from ragworth.evaluation.consent import Consent
+from ragworth.evaluation.lock import alone
+from ragworth.evaluation.model_pool import Models
+from ragworth.evaluation.output import write
+from ragworth.evaluation.plan import KEPT
+from ragworth.evaluation.stage_cache import Kept
+from ragworth.evaluation.stages import NEEDS, STAGES
+from ragworth.evaluation.state import Console, Silent, State
+from ragworth.report import page
+from ragworth.results import Results
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What came of an evaluation: None where it was ended before that.
+
+    ``stages``: name, status, notes, seconds and, where a model was asked, calls and tokens of each.
+    """
+
+    stages: Sequence[Mapping[str, Any]]
+    results: Results | None = None
+    folder: Path | None = None
+    report: Path | None = None
+    page: page.Page | None = None
+
+
+def evaluate(
+    workspace: Workspace | str | Path = ".",
+    *,
+    only: str | None = None,
+    until: str | None = None,
+    limit: int | None = None,
+    every: bool = False,
+    console: Console | None = None,
+    wait: float = 0.0,
+    consent: Consent | None = None,
+    page_queries: int | None = None,
+) -> Evaluated:
+    """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
+
+    What was done before and is still right is not done again, and no model is ever asked the same twice: the same
+    call after a crash goes on where it was.
+
+    Parameters
+    ----------
+    workspace: from `ragworth.config.read`, or the path of a ``ragworth.toml`` or its folder.
+    only: run this stage alone; what it needs must be there.
+    until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
+    limit: only the first so many queries.
+    every: all queries, whatever limit the workspace has.
+    console: who is told how it goes.
+    wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
+    consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
+    page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
+    """
+    space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
+    wanted = _wanted(only, until)
+    if every and limit is not None:
+        raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
+    begun = time.monotonic()
+    with Models(space, wait, consent) as models:
+        goals = {"scores": "score" in wanted, "report": "report" in wanted}
+        material = prepared(space, models, limit=limit, every=every, **goals)
+        with alone(space, wait):
+            state = State(material, models, Kept(space.path(space.cache) / KEPT, only), console or Silent())
+            state.did("load", "done", notes=list(material.notes), seconds=_since(begun))
+            for run in _plan(state, wanted):
+                run()
+            if "report" not in wanted:
+                return Evaluated(state.stages)
+            begun = time.monotonic()
+            state.console.begun("report")
+            written = write(state, page_queries)
+            state.did("report", "done", notes=[], seconds=_since(begun))
+            return Evaluated(state.stages, *written)
+
+
+def _since(begun: float) -> float:
+    return round(time.monotonic() - begun, 3)
+
+
+def _wanted(only: str | None, until: str | None) -> tuple[str, ...]:
+    """The stages to go through."""
+    if only is not None and until is not None:
+        raise InputError("one stage alone is wanted, and a last one is given", remedy="give --only or --until")
+    last = only or until or STAGES[-1]
+    if last not in STAGES:
+        raise InputError(f"there is no stage {last!r}", expected=listed(list(STAGES), 9))
+    return (*NEEDS[last], last) if only is not None else STAGES[: STAGES.index(last) + 1]
+
+
+def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], object]]:
+    """What is to be done, one after the other."""
+    space = state.space
+    parts: dict[str, list[Callable[[], object]]] = {
+        "retrieve": [partial(stages.show, state, release=True)],
+        "annotate": [
+            partial(work, state, kind) for kind in space.judgments for work in (stages.judge, two_judges.judge)
+        ],
+        "answer": [partial(stages.write, state)],
+        "grade": [partial(stages.grade, state, kind) for kind in space.grades],
+        "score": [partial(stages.compute, state), partial(two_judges.estimate, state)],
+    }
+    return [run for name in wanted for run in parts.get(name, [])]

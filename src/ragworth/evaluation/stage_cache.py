@@ -1,0 +1,167 @@
+"""What stages have made, kept by what it was made from: a stage whose inputs are the same is not run again.
+
+A stage is a folder ``NAME-DIGEST`` with a Parquet file for each of its frames, ``facts.json`` and the digests of both.
+It is written beside its place and moved there whole, so that a killed process leaves a stage or nothing; what is
+damaged is made again (`ragworth.retrieval.artifact_cache`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ragworth import __version__
+from ragworth.errors import FormatError, InputError
+from ragworth.parquet import read_parquet
+from ragworth.retrieval.artifact_cache import kept, whole
+from ragworth.tables import Table, parts
+
+DIGITS = 16
+FACTS = "facts.json"
+FORM = 1
+"""Raised when the same inputs would give something else than before."""
+
+ROWS = 1 << 16
+"""Rows hashed at a time."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a stage came to: tables by name, and what JSON can hold.
+
+    ``lasting``: worth keeping. ``fresh``: made now; False where it was made before. ``tables``: large ones, written
+    part by part; read back, they are among the frames.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    lasting: bool = True
+    fresh: bool = True
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+
+class Kept:
+    """A folder of stages; ``only`` names the one stage that may be made anew."""
+
+    def __init__(self, folder: Path, only: str | None = None) -> None:
+        self.folder = folder
+        self.only = only
+
+    def has(self, name: str, key: Mapping[str, Any]) -> bool:
+        """Whether the stage was made before from the same, and is undamaged."""
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            return whole(self._place(name, key))
+        return False
+
+    def _place(self, name: str, key: Mapping[str, Any]) -> Path:
+        return self.folder / f"{name}-{digest(key)}"
+
+    def of(self, name: str, key: Mapping[str, Any], make: Callable[[], Made]) -> Made:
+        """The stage as it was made before from the same, or made now."""
+        place = self._place(name, key)
+        if (found := _read(place)) is not None:
+            return found
+        stage = name.partition(".")[0]
+        if self.only is not None and stage != self.only:
+            raise InputError(
+                f"what {name} gives is not there, is out of date, or lacks calls that failed",
+                expected=f"all that {self.only} needs",
+                remedy=f"run --only {stage} first, or leave --only out",
+            )
+        made = make()
+        if made.lasting:
+            kept(self.folder, place.name, make=lambda: made, save=_save, load=lambda _: made)
+            # As it will be read the next time, so that what follows from it has the same key.
+            made = _as_read(made) if _is_plain(made) else replace(_read(place) or made, fresh=True)
+        self._tidy(name, place)
+        return made
+
+    def _tidy(self, name: str, place: Path) -> None:
+        """Remove what the same stage has made from something else."""
+        for other in self.folder.glob(f"{name}-{'?' * DIGITS}"):
+            if other != place:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _read(place: Path) -> Made | None:
+    """What is kept here; None where it is not there, or damaged."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
+        if whole(place):
+            facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
+            frames = {path.stem: read_parquet(path) for path in sorted(place.glob("*.parquet"))}
+            return Made(frames, facts, fresh=False)
+    return None
+
+
+def _is_plain(made: Made) -> bool:
+    """Whether all columns are text or numbers, which Parquet gives back as they were."""
+    frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
+    kinds = {kind for frame in frames for kind in frame.dtypes}
+    return all(kind == pl.String or kind.is_numeric() for kind in kinds)
+
+
+def _as_read(made: Made) -> Made:
+    """A plain stage as it would be read, without having its tables in memory twice."""
+    return replace(made, facts=json.loads(json.dumps(made.facts, ensure_ascii=False)))
+
+
+def _save(made: Made, folder: Path) -> None:
+    for name, frame in made.frames.items():
+        frame.write_parquet(folder / f"{name}.parquet")
+    for name, table in made.tables.items():
+        with (folder / f"{name}.parquet").open("wb") as stream:
+            parts.write_parquet(table.parts, stream)
+    (folder / FACTS).write_text(json.dumps(made.facts, ensure_ascii=False), encoding="utf-8")
+
+
+def digest(key: Mapping[str, Any]) -> str:
+    """A short hash of what JSON can hold, and of the program that makes something of it."""
+    text = json.dumps({"form": FORM, "ragworth": __version__, **key}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def frame_digest(table: pl.DataFrame | Table | None) -> str:
+    """A hash of a table's columns and rows in their order, whatever the pieces or parts it lies in."""
+    if table is None:
+        return ""
+    frames = table.parts if isinstance(table, Table) else [table]
+    made = hashlib.sha256(repr(dict(frames[0].schema)).encode())
+    for part in parts.slices(frames, ROWS):
+        for column in part.iter_columns():
+            for piece in _pieces(column):
+                made.update(piece)
+    return made.hexdigest()[:DIGITS]
+
+
+def _pieces(column: pl.Series) -> list[bytes]:
+    """The values of a column as bytes; of texts and lists, lengths go in front."""
+    absent = column.is_null().to_numpy().tobytes()
+    if isinstance(column.dtype, pl.List):
+        return [absent, _numbers(column.list.len()), *_pieces(column.drop_nulls().explode(empty_as_null=False))]
+    if column.dtype == pl.String:
+        return [absent, _numbers(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
+    return [absent, column.fill_null(strategy="zero").to_numpy().tobytes()]
+
+
+def _numbers(lengths: pl.Series) -> bytes:
+    return lengths.fill_null(0).to_numpy().astype(np.uint32).tobytes()
+
+
+def file_digest(path: Path) -> str:
+    """A hash of a file; of a folder, of the files of a collection in it."""
+    files = sorted([*path.glob("*.jsonl*"), *path.glob("qrels/*.tsv*")]) if path.is_dir() else [path]
+    made = hashlib.sha256()
+    for each in files:
+        made.update(f"{each.relative_to(path)}\n".encode() if path.is_dir() else b"")
+        with each.open("rb") as stream:
+            made.update(hashlib.file_digest(stream, "sha256").digest())
+    return made.hexdigest()[:DIGITS]

@@ -1,0 +1,89 @@
+"""The context that a perfect system would show: all relevant passages, or the required subset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError
+from ragworth.metrics.required_passages import REQUIRED, required
+from ragworth.tables import OK, Ratings
+from ragworth.tasks.text_lookup import Texts
+
+UNJUDGED = "unjudged"
+NO_RATINGS = "no-ratings"
+NO_ANSWERABLE = "no-answerable"
+BY = ("auto", "ratings", "relevance")
+
+
+class Oracle:
+    """Which passages the best context of each query has.
+
+    Parameters
+    ----------
+    by: ``ratings`` takes the required subset, in the order in which it was chosen; ``relevance`` all passages judged
+        relevant, best first; ``auto`` the first of these that the collection has.
+    level: lowest relevance that counts.
+    eta: lowest rating that counts as answered.
+    most: no more passages than these.
+    """
+
+    def __init__(
+        self, texts: Texts, by: str = "auto", level: float = 1.0, eta: float = 3.0, most: int | None = None
+    ) -> None:
+        if by not in BY:
+            raise InputError(f"the oracle cannot go by {by!r}", expected=", ".join(BY))
+        self.texts = texts
+        self.level, self.eta, self.most = level, eta, most
+        rated = texts.collection.ratings is not None
+        self.by = by if by != "auto" else ("ratings" if rated else "relevance")
+
+    def check(self) -> None:
+        """Refuse a collection that has not what the oracle goes by."""
+        if getattr(self.texts.collection, self.by) is None:
+            raise InputError(
+                f"the oracle's context goes by {self.by}, and there is none",
+                expected="relevance judgments, or ratings of sub-questions",
+                remedy="give --qrels or --ratings (Python: relevance or ratings of the collection)",
+            )
+
+    def passages(self, query: str) -> tuple[str, ...]:
+        """The passages of the best context; `NoValue` where it cannot be known, or has none."""
+        found = self._required(query) if self.by == "ratings" else self.texts.relevant(query, self.level)
+        return found[: self.most]
+
+    def _required(self, query: str) -> tuple[str, ...]:
+        if query in self._unsure:
+            raise NoValue(UNJUDGED, f"a rating of the query {query!r} failed; the required subset may be another")
+        found = self._subsets.get(query)
+        if found is None:
+            raise NoValue(NO_RATINGS, f"no passage is rated for the query {query!r}")
+        if not found:
+            raise NoValue(NO_ANSWERABLE, f"no passage answers any sub-question of the query {query!r}")
+        return found
+
+    @cached_property
+    def _ratings(self) -> pl.DataFrame:
+        ratings = self.texts.collection.ratings
+        return ratings.frame if ratings is not None else pl.DataFrame(schema=Ratings.schema)
+
+    @cached_property
+    def _unsure(self) -> frozenset[str]:
+        """Queries of which some rating failed."""
+        return frozenset(self._ratings.filter(pl.col("status") != OK)["query"])
+
+    @cached_property
+    def _subsets(self) -> Mapping[str, tuple[str, ...]]:
+        known = self._ratings.filter(~pl.col("query").is_in(list(self._unsure)))
+        if not known.height:
+            return {}
+        classes = required(Ratings.trusted(known), self.eta)
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(classes["query"].to_list(), ())
+        for query, passage in (
+            classes.filter(pl.col("class") == REQUIRED).sort("place").select("query", "passage").iter_rows()
+        ):
+            found[query] = (*found[query], passage)
+        return found

@@ -1,0 +1,99 @@
+"""``bertscore``: how similar an answer is to accepted answers or relevant passages, by an encoder's token vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError
+from ragworth.generation.answer_book import Answer
+from ragworth.graders.contract import Grader
+from ragworth.tasks.findings import Finding
+from ragworth.tasks.options import setting
+from ragworth.text_match import similarity
+from ragworth.text_match.similarity import ENCODER, Encoded, baseline_setting
+
+
+@dataclass(frozen=True)
+class Bertscore(Grader):
+    """BERTScore-F1 of the answer and the most similar of its references: accepted answers, or relevant passages.
+
+    ``cut`` says that the answer or that reference is longer than the encoder reads; ``skipped`` counts references that
+    could not be compared with the answer, because there is nothing in them that the encoder knows.
+    """
+
+    encoder: str = setting(ENCODER, "encoder: a name or a folder")
+    layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
+    idf: bool = setting(False, "weigh tokens by how rare they are among the references")
+    baseline: str = baseline_setting()
+    device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
+    download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
+    references: str = setting("answers", "what answers are compared with", choices=("answers", "relevant"))
+    level: float = setting(1.0, "lowest relevance that counts as relevant")
+
+    kind: ClassVar[str] = "bertscore"
+    title: ClassVar[str] = "similarity to accepted answers or relevant passages, by an encoder"
+    aspects: ClassVar[tuple[str, ...]] = ("bertscore",)
+    details: ClassVar[Mapping[str, Any]] = {"cut": pl.Boolean, "skipped": pl.Int64, "against": pl.String}
+
+    @cached_property
+    def scorer(self) -> Encoded:
+        return similarity.encoded(
+            self.encoder,
+            layer=self.layer,
+            corpus=self._corpus(),
+            baseline=self.baseline,
+            device=self.device,
+            download=self.download,
+        )
+
+    def _corpus(self) -> list[str] | None:
+        """All references that there are, for idf."""
+        if not self.idf:
+            return None
+        queries = self.texts.collection.queries["query"].to_list()
+        found: dict[str, None] = {}
+        for query in queries or list(dict.fromkeys(each.query for each in self.book.answers)):
+            with suppress(NoValue):
+                found |= dict.fromkeys(self._references(query))
+        return list(found)
+
+    def check(self) -> None:
+        if self.references == "relevant" and self.texts.collection.relevance is None:
+            raise InputError("bertscore needs to know which passages are relevant", remedy="give --qrels")
+        _ = self.scorer  # an encoder that cannot be had is an error before anything runs
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        if self.references == "answers":
+            self.need_accepted(answers)
+
+    @property
+    def source(self) -> str:
+        return f"{self.scorer.name} · against {self.references}"
+
+    def _references(self, query: str) -> Sequence[str]:
+        if self.references == "answers":
+            return self.texts.answers(query)
+        return [self.texts.passage(passage) for passage in self.texts.relevant(query, self.level)]
+
+    def prepare(self, answers: Sequence[Answer]) -> None:
+        pairs = []
+        for answer in answers:
+            with suppress(NoValue):
+                pairs.append((self.text(answer), self._references(answer.query)))
+        self.scorer.learn(pairs)
+
+    def value(self, answer: Answer) -> Finding:
+        text, references = self.text(answer), self._references(answer.query)
+        best = self.scorer.best(text, references)
+        detail = {"cut": best.cut, "skipped": best.skipped, "against": references[best.place]}
+        return Finding({"bertscore": best.value}, detail)
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        return self.scorer.notes()

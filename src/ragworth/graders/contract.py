@@ -1,0 +1,145 @@
+"""What a grader is: the whole contract, on one screen.
+
+A grader is a dataclass in one file of ``graders`` and one line in `GRADERS`. Its fields made with `setting` are its
+settings, in Python and on the command line. It looks at one answer at a time: a grader that asks a model has
+`judge`, a piece of work (`ragworth.calls.programs`); one that only compares has `value`. `NoValue`, raised
+anywhere in them, becomes the status of the answer's outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth import prompts
+from ragworth.calls.programs import NoValue, Steps
+from ragworth.errors import InputError, ModelError
+from ragworth.generation.answer_book import Answer, Book
+from ragworth.llm.contract import Card
+from ragworth.prompts.template import Template
+from ragworth.tasks.findings import Finding, source_of
+from ragworth.tasks.options import check_settings, setting
+from ragworth.tasks.reliability import doubts
+from ragworth.tasks.text_lookup import Texts
+from ragworth.text_match.citations import bare
+
+
+@dataclass(frozen=True)
+class Grader:
+    """A way to grade, the texts of a collection, all answers, and a model to ask if it takes one."""
+
+    card: Card | None
+    texts: Texts
+    book: Book
+    folder: str | Path | None = None
+    """A user's own prompts."""
+
+    citations: bool = setting(True, "leave citations such as [2] in the answers; without, they are taken out first")
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    """What it is, in one line."""
+    aspects: ClassVar[tuple[str, ...]]
+    """Names of the values."""
+    asks: ClassVar[bool] = False
+    """Whether it asks a model."""
+    prompts: ClassVar[tuple[str, ...]] = ()
+    """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
+    labelled: ClassVar[bool] = False
+    """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
+    ordinal: ClassVar[bool] = False
+    """Whether labels are steps of a scale, so that near ones nearly agree."""
+    possible: ClassVar[Mapping[str, float]] = {}
+    """The labels that there are, in words, with their values; empty where a value may be any number."""
+    rounds: ClassVar[int] = 1
+    """How often it asks about one answer, each time by what came before."""
+    details: ClassVar[Mapping[str, Any]] = {}
+    """Columns it keeps beside the values."""
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.kind)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a model that cannot be asked in this way, and a collection that lacks what is needed."""
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers none of which has what it could be graded by."""
+
+    def graded(self, answer: Answer) -> bool:
+        """Whether an answer is to have an outcome. One that others are held against has none."""
+        return True
+
+    def control(self, answer: Answer) -> bool:
+        """Whether an answer without an outcome is judged all the same, to see what the judge makes of it."""
+        return False
+
+    def prepare(self, answers: Sequence[Answer]) -> None:
+        """Compute together what is slow one by one."""
+
+    def judge(self, answer: Answer) -> Steps[Finding]:
+        """Grade one answer, asking the model."""
+        yield from ()
+        return self.value(answer)
+
+    def value(self, answer: Answer) -> Finding:
+        """Grade one answer, asking nobody."""
+        raise NotImplementedError
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> Sequence[str]:
+        """What was seen on the way of these answers, and what came of the controls."""
+        return ()
+
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        """Why what a model said may mean nothing, out of the rows of single answers."""
+        return doubts(frame, "grade") if self.asks else []
+
+    @property
+    def source(self) -> str:
+        """Where its values come from, in one line."""
+        return source_of(self.model, [self.prompt]) if self.asks else self.kind
+
+    @property
+    def asked(self) -> str:
+        """Name of the prompt, with these settings."""
+        return f"{self.prompts[0]}{'-swapped' if getattr(self, 'swapped', False) else ''}"
+
+    @cached_property
+    def prompt(self) -> Template:
+        return prompts.load(self.asked, self.folder, self.card.prompts if self.card is not None else "fenced")
+
+    @property
+    def model(self) -> Card:
+        """Who is asked."""
+        if self.card is None:
+            raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
+        return self.card
+
+    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, remedy: str) -> None:
+        """Refuse answers to queries for none of which ``lookup`` finds anything."""
+        for query in dict.fromkeys(each.query for each in answers):
+            try:
+                lookup(query)
+            except NoValue:
+                continue
+            return
+        raise InputError(f"{self.kind} needs {what}, and no query of these answers has any", remedy=remedy)
+
+    def need_accepted(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers to queries for none of which any answer is accepted."""
+        remedy = "give --answers FILE, or a JSONL run or a collection that has them (Python: answers of the collection)"
+        self.need(answers, self.texts.answers, "accepted answers", remedy)
+
+    def need_queries(self, answers: Sequence[Answer]) -> None:
+        """Refuse answers to queries none of which has a text."""
+        remedy = "give --queries FILE, or a JSONL run or a collection that has them (Python: queries of the collection)"
+        self.need(answers, self.texts.query, "texts of queries", remedy)
+
+    def text(self, answer: Answer) -> str:
+        """What the answer says; `NoValue` where it says nothing."""
+        return answer.words if self.citations else bare(answer.words) or answer.words

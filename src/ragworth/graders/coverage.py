@@ -1,0 +1,188 @@
+"""``coverage``: which sub-questions an answer answers, and with how little text.
+
+Paper: Ju, Verberne, de Rijke and Yates, Controlled Retrieval-augmented Context Evaluation for Long-form RAG (CRUX).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue, Steps, together
+from ragworth.collection import COUNTER
+from ragworth.errors import InputError, counted
+from ragworth.generation.answer_book import Answer
+from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, Oracle
+from ragworth.graders.contract import Grader
+from ragworth.tables import OK
+from ragworth.tasks.answerability import answerability
+from ragworth.tasks.findings import Finding, source_of, whole
+from ragworth.tasks.labels import Label, Way, label, way_for, way_setting
+from ragworth.tasks.options import setting
+from ragworth.tasks.reliability import doubts
+from ragworth.tasks.scales import RATINGS
+from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
+from ragworth.text_match.lengths import words_in
+
+NO_TOKENS = "no-tokens"
+NO_REQUIRED = "no-required-subset"
+
+
+@dataclass(frozen=True)
+class Coverage(Grader):
+    """Share of the answerable sub-questions that the answer answers, and its density against the required subset.
+
+    The model rates the answer, 0 to 5, for each sub-question, as it rates passages; η and above is answered. The
+    answerable sub-questions are those that some rated passage answers; where a query has no ratings, all of them are
+    taken, and the notes say so. density = ((coverage / tokens) / (1 / tokens of the required subset))^w, which may
+    exceed 1; it needs the ratings. Tokens are words and punctuation marks. One rating that failed leaves no value: it
+    may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is the least
+    probability that the six hold together in any of them.
+    """
+
+    eta: float = setting(3.0, "lowest rating that counts as answered")
+    w: float = setting(0.5, "weight of density; 1 is plain density", low=0)
+    how: str = way_setting()
+    length: int = setting(32, "most tokens of what the model writes", low=1)
+    swapped: bool = setting(False, "ask with everything in the other order, to see whether that matters")
+    keep_cut: bool = setting(False, "keep values of answers that the judge could not see whole")
+    _unrated: set[str] = field(default_factory=set, init=False, compare=False)
+    """Queries without ratings that were met."""
+
+    kind: ClassVar[str] = "coverage"
+    title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
+    aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
+    asks: ClassVar[bool] = True
+    prompts: ClassVar[tuple[str, ...]] = ("rating",)
+    details: ClassVar[Mapping[str, Any]] = {
+        "subquestions": pl.List(pl.String),
+        "ratings": pl.List(pl.Float64),
+        "mass": pl.Float64,
+        "tokens": pl.Int64,
+        "required_tokens": pl.Int64,
+        "cut": pl.Int64,
+    }
+
+    def check(self) -> None:
+        way_for(self.model, self.how, "coverage", answerable=True)
+        if not self.texts.collection.subquestions.height:
+            raise InputError("coverage needs sub-questions", remedy="give --subquestions")
+
+    @property
+    def _way(self) -> Way:
+        return way_for(self.model, self.how, "coverage", answerable=True)
+
+    @property
+    def asked(self) -> str:
+        """Name of the prompt, with these settings: a model that was taught to decline is asked whether it answers."""
+        name = "abstention" if self._way == "answerability" else self.prompts[0]
+        return f"{name}{'-swapped' if self.swapped else ''}"
+
+    @property
+    def source(self) -> str:
+        return source_of(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", COUNTER)
+
+    def judge(self, answer: Answer) -> Steps[Finding]:
+        text, questions = self.text(answer), self._answerable(answer.query)
+        made = yield from together([self._rated(text, question) for question in questions])
+        failed = next((one for one in made if isinstance(one, NoValue)), None)
+        if failed is not None:
+            raise failed
+        found = [one for one in made if isinstance(one, Label)]
+        share = sum(one.value >= self.eta for one in found) / len(questions)
+        tokens = words_in(text)
+        density = self._density(answer.query, share, tokens)
+        required = None if isinstance(density, NoValue) else self._required_tokens(answer.query)
+        detail = {
+            "subquestions": [question.id for question in questions],
+            "ratings": [one.value for one in found],
+            "mass": min((one.mass for one in found if one.mass is not None), default=None),
+            "raw": "\n".join(one.raw for one in found if one.raw is not None) or None,
+            "tokens": tokens,
+            "required_tokens": required,
+            "cut": max(one.usage.cut for one in found),
+        }
+        return Finding({"coverage": share, "density": density}, detail, found[0].estimator)
+
+    def _rated(self, text: str, question: Subquestion) -> Steps[Label]:
+        if self._way == "answerability":
+            prompt = self.prompt.render({"passage": text, "query": question.text})
+            found = yield from answerability(prompt, RATINGS, self.model)
+        else:
+            prompt = self.prompt.render({"passage": text, "subquestion": question.text})
+            found = yield from label(prompt, RATINGS, self.model, self._way, length=self.length)
+        whole(found.usage, self.keep_cut, found.raw)
+        return found
+
+    def _answerable(self, query: str) -> list[Subquestion]:
+        """The sub-questions that the required subset answers; all, where nothing was rated."""
+        every = self.texts.subquestions(query)
+        rated = self._best.get(query)
+        if rated is None:
+            self._unrated.add(query)
+            return list(every)
+        known = {name for name, best in rated.items() if best is not None and best >= self.eta}
+        if any(best is None for best in rated.values()):
+            raise NoValue(UNJUDGED, f"a rating of the query {query!r} failed; another sub-question may be answerable")
+        if not known:
+            raise NoValue(NO_ANSWERABLE, f"no passage answers any sub-question of the query {query!r}")
+        found = [question for question in every if question.id in known]
+        if len(found) < len(known):
+            lost = min(known - {question.id for question in found})
+            raise NoValue(NO_SUBQUESTIONS, f"the sub-question {lost!r} of the query {query!r} has ratings but no text")
+        return found
+
+    @cached_property
+    def _best(self) -> Mapping[str, Mapping[str, float | None]]:
+        """The best rating of each sub-question; None where a failed one leaves open whether it is answerable."""
+        ratings = self.texts.collection.ratings
+        found: dict[str, dict[str, float | None]] = {}
+        if ratings is None:
+            return found
+        good = pl.col("status") == OK
+        best = ratings.frame.group_by("query", "subquestion", maintain_order=True).agg(
+            pl.col("value").filter(good).max().alias("best"), (~good).any().alias("failed")
+        )
+        for query, name, value, failed in best.iter_rows():
+            sure = value is not None and (value >= self.eta or not failed)
+            found.setdefault(query, {})[name] = value if sure else None
+        return found
+
+    @cached_property
+    def _oracle(self) -> Oracle:
+        return Oracle(self.texts, "ratings", eta=self.eta)
+
+    def _required_tokens(self, query: str) -> int:
+        return sum(words_in(self.texts.passage(passage)) for passage in self._oracle.passages(query))
+
+    def _density(self, query: str, share: float, tokens: int) -> float | NoValue:
+        if query in self._unrated:
+            return NoValue(NO_REQUIRED, f"no passage is rated for the query {query!r}, so there is no required subset")
+        try:
+            required = self._required_tokens(query)
+        except NoValue as none:
+            return none if none.status == UNJUDGED else NoValue(NO_TOKENS, none.detail)
+        if not share:
+            return 0.0
+        if not tokens or not required:
+            return NoValue(NO_TOKENS, "the answer, or the required subset, has no words")
+        return float((share * required / tokens) ** self.w)
+
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        first = frame.filter(pl.col("aspect") == self.aspects[0])
+        every = first.select(pl.col("ratings").drop_nulls().explode()).filter(pl.col("ratings").is_not_null())
+        return [
+            *doubts(first.select("mass", value=pl.lit(None, pl.Float64)), "answer"),
+            *doubts(every, "rating", "ratings"),
+        ]
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        notes = [f"tokens are counted as {COUNTER}"]
+        if self._unrated:
+            number = counted(len(self._unrated), "query", "queries")
+            notes.append(f"{number} without ratings: all sub-questions count as answerable, and there is no density")
+        return notes

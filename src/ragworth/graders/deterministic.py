@@ -1,0 +1,62 @@
+"""``deterministic``: correct, abstained or wrong by comparing texts; asks no model.
+
+Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era of LLMs (the three grades).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.generation.answer_book import Answer, Support
+from ragworth.graders.contract import Grader
+from ragworth.tasks.findings import Finding
+from ragworth.tasks.options import setting
+from ragworth.text_match import short_answers
+
+CORRECT, PARTIAL, ABSTAINED, WRONG = "correct", "partially-correct", "abstained", "wrong"
+VALUES = {CORRECT: 1.0, PARTIAL: 0.5, ABSTAINED: 0.0, WRONG: -1.0}
+"""What the grades are worth: in this order, which is what studies go by."""
+
+
+@dataclass(frozen=True)
+class Deterministic(Grader):
+    """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, against the accepted answers; ``label`` has the word.
+
+    An answer is correct that contains an accepted one, and abstains when it says so in one of many phrases. A correct
+    answer is partially correct when relevance is known, and so is what was shown, and no relevant passage is in it:
+    the model knew it by itself. (The answers of the system ``(none)``, which are shown nothing, keep their full
+    grade.)
+    """
+
+    level: float = setting(1.0, "lowest relevance that counts as relevant")
+    partial: bool = setting(True, "a correct answer from a context without a relevant passage is partially correct")
+
+    kind: ClassVar[str] = "deterministic"
+    title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
+    aspects: ClassVar[tuple[str, ...]] = ("grade",)
+    labelled: ClassVar[bool] = True
+    possible: ClassVar[Mapping[str, float]] = VALUES
+    details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String, "relevant_shown": pl.Boolean}
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        self.need_accepted(answers)
+
+    @cached_property
+    def support(self) -> Support:
+        return Support(self.texts, self.book, self.level)
+
+    def value(self, answer: Answer) -> Finding:
+        text, accepted = self.text(answer), self.texts.answers(answer.query)
+        verdict = short_answers.grade(text, accepted)
+        shown = self.support.relevant(answer) if self.partial and verdict.label == CORRECT else None
+        label = PARTIAL if shown is False else verdict.label
+        return Finding({"grade": VALUES[label]}, {"label": label, "why": verdict.why, "relevant_shown": shown})
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        return self.support.notes(answers) if self.partial else []

@@ -1,0 +1,122 @@
+"""``utility``: how much better the answer is with its context than without any.
+
+Paper: Tian, Ganguly and Macdonald, Is Relevance Propagated from Retriever to Generator in RAG?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError
+from ragworth.generation.answer_book import Answer
+from ragworth.generation.writer import NONE
+from ragworth.graders.contract import Grader
+from ragworth.tasks.findings import Finding
+from ragworth.tasks.options import setting
+from ragworth.text_match import similarity
+from ragworth.text_match.similarity import ENCODER, Best, Compared, Similarity, baseline_setting
+
+NO_ZERO_SHOT = "no-zero-shot"
+WORTHLESS = "zero-shot-worthless"
+
+
+@dataclass(frozen=True)
+class Utility(Grader):
+    """U = (P(with context) − P(without)) / P(without), P the greatest similarity to a relevant passage.
+
+    An answer is held against the zero-shot answer of the same repeat, or against the only one there is; the outcome
+    is the mean over repeats. There is no value where no passage is relevant, where there is no zero-shot answer, and
+    where that one has P = 0 (or less, with a baseline). ``p`` and ``p_without`` are the two similarities. Zero-shot
+    answers have no outcome of their own.
+    """
+
+    similarity: str = setting("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
+    encoder: str = setting(ENCODER, "encoder of BERTScore: a name or a folder")
+    layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
+    baseline: str = baseline_setting()
+    device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
+    download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
+    level: float = setting(1.0, "lowest relevance that counts as relevant")
+    without: str = setting(NONE, "the system whose answers are given without context")
+
+    kind: ClassVar[str] = "utility"
+    title: ClassVar[str] = "relative gain over the answer without any context"
+    aspects: ClassVar[tuple[str, ...]] = ("utility",)
+    details: ClassVar[Mapping[str, Any]] = {
+        "p": pl.Float64,
+        "p_without": pl.Float64,
+        "cut": pl.Boolean,
+        "skipped": pl.Int64,
+    }
+
+    @cached_property
+    def scorer(self) -> Similarity:
+        if self.similarity != "bertscore":
+            return Compared(self.similarity)
+        return similarity.encoded(
+            self.encoder,
+            layer=self.layer,
+            corpus=None,
+            baseline=self.baseline,
+            device=self.device,
+            download=self.download,
+        )
+
+    def check(self) -> None:
+        if self.texts.collection.relevance is None:
+            raise InputError("utility needs to know which passages are relevant", remedy="give --qrels")
+        if not any(each.system == self.without for each in self.book.answers):
+            raise InputError(
+                f"there are no answers of the system {self.without!r}",
+                expected="answers without any context, to compare with",
+                remedy="ragworth answer --without makes them; or name their system (without=NAME)",
+            )
+        if self.baseline and self.similarity != "bertscore":
+            raise InputError(f"a baseline is for bertscore; the similarity is {self.similarity}")
+        _ = self.scorer
+
+    def graded(self, answer: Answer) -> bool:
+        return answer.system != self.without
+
+    @property
+    def source(self) -> str:
+        return f"utility · {self.scorer.name} · against {self.without}"
+
+    def _relevant(self, query: str) -> list[str]:
+        return [self.texts.passage(passage) for passage in self.texts.relevant(query, self.level)]
+
+    def prepare(self, answers: Sequence[Answer]) -> None:
+        pairs = []
+        for answer in answers:
+            for one in (answer, self.book.partner(self.without, answer.query, answer.repeat)):
+                with suppress(NoValue):
+                    if one is not None:
+                        pairs.append((self.text(one), self._relevant(one.query)))
+        self.scorer.learn(pairs)
+
+    def value(self, answer: Answer) -> Finding:
+        text, relevant = self.text(answer), self._relevant(answer.query)
+        with_, bare = self.scorer.best(text, relevant), self._zero_shot(answer, relevant)
+        detail = {"p": with_.value, "p_without": bare.value, "cut": with_.cut or bare.cut, "skipped": with_.skipped}
+        if bare.value <= 0:
+            raise NoValue(WORTHLESS, "the answer without context has no similarity to any relevant passage")
+        return Finding({"utility": (with_.value - bare.value) / bare.value}, detail)
+
+    def _zero_shot(self, answer: Answer, relevant: Sequence[str]) -> Best:
+        partner = self.book.partner(self.without, answer.query, answer.repeat)
+        if partner is None:
+            raise NoValue(NO_ZERO_SHOT, f"{self.without} has no answer to the query {answer.query!r}")
+        try:
+            return self.scorer.best(self.text(partner), relevant)
+        except NoValue as none:
+            raise NoValue(NO_ZERO_SHOT, f"the answer of {self.without} has no text: {none.status}") from none
+
+    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+        return self.scorer.notes()

@@ -1,0 +1,130 @@
+"""Being sure what a file is: it is read as what it seems to be, by the reader that an evaluation uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import polars as pl
+
+from ragworth import formats
+from ragworth.collection import Collection
+from ragworth.errors import FormatError, InputError, RagworthError
+from ragworth.formats import answers as written
+from ragworth.formats import outcomes, texts
+from ragworth.init.file_heads import Head
+from ragworth.init.guesses import NAMES, Form, Guess, Kind, Text, guesses
+
+
+class Found(NamedTuple):
+    """A file that is of a kind: it was read, or its beginning was."""
+
+    name: str
+    kind: Kind
+    spec: str
+    """As it is written in the file of a workspace."""
+    frame: pl.DataFrame
+    whole: bool
+    texts: Collection = Collection()
+    """Texts and labels that come with it."""
+    doubt: str = ""
+
+
+def recognised(head: Head) -> list[Found]:
+    """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes."""
+    seem = guesses(head)
+    found = [each for guess in seem if (each := _confirmed(head, guess)) is not None]
+    if not found:
+        raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
+    return found
+
+
+def _confirmed(head: Head, guess: Guess) -> Found | None:
+    """The file read as what it seems to be; None where it holds nothing of the kind."""
+    skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
+    try:
+        frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+    except RagworthError as error:
+        reason = error.found if isinstance(error, InputError) else str(error)
+        line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
+        raise FormatError(f"it looks like {NAMES[guess.kind]}, but {line}{reason}") from error
+    if not frame.height and not more.passages.height:
+        return None
+    return Found(head.file.name, guess.kind, _spec(head, guess), frame, head.whole, more, guess.doubt)
+
+
+def _spec(head: Head, guess: Guess) -> str:
+    """The path as it is to be written: with its format in front where the ending tells another or none."""
+    name = head.file.name
+    if guess.kind in (*get_args(Text), "written", "outcomes"):
+        return plain(name)
+    what = {"run": "contexts", "exam": "load", "ratings": "ratings"}.get(guess.kind, "judgments")
+    try:
+        known = guess.form != "exam" and formats.resolve(head.sample, what)[0].name == guess.form
+    except FormatError:
+        known = False
+    return plain(name) if known else f"{guess.form}:{name}"
+
+
+def plain(name: str) -> str:
+    """A path whose beginning is not taken for a format."""
+    return f"./{name}" if re.match(r"[a-z_]{2,}:", name) else name
+
+
+Reader = Callable[[Path, Form, bool], tuple[pl.DataFrame, Collection]]
+
+
+def _run(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    if form == "jsonl":
+        loaded = formats.load(f"jsonl:{path}", skip_bad_lines=skip)
+        assert loaded.contexts is not None
+        return loaded.contexts.frame, loaded.collection
+    return formats.read_contexts(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
+
+
+def _exam(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    loaded = formats.load(f"{form}:{path}", skip_bad_lines=skip)
+    frame = loaded.contexts.frame if loaded.contexts is not None else pl.DataFrame(schema={"query": pl.String})
+    return frame, loaded.collection
+
+
+def _judgments(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    return formats.read_judgments(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
+
+
+def _ratings(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    return formats.read_ratings(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
+
+
+def _texts(kind: texts.Kind) -> Reader:
+    def read(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+        made = texts.read(path, kind, skip_bad_lines=skip)
+        frame: pl.DataFrame = getattr(made, kind)
+        return frame, made
+
+    return read
+
+
+def _written(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    return written.read(path, skip_bad_lines=skip)[0].frame, Collection()
+
+
+def _outcomes(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+    return outcomes.read(path, skip_bad_lines=skip).frame, Collection()
+
+
+READERS: dict[Kind, Reader] = {
+    "run": _run,
+    "exam": _exam,
+    "qrels": _judgments,
+    "ratings": _ratings,
+    "judgments": _judgments,
+    "queries": _texts("queries"),
+    "passages": _texts("passages"),
+    "answers": _texts("answers"),
+    "subquestions": _texts("subquestions"),
+    "written": _written,
+    "outcomes": _outcomes,
+}

@@ -1,0 +1,295 @@
+"""From what was found in a folder to what is set in its file; what is left out, and why, is remembered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from ragworth.collection import Collection, merged
+from ragworth.config import EVERY
+from ragworth.errors import TableError, listed, quoted
+from ragworth.formats.files import stem
+from ragworth.init.beir_folders import Beir
+from ragworth.init.guesses import NAMES, Kind
+from ragworth.init.recognition import Found
+from ragworth.init.toml_writer import Value
+from ragworth.tables import Judgments
+
+JUDGED = (
+    "no passage is labelled: the reader itself says which are relevant, so none can be found to mislead it; "
+    "labels, or a larger model as judge (relevance = {model = …}), say more"
+)
+"""What comes of asking one small model for both judgments that utility is made of."""
+
+K = 5
+MANY = 200
+"""From so many queries on, only the first :data:`FEW` are evaluated at first, where a model is asked."""
+FEW = 100
+
+ENGLISH = frozenset(["the", "of", "and", "to", "in", "a", "is", "was", "for", "that", "with", "as", "on", "by"])
+PART = re.compile(r"\w+")
+
+
+@dataclass
+class Plan:
+    """What is set, and what there is to say about it."""
+
+    tables: dict[str, dict[str, Value]] = field(default_factory=dict)
+    used: list[tuple[str, str]] = field(default_factory=list)
+    """What it is, and the file it comes from."""
+    assumed: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+
+    def set(self, table: str, key: str, value: Value) -> None:
+        self.tables.setdefault(table, {})[key] = value
+
+
+def planned(found: list[Found], beir: list[Beir]) -> Plan:
+    """What to evaluate, out of what there is."""
+    return _Planner(found, beir).plan
+
+
+class _Planner:
+    def __init__(self, found: list[Found], beir: list[Beir]) -> None:
+        self.plan = Plan()
+        self.found = found
+        self.texts = Collection()
+        self.queries: frozenset[str] | None = None
+        """The queries that are evaluated, where all are known."""
+        self.labels: list[Found] = []
+        self.systems: dict[str, Value] = {}
+        self.names: set[str] = set()
+        """What systems are called, those included that come out of a file with several."""
+        self._whole(beir)
+        self._runs()
+        self._parts()
+        self._labels()
+        self._pipelines()
+        self._answers()
+        self._tasks()
+        for each in found:
+            if each.doubt and any(name == each.name for _, name in self.plan.used):
+                self.plan.assumed.append(f"{each.name}: {each.doubt}")
+
+    def _of(self, kind: Kind) -> list[Found]:
+        return [each for each in self.found if each.kind == kind]
+
+    def _use(self, each: Found, table: str, key: str, value: Value) -> None:
+        self.plan.set(table, key, value)
+        self.plan.used.append((NAMES[each.kind], each.name))
+
+    def _leave(self, each: Found, why: str) -> None:
+        self.plan.unused.append(f"{each.name} ({NAMES[each.kind]}): {why}")
+
+    def _adds(self, each: Found) -> bool:
+        """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
+        known = self.queries if each.whole and "query" in each.frame.columns else None
+        if known is not None and not known & set(each.frame["query"]):
+            self._leave(each, "none of its queries is among those that are evaluated")
+            return False
+        try:
+            self.texts = merged([self.texts, each.texts])
+        except TableError as error:
+            self._leave(each, error.found)
+            return False
+        return True
+
+    def _whole(self, beir: list[Beir]) -> None:
+        """A collection that comes in one piece."""
+        for number, folder in enumerate(beir):
+            if number:
+                self.plan.unused.append(f"{folder.name} (BEIR folder): another one is used")
+                continue
+            self.plan.set("collection", "from", folder.spec)
+            self.plan.used.append(("BEIR folder", folder.name))
+            self.texts = folder.texts
+            if folder.doubt:
+                self.plan.assumed.append(f"{folder.name}: {folder.doubt}")
+            if folder.whole:
+                self.queries = frozenset(folder.texts.queries["query"])
+        for each in self._of("exam"):
+            if "collection" in self.plan.tables:
+                self._leave(each, "another collection is used")
+                continue
+            self._use(each, "collection", "from", each.spec)
+            self.texts = each.texts
+            if each.frame.height:
+                self.names |= set(each.frame["system"])
+        if "collection" not in self.plan.tables:
+            self._one("queries")
+        if self.texts.queries.height and self.queries is None:
+            asked = [each for each in self._of("queries") if self.plan.tables["collection"].get("queries") == each.spec]
+            if asked and asked[0].whole:
+                self.queries = frozenset(asked[0].frame["query"])
+
+    def _one(self, kind: Kind) -> None:
+        """One file of a kind for the collection: the first that fits."""
+        for each in self._of(kind):
+            if kind in self.plan.tables.get("collection", {}):
+                self._leave(each, f"{self.plan.tables['collection'][kind]} is used")
+            elif self._adds(each):
+                self._use(each, "collection", kind, each.spec)
+
+    def _runs(self) -> None:
+        """Runs by the names of their files; of several files with many systems, the first."""
+        runs = self._of("run")
+        if self.queries is None:  # logs with most queries first: they say what the evaluation is about
+            runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
+        for each in runs:
+            several = each.frame["system"].n_unique() > 1
+            if several and EVERY in self.systems:
+                self._leave(each, "it has several systems, and only one such file can be named; write a file for each")
+                continue
+            if not self._adds(each):
+                continue
+            if self.queries is None and each.whole and each.texts.queries.height:
+                self.queries = frozenset(each.texts.queries["query"])
+            name = EVERY if several else self._named(each.name)
+            self.systems[name] = {"run": each.spec}
+            self.names |= set(each.frame["system"]) if several else {name}
+            words = (
+                f"runs of {each.frame['system'].n_unique()} systems" if several else f"a run, called {quoted(name, 40)}"
+            )
+            self.plan.used.append((words, each.name))
+
+    def _named(self, path: str) -> str:
+        """A name for the run of a file that no other has."""
+        places = PurePosixPath(path).parts[:-1]
+        name = stem(path)
+        for place in reversed(places):
+            if name not in self.names | {EVERY}:
+                break
+            name = f"{place}/{name}"
+        number, free = 2, name
+        while free in self.names | {EVERY}:
+            free, number = f"{name}-{number}", number + 1
+        return free
+
+    def _parts(self) -> None:
+        """Texts and ratings that no whole collection brings."""
+        whole = "from" in self.plan.tables.get("collection", {})
+        if whole:
+            for each in [*self._of("queries"), *self._of("passages")]:
+                self._leave(each, "the collection that comes in one piece has texts")
+        else:
+            self._one("passages")
+        self._one("answers")
+        self._one("subquestions")
+        self._one("ratings")
+
+    def _labels(self) -> None:
+        """Relevance labels and other judgments, each (query, passage, aspect) from one file."""
+        seen: set[tuple[str, ...]] = set()
+        files: dict[str, list[str]] = {"qrels": [], "judgments": []}
+        given = self.texts.relevance
+        for each in [*self._of("qrels"), *self._of("judgments")]:
+            rows = set(each.frame.select(Judgments.key).iter_rows())
+            if each.kind == "qrels" and given is not None:
+                self._leave(each, "the collection that comes in one piece has labels")
+            elif rows & seen:
+                self._leave(each, "it judges again what another file judges")
+            elif self._adds(each):
+                seen |= rows
+                files[each.kind].append(each.spec)
+                self.labels.append(each)
+                self.plan.used.append((NAMES[each.kind], each.name))
+        for (table, key), some in {
+            ("collection", "qrels"): files["qrels"],
+            ("judgments", "files"): files["judgments"],
+        }.items():
+            if some:
+                self.plan.set(table, key, some[0] if len(some) == 1 and key == "qrels" else some)
+
+    def _aspects(self) -> set[str]:
+        """What is judged already."""
+        known = {aspect for each in self.labels for aspect in each.frame["aspect"].unique()}
+        return known | ({"relevance"} if self.texts.relevance is not None else set())
+
+    def _rated(self) -> bool:
+        return "ratings" in self.plan.tables.get("collection", {}) or self.texts.ratings is not None
+
+    def _pipelines(self) -> None:
+        """Where nobody retrieved: systems that can be built here."""
+        if self.systems:
+            self.plan.tables["systems"] = self.systems
+            return
+        if self.names:
+            return  # the collection brings its own
+        if not (self.texts.passages.height and self.texts.queries.height):
+            self.plan.lacking.append("systems: runs, or texts of queries and passages to retrieve with BM25")
+            return
+        english = _english(self.texts.passages["text"].head(200).to_list())
+        bm25 = 'bm25(stopwords="english")' if english else "bm25"
+        made = {"bm25": f"{bm25} % {K}", "turned": f"{bm25} % {K} >> reversed"}
+        if "relevance" in self._aspects():
+            made |= {"oracle": f"oracle % {K}", "adversary": f"{bm25} >> adversary % {K}"}
+        made["random"] = f"random % {K}"
+        for name, pipeline in made.items():
+            self.plan.set("systems", name, pipeline)
+        self.names = set(made)
+        self.plan.set("metrics", "baseline", "bm25")
+        self.plan.assumed.append(f"no run was found: {listed(list(made))} are built here")
+        if english:
+            self.plan.assumed.append("the passages look English: bm25 leaves out English stop words")
+
+    def _answers(self) -> None:
+        """Answers of systems and outcomes of answers that are there already."""
+        seen: set[tuple[str, ...]] = set()
+        outcomes: list[str] = []
+        for each in [*self._of("written"), *self._of("outcomes")]:
+            rows = set(each.frame.select("system", "query", "aspect").iter_rows()) if each.kind == "outcomes" else set()
+            if self.names and not self.names & set(each.frame["system"]):
+                few = listed([quoted(name, 24) for name in each.frame["system"].unique(maintain_order=True)], 3)
+                self._leave(each, f"it is of {few}; no system is called so: name them alike")
+            elif each.kind == "written" and "file" in self.plan.tables.get("answers", {}):
+                self._leave(each, f"{self.plan.tables['answers']['file']} is used")
+            elif rows & seen:
+                self._leave(each, "it has outcomes that another file has, too")
+            elif self._adds(each) and each.kind == "written":
+                self._use(each, "answers", "file", each.spec)
+            elif each.kind == "outcomes":
+                seen |= rows
+                outcomes.append(each.spec)
+                self._use(each, "grades", "files", outcomes)
+
+    def _tasks(self) -> None:
+        """What the model is asked: what is not known yet, as far as there are texts to ask about."""
+        plan, texts, known = self.plan, self.texts, self._aspects()
+        readable = bool(texts.queries.height and texts.passages.height)
+        if readable:
+            plan.set("", "model", "embedded")
+            if "abstention" not in known:
+                plan.set("judgments", "abstention", True)
+            if "relevance" not in known:
+                plan.set("judgments", "relevance", True if texts.answers.height else {"graded": True})
+                plan.assumed.append(JUDGED)
+            if (
+                texts.subquestions.height
+                and "ratings" not in plan.tables.get("collection", {})
+                and texts.ratings is None
+            ):
+                plan.set("judgments", "ratings", True)
+            if texts.answers.height:
+                plan.tables.setdefault("answers", {})
+            elif "answers" not in plan.tables:
+                plan.lacking.append("accepted answers: no answers are asked for, since nothing could grade them")
+        if texts.answers.height and "answers" in plan.tables:
+            plan.set("grades", "deterministic", True)
+        number = self.texts.queries.height
+        if readable and (number > MANY or (self.queries is None and number)):
+            plan.set("", "limit", FEW)
+            plan.assumed.append(f"there are many queries: the first {FEW} are evaluated until limit is taken out")
+        if not readable and self.names:
+            plan.lacking.append("texts of queries and passages: nothing is asked of a model without them")
+        if not known and not readable and not self._rated():
+            plan.lacking.append("relevance labels, judgments or ratings: no metric can be computed without them")
+        if plan.tables:
+            plan.set("", "k", K)
+
+
+def _english(texts: list[str]) -> bool:
+    """Whether texts are full of English function words."""
+    words = [word for text in texts for word in PART.findall(text.lower())]
+    return sum(word in ENGLISH for word in words) > 0.12 * len(words)

@@ -1,8 +1,0 @@
-"""Scales that several kinds of judgment share."""
-
-from __future__ import annotations
-
-from ragworth.judging.labels import Scale
-
-RATINGS = Scale.numbers(0, 5)
-"""How well a text answers a sub-question: 0 not at all, 5 fully."""

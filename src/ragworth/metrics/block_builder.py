@@ -1,0 +1,318 @@
+"""From tables to blocks: where the judged passages stand in the contexts of each system.
+
+The work is sparse. Of millions of shown passages a few per cent are judged; those are found once for all
+systems, and the dense blocks that metrics read are filled from them, a few queries at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.errors import counted, listed
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Pool, Truth
+from ragworth.metrics.ground_truth import Matrices, Values, number, truth_of
+from ragworth.metrics.lookup import Lookup
+from ragworth.tables import Contexts, ranking
+
+SmallInts = npt.NDArray[np.int32]
+
+CELLS = 1 << 20
+"""Cells (queries × depth) of a block. Large enough to amortise calls, small enough for the cache."""
+
+
+class Shown(NamedTuple):
+    """All contexts of all systems: context c is the rows ``starts[c]:starts[c + 1]``.
+
+    Attributes
+    ----------
+    passage, rank: of each row.
+    systems: their names.
+    system: number of each context's system.
+    query: query id of each context.
+    size: how many passages each context holds: its last rank.
+    """
+
+    passage: pl.Series
+    rank: pl.Series
+    starts: Ints
+    systems: list[str]
+    system: Ints
+    query: pl.Series
+    size: Ints
+
+    @classmethod
+    def of(cls, contexts: Contexts) -> Shown:
+        starts = contexts.starts
+        if starts is None:
+            frame = contexts.frame
+            groups = ranking.group(frame, ["system", "query"])
+            frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
+            heads = frame.select("system", "query")[starts[:-1]]
+        else:  # columns that are the same all over a part, as the system is, are not made longer
+            frame = pl.concat([part.select("passage", "rank") for part in contexts.parts])
+            heads = _heads(contexts.parts, starts)
+        size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
+        query = heads["query"]
+        names = pl.Series(contexts.systems, dtype=pl.String)
+        system = number(heads["system"], names)
+        if contexts.empty:
+            empty = pl.DataFrame(sorted(contexts.empty), schema={"system": pl.String, "query": pl.String}, orient="row")
+            starts = np.append(starts, np.full(empty.height, starts[-1]))
+            query = pl.concat([query, empty["query"]])
+            system = np.append(system, number(empty["system"], names))
+            size = np.append(size, np.zeros(empty.height, dtype=np.int64))
+        return cls(frame["passage"], frame["rank"], starts, names.to_list(), system, query, size)
+
+    def first(self, n: int) -> Shown:
+        """The first n passages of every context."""
+        kept = self._rows(np.flatnonzero(self.rank.to_numpy() <= n))
+        return kept._replace(size=np.minimum(self.size, n))
+
+    def only(self, pairs: pl.DataFrame) -> Shown:
+        """Only the passages that ``pairs`` of query and passage names, moved up to close the gaps.
+
+        A context of which nothing is left is empty.
+        """
+        rows = self.rows().select("query", "passage").with_row_index("at")
+        left = rows.join(pairs, on=["query", "passage"], how="semi")["at"].sort().to_numpy().astype(np.int64)
+        kept = self._rows(left)
+        size = np.diff(kept.starts)
+        rank = np.arange(1, len(left) + 1) - np.repeat(kept.starts[:-1], size)
+        return kept._replace(rank=pl.Series("rank", rank, dtype=pl.UInt32), size=size)
+
+    def rows(self) -> pl.DataFrame:
+        """The system (as a number), query, passage and rank of each row."""
+        context = np.repeat(np.arange(len(self.size)), np.diff(self.starts))
+        return pl.DataFrame(
+            {
+                "system": self.system[context],
+                "query": self.query.gather(context),
+                "passage": self.passage,
+                "rank": self.rank,
+            }
+        )
+
+    def _rows(self, rows: Ints) -> Shown:
+        """The same contexts with some of their rows, given in order."""
+        starts = np.searchsorted(rows, self.starts).astype(np.int64)
+        if len(rows) == len(self.passage):
+            return self._replace(starts=starts)
+        return self._replace(passage=self.passage.gather(rows), rank=self.rank.gather(rows), starts=starts)
+
+    def notes(self) -> list[str]:
+        """Contexts in which some ranks were never listed."""
+        gaps = np.bincount(self.system[self.size > np.diff(self.starts)], minlength=len(self.systems))
+        if not gaps.any():
+            return []
+        with_gaps = [name for name, count in zip(self.systems, gaps, strict=True) if count]
+        return [
+            f"{listed(with_gaps, 3)}: {counted(int(gaps.sum()), 'context')} with ranks nobody listed; "
+            "they count as passages shown and not judged"
+        ]
+
+
+def _heads(parts: list[pl.DataFrame], starts: Ints) -> pl.DataFrame:
+    """The system and query of each context."""
+    ends = np.cumsum([0, *(part.height for part in parts)])
+    found: list[pl.DataFrame] = []
+    for part, low, high in zip(parts, ends[:-1], ends[1:], strict=True):
+        mine = starts[:-1][(starts[:-1] >= low) & (starts[:-1] < high)]
+        found.append(part.select("system", "query")[mine - low])
+    return pl.concat(found)
+
+
+class Cells(NamedTuple):
+    """Judged passages among those shown: the context, the rank, and the row of the judgment.
+
+    Those of system s are ``bounds[s]:bounds[s + 1]``.
+    """
+
+    context: SmallInts
+    rank: SmallInts
+    row: SmallInts
+    bounds: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the queries that are evaluated; None where nothing was asked for."""
+
+    queries: pl.Series
+    judged: Values | None = None
+    aspects: Mapping[str, Values] = field(default_factory=dict)
+    rated: Matrices | None = None
+    lengths: pl.DataFrame | None = None
+
+    def of(self, universe: str) -> Values | Matrices | None:
+        """The judgments whose queries are evaluated."""
+        if universe == "relevance":
+            return self.judged
+        return self.rated if universe == "ratings" else self.aspects.get(universe)
+
+
+class Blocks:
+    """Makes the blocks of each system.
+
+    Parameters
+    ----------
+    depth: how far down any metric looks.
+    levels: relevance levels for which several runs' finds are to be pooled.
+    """
+
+    def __init__(self, shown: Shown, known: Known, depth: int, levels: set[float]) -> None:
+        self.shown, self.known, self.depth = shown, known, depth
+        self.query = number(shown.query, known.queries)
+        self.relevance = self._find(known.judged.lookup) if known.judged else None
+        self.aspects = {name: self._find(values.lookup) for name, values in known.aspects.items()}
+        self.rated = self._find(known.rated.lookup) if known.rated else None
+        self.tokens: Cells | None = None
+        self.rated_tokens: Floats | None = None
+        if known.lengths is not None and known.rated is not None:
+            lengths = Lookup(np.zeros(known.lengths.height, dtype=np.int64), known.lengths["passage"].rechunk())
+            self.tokens = self._find(lengths, by_query=False)
+            there = lengths.find(np.zeros(len(known.rated.query), dtype=np.int64), known.rated.passage)
+            self.rated_tokens = np.full(len(known.rated.query), np.nan)
+            self.rated_tokens[there.asked] = known.lengths["tokens"].to_numpy()[there.row]
+        self.finds = {rel: self._finds(rel) for rel in levels}
+        # Context number of (system, query), −1 where the system has none.
+        self.context = np.full((len(shown.systems), len(known.queries)), -1, dtype=np.int64)
+        mine = np.flatnonzero(self.query >= 0)
+        self.context[shown.system[mine], self.query[mine]] = mine
+        self.row_of = np.full(len(shown.size), -1, dtype=np.int64)
+        columns = known.rated.value.shape[1] if known.rated else 1
+        self.span = max(1, CELLS // max(depth, 1) // max(columns, 1))
+        self.truths: dict[int, Truth] = {}
+
+    def of(self, system: int) -> Iterator[tuple[int, int, Block]]:
+        """The contexts of one system as blocks of consecutive queries: first, after the last, block."""
+        total = len(self.known.queries)
+        for low in range(0, total, self.span):
+            high = min(low + self.span, total)
+            if low not in self.truths:
+                known = self.known
+                self.truths[low] = truth_of(low, high, known.judged, known.aspects, known.rated, self.rated_tokens)
+            yield low, high, self._block(system, low, high)
+
+    def cells(self, universe: str) -> Cells | None:
+        """Where the passages stand that have the judgments whose queries are evaluated."""
+        if universe == "relevance":
+            return self.relevance
+        return self.rated if universe == "ratings" else self.aspects.get(universe)
+
+    def any_known(self, system: int, universe: str) -> bool:
+        """Whether any passage that a system shows, however far down, is judged or rated."""
+        known = self.known.of(universe)
+        assert known is not None
+        mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
+        rows = ranking.rows_of(self.shown.starts, mine)
+        query = np.repeat(self.query[mine], np.diff(self.shown.starts)[mine])
+        return len(known.lookup.find(query, self.shown.passage.gather(rows)).row) > 0
+
+    def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
+        """Every shown passage, down to the depth needed, that the lookup knows."""
+        shown = self.shown
+        found: tuple[list[SmallInts], ...] = ([], [], [])
+        for low, high in ranking.blocks(shown.starts):
+            begin, end = int(shown.starts[low]), int(shown.starts[high])
+            context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
+            rank = shown.rank.slice(begin, end - begin).to_numpy().astype(np.int64)
+            passage = shown.passage.slice(begin, end - begin)
+            use = (rank <= self.depth) & (self.query[context] >= 0)
+            if not use.all():
+                context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
+            there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
+            cells = (context[there.asked], rank[there.asked], there.row)
+            for pieces, each in zip(found, cells, strict=True):
+                pieces.append(each.astype(np.int32))  # half the memory, and always enough
+        parts: list[SmallInts] = []
+        for pieces in found:
+            parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
+            pieces.clear()  # before the next ones are put together
+        system = shown.system.astype(np.int32)[parts[0]]
+        if (system[1:] < system[:-1]).any():
+            order = np.argsort(system, kind="stable")
+            parts, system = [each[order] for each in parts], system[order]
+        bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
+        return Cells(parts[0], parts[1], parts[2], bounds)
+
+    def _finds(self, rel: float) -> Bools:
+        """Which relevant judgments each system found: systems × judgments."""
+        assert self.known.judged is not None and self.relevance is not None
+        found = np.zeros((len(self.shown.systems), len(self.known.judged.value)), dtype=bool)
+        found[self.shown.system[self.relevance.context], self.relevance.row] = True
+        return np.asarray(found & (self.known.judged.value >= rel))
+
+    def _pool(self, rel: float, system: int, low: int, high: int) -> Pool:
+        """What this system and the others found for the queries ``low`` to ``high``."""
+        assert self.known.judged is not None
+        query, found = self.known.judged.query, self.finds[rel]
+        mine, others = found[system], np.asarray(np.delete(found, system, axis=0).any(axis=0))
+
+        def count(which: Bools) -> Floats:
+            here = which & (query >= low) & (query < high)
+            return np.bincount(query[here] - low, minlength=high - low).astype(np.float64)
+
+        return Pool(count(mine | others), count(mine), count(others), count(mine & others))
+
+    def _block(self, system: int, low: int, high: int) -> Block:
+        n, context = high - low, self.context[system, low:high]
+        size = np.where(context >= 0, self.shown.size[context], 0)
+        there = context >= 0
+        self.row_of[context[there]] = np.flatnonzero(there)
+        span = (int(context[there].min()), int(context[there].max()) + 1) if there.any() else (0, 0)
+        place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of, span)
+        known = self.known
+        relevance, failed, ratings, tokens = place.empty(np.nan), None, None, None
+        if known.judged is not None and self.relevance is not None:
+            at, row = place.of(self.relevance)
+            relevance[at] = known.judged.value[row]
+            if known.judged.failed.any():
+                failed = place.empty(0.0).astype(bool)
+                failed[at] = known.judged.failed[row]
+        aspects: dict[str, Floats] = {}
+        for name, cells in self.aspects.items():
+            at, row = place.of(cells)
+            aspects[name] = place.empty(np.nan)
+            aspects[name][at] = known.aspects[name].value[row]
+        if known.rated is not None and self.rated is not None:
+            at, row = place.of(self.rated)
+            ratings = np.full((*relevance.shape, known.rated.value.shape[1]), -np.inf)
+            ratings[at] = known.rated.value[row]
+        if known.lengths is not None and self.tokens is not None:
+            at, row = place.of(self.tokens)
+            tokens = place.empty(np.nan)
+            tokens[at] = known.lengths["tokens"].to_numpy()[row]
+        self.row_of[context[there]] = -1
+        pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
+        return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools)
+
+
+class _Place(NamedTuple):
+    """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none.
+
+    ``span``: the first of the block's contexts, and one past the last. Others may be between them.
+    """
+
+    size: int
+    width: int
+    system: int
+    row_of: Ints
+    span: tuple[int, int]
+
+    def empty(self, value: float) -> Floats:
+        return np.full((self.size, self.width), value)
+
+    def of(self, cells: Cells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
+        """Row and column of each cell that belongs here, and the row of its judgment."""
+        first, last = (int(bound) for bound in cells.bounds[self.system : self.system + 2])
+        low, high = (first + int(place) for place in np.searchsorted(cells.context[first:last], self.span))
+        mine = slice(low, high)
+        row, rank = self.row_of[cells.context[mine]], cells.rank[mine]
+        here = (row >= 0) & (rank <= self.width)
+        return (row[here], rank[here] - 1), cells.row[mine][here]

@@ -1,0 +1,183 @@
+"""From tables of judgments and ratings to the truth that metrics read, for numbered queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import TableError
+from ragworth.metrics.blocks import Bools, Floats, Ints, Judged, Truth
+from ragworth.metrics.lookup import Lookup
+from ragworth.tables import OK, Judgments, Ratings
+from ragworth.tables.ranking import run_starts
+
+
+def number(queries: pl.Series, known: pl.Series) -> Ints:
+    """The place of each query in ``known``; −1 where it is not there.
+
+    Rows of one query mostly follow each other, so only the first row of each run is looked up.
+    """
+    starts = run_starts(queries)
+    table = pl.DataFrame({"query": known}).with_row_index("at")
+    heads = pl.DataFrame({"query": queries.gather(starts) if len(starts) < len(queries) else queries})
+    joined = heads.join(table, on="query", how="left", maintain_order="left")
+    found = joined["at"].cast(pl.Int64).fill_null(-1).to_numpy()
+    return np.repeat(found, np.diff(np.append(starts, len(queries)))) if len(starts) < len(queries) else found
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """One value for each of many (query, passage), by query number; NaN where judging failed."""
+
+    query: Ints
+    passage: pl.Series
+    value: Floats
+
+    @property
+    def lookup(self) -> Lookup:
+        """Made for each use: it takes about as much memory as the judgments."""
+        return Lookup(self.query, self.passage)
+
+    @cached_property
+    def failed(self) -> Bools:
+        return np.isnan(self.value)
+
+
+def values_of(frame: pl.DataFrame, queries: pl.Series) -> Values:
+    """The rows of a table with query, passage and value that belong to ``queries``."""
+    numbers = number(frame["query"], queries)
+    mine = numbers >= 0
+    if not mine.all():
+        frame, numbers = frame.filter(pl.Series(mine)), numbers[mine]
+    value = frame["value"].fill_null(float("nan")).to_numpy()
+    return Values(numbers, frame["passage"], value)
+
+
+class Scale(NamedTuple):
+    """What values of an aspect can be, and what to do with those that cannot."""
+
+    name: str
+    low: float
+    high: float
+    expected: str
+    remedy: str
+
+
+SCALES = {
+    "abstention": Scale(
+        "abstention probability",
+        0,
+        1,
+        "a probability, 0 to 1",
+        "give exp(log-probability) where a tool gives log-probabilities",
+    ),
+    "downstream": Scale(
+        "downstream score", 0, 1, "a score from 0 to 1", "divide by the highest score there can be (100 for per cent)"
+    ),
+    # Rounding can lift the logarithm of a certain answer a little above 0.
+    "likelihood": Scale(
+        "answer likelihood", -np.inf, 1e-6, "a log-probability, 0 or below", "give the logarithm of probabilities"
+    ),
+}
+"""The aspects besides relevance that metrics read."""
+
+
+def aspect_of(judgments: Judgments, aspect: str, queries: pl.Series) -> Values:
+    """The judgments of an aspect other than relevance; a value that cannot be one of it is an error."""
+    scale, frame = SCALES[aspect], judgments.of(aspect)
+    wrong = frame.filter((pl.col("value") < scale.low) | (pl.col("value") > scale.high))
+    if wrong.height:
+        row = wrong.row(0, named=True)
+        raise TableError(
+            f"{scale.name} {row['value']} for query {row['query']!r}, passage {row['passage']!r}",
+            expected=scale.expected,
+            remedy=scale.remedy,
+            file=row["source"] if row["source"] != "given" else "",
+        )
+    return values_of(frame, queries)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Ratings of all passages of all queries: one row for each (query, passage), a column a sub-question."""
+
+    query: Ints
+    passage: pl.Series
+    value: Floats
+    """(rated passages × most sub-questions) −∞ where unrated, NaN where rating failed."""
+    columns: Ints
+    """How many sub-questions each query has."""
+
+    @property
+    def lookup(self) -> Lookup:
+        """Made for each use: it takes about as much memory as the judgments."""
+        return Lookup(self.query, self.passage)
+
+
+def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
+    """All ratings by query, passage and sub-question.
+
+    Queries and passages are numbered in the order of appearance. Sub-questions are in the order of their ids, numbers
+    before text, as ndeval has them: the order in which floats are added up must not depend on that of the rows.
+    """
+    frame = ratings.frame.with_columns(pl.Series("number", number(ratings.frame["query"], queries)))
+    frame = frame.filter(pl.col("number") >= 0)
+    passages = frame.select("number", "passage").unique(maintain_order=True).sort("number", maintain_order=True)
+    name = pl.col("subquestion")
+    digits = name.str.contains("^[0-9]+$")
+    short = name.str.strip_chars_start("0")
+    by_number = (~digits, pl.when(digits).then(short.str.len_bytes()), pl.when(digits).then(short), name)
+    questions = frame.select("number", "subquestion").unique(maintain_order=True).sort(by_number)
+    questions = questions.with_columns(pl.int_range(pl.len()).over("number").alias("column"))
+    placed = frame.join(passages.with_row_index("row"), on=["number", "passage"], maintain_order="left").join(
+        questions, on=["number", "subquestion"], maintain_order="left"
+    )
+    columns = np.bincount(questions["number"].to_numpy(), minlength=len(queries))
+    value = np.full((passages.height, int(columns.max(initial=0))), -np.inf)
+    value[placed["row"].to_numpy(), placed["column"].to_numpy()] = (
+        placed.select(pl.when(pl.col("status") == OK).then(pl.col("value")).otherwise(float("nan")))
+        .to_series()
+        .to_numpy()
+    )
+    return Matrices(passages["number"].to_numpy(), passages["passage"].rechunk(), value, columns)
+
+
+def judged_of(values: Values, low: int, high: int) -> Judged:
+    """The judgments of the queries ``low`` to ``high``, in order."""
+    mine = (values.query >= low) & (values.query < high)
+    failed = np.bincount(values.query[mine & values.failed] - low, minlength=high - low)
+    query, value = values.query[mine & ~values.failed] - low, values.value[mine & ~values.failed]
+    order = np.lexsort((-value, query))
+    return Judged(query[order], value[order], failed)
+
+
+def truth_of(
+    low: int,
+    high: int,
+    judged: Values | None,
+    aspects: Mapping[str, Values],
+    rated: Matrices | None,
+    tokens: Floats | None,
+) -> Truth:
+    """The truth about the queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
+    facts: dict[str, object] = {"failed": np.zeros(high - low, dtype=np.int64)}
+    if judged is not None:
+        found = judged_of(judged, low, high)
+        facts = {"judged_query": found.query, "judged_value": found.value, "failed": found.failed}
+    facts["aspects"] = {name: partial(judged_of, values, low, high) for name, values in aspects.items()}
+    if rated is not None:
+        bounds = np.searchsorted(rated.query, np.arange(low, high + 1))
+        spans = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+        facts["rated"] = tuple(rated.value[s, : rated.columns[low + i]] for i, s in enumerate(spans))
+        facts["rated_by_id"] = tuple(
+            rated.passage[s].arg_sort(descending=True).to_numpy().astype(np.int64) for s in spans
+        )
+        if tokens is not None:
+            facts["rated_tokens"] = tuple(tokens[s] for s in spans)
+    return Truth(high - low, **facts)  # type: ignore[arg-type]

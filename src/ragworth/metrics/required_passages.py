@@ -1,0 +1,73 @@
+"""Which passages a long answer needs: the required subset of each query, and what is redundant beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import TableError, counted, quoted
+from ragworth.metrics.blocks import Floats
+from ragworth.metrics.coverage import required_subset
+from ragworth.metrics.ground_truth import matrices_of
+from ragworth.tables import OK, Ratings
+from ragworth.tables.coercion import Data
+
+REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
+
+
+def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
+    """Every rated passage with its class.
+
+    The required subset of a query is built greedily: repeatedly the passage that answers most of the
+    sub-questions still open, ties by order of appearance, until no passage answers another one.
+    A passage outside it that answers something is fully redundant when each sub-question it answers is
+    answered by the subset with at least the same rating (**Choice**), else partially redundant.
+
+    Ratings that failed are refused, because they may change the subset: filter them out or rate again.
+
+    Returns query, passage, class, place (1 for the first chosen; null outside the subset) and gain
+    (sub-questions it was the first to answer).
+    """
+    table = ratings if isinstance(ratings, Ratings) else Ratings(ratings)
+    failed = table.frame.filter(pl.col("status") != OK)
+    if failed.height:
+        raise TableError(
+            f"{counted(failed.height, 'rating')} without a value ({failed['status'][0]}), such as query "
+            f"{quoted(failed['query'][0], 24)}, passage {quoted(failed['passage'][0], 24)}",
+            expected="a value for every rating",
+            remedy="rate those again, or filter the rows with status 'ok'",
+        )
+    queries = table.frame["query"].unique(maintain_order=True)
+    rated = matrices_of(table, queries)
+    bounds = np.searchsorted(rated.query, np.arange(len(queries) + 1))
+    rows: list[tuple[str, str, str, int | None, int]] = []
+    for i, query in enumerate(queries):
+        span = slice(int(bounds[i]), int(bounds[i + 1]))
+        matrix = rated.value[span, : rated.columns[i]]
+        rows += [(query, *row) for row in _classes(matrix, rated.passage[span].to_list(), eta)]
+    return pl.DataFrame(
+        rows,
+        schema={"query": pl.String, "passage": pl.String, "class": pl.String, "place": pl.Int64, "gain": pl.Int64},
+        orient="row",
+    )
+
+
+def _classes(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str, str, int | None, int]]:
+    chosen = required_subset(matrix, eta)
+    answers = matrix >= eta
+    best = matrix[chosen].max(axis=0) if chosen else np.full(matrix.shape[1], -np.inf)
+    open_ = np.ones(matrix.shape[1], dtype=bool)
+    place: dict[int, tuple[int, int]] = {}
+    for n, row in enumerate(chosen, 1):
+        place[row] = (n, int((answers[row] & open_).sum()))
+        open_ &= ~answers[row]
+    result: list[tuple[str, str, int | None, int]] = []
+    for row, passage in enumerate(passages):
+        if row in place:
+            result.append((passage, REQUIRED, *place[row]))
+        elif not answers[row].any():
+            result.append((passage, USELESS, None, 0))
+        else:
+            full = bool((best[answers[row]] >= matrix[row][answers[row]]).all())
+            result.append((passage, FULL if full else PARTIAL, None, 0))
+    return result

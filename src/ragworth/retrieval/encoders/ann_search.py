@@ -1,0 +1,90 @@
+"""Some of the passages nearest to each query, found faster: an inverted file of faiss.
+
+Vectors are put into some groups by a clustering with a fixed seed, and a query is compared with those of its nearest
+groups alone. What is found is scored and ordered as in an exact search; what is not looked at is missed.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragworth.retrieval.artifact_cache import digest, kept
+from ragworth.retrieval.encoders.contract import Floats
+from ragworth.retrieval.encoders.exact_search import ROWS, error_of, longest_of, scores_of
+from ragworth.retrieval.hits import Found, Ints
+
+FILE = "groups.faiss"
+EACH = 39
+"""Vectors that a group has on average at least: fewer say little about where it lies."""
+
+MORE = 16
+"""Vectors asked for beyond those that are wanted."""
+
+
+def groups(total: int) -> int:
+    """Into how many groups so many vectors are put."""
+    return max(1, min(round(4 * math.sqrt(total)), total // EACH))
+
+
+def index_of(vectors: Floats, name: str, cache: Path | None) -> Any:
+    """The index of vectors that are kept under a name: out of the cache, mapped into memory, if it is there."""
+    import faiss
+
+    facts = {"vectors": name, "groups": groups(len(vectors)), "faiss": version("faiss-cpu")}
+    return kept(
+        cache,
+        f"ann-{digest(facts)}",
+        make=lambda: _made(vectors),
+        save=lambda index, folder: faiss.write_index(index, str(folder / FILE)),
+        load=lambda folder: faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY),
+    )
+
+
+def _made(vectors: Floats) -> Any:
+    import faiss
+
+    width, count = vectors.shape[1], groups(len(vectors))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, count, faiss.METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid = 1  # few vectors are one group: nothing to warn of
+    sample = np.random.default_rng(0).permutation(len(vectors))[: count * 256]
+    index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
+    for low in range(0, len(vectors), ROWS):
+        index.add(np.ascontiguousarray(vectors[low : low + ROWS]))
+    return index
+
+
+def near(
+    index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int, longest: float | None = None
+) -> list[Found]:
+    """The ``k`` nearest to each query of those that are looked at, best first, whatever k is.
+
+    faiss compares in single precision and takes any of equal ones, so that some more are asked for; and where even
+    the last of them might be among the first k, all that might.
+    """
+    index.nprobe = min(probes, index.nlist)
+    asked = min(k + MORE, len(vectors))
+    queries = np.ascontiguousarray(queries)
+    products, numbers = index.search(queries, asked)
+    errors = error_of(queries, longest_of(vectors) if longest is None else longest)
+    found = []
+    for number, (row, error) in enumerate(zip(numbers, errors.tolist(), strict=True)):
+        rows = row[row >= 0].astype(np.int64)
+        best = _ordered(vectors, rows, queries, number, places)
+        if len(rows) == asked < len(vectors) and products[number, -1] + error >= best.scores[k - 1]:
+            above = np.nextafter(np.float32(best.scores[k - 1] - 2 * error), np.float32(-np.inf))
+            _, _, rows = index.range_search(queries[number : number + 1], float(above))
+            best = _ordered(vectors, rows, queries, number, places)
+        found.append(Found(best.rows[:k], best.scores[:k]))
+    return found
+
+
+def _ordered(vectors: Floats, rows: Ints, queries: Floats, number: int, places: Ints) -> Found:
+    """Some vectors with their scores for one query, best first."""
+    scores = scores_of(vectors, rows, queries, np.full(len(rows), number))
+    order = np.lexsort((-places[rows], -scores))
+    return Found(rows[order], scores[order])

@@ -1,0 +1,102 @@
+"""An inverted index of learned weights: for each word the passages that have it, mapped into memory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
+from ragworth.retrieval.encoders.block_cache import BLOCKS, Arrays, Told, made_in, ranges
+from ragworth.retrieval.encoders.sentence_transformer import SparseTexts, Weights
+from ragworth.retrieval.hits import NOTHING, Doubles, Found, Ints, highest
+
+FORM = 1
+"""Raised when the same encoder would give another index than before."""
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Weights by word: those of word w are at ``ends[w]`` to ``ends[w + 1]``, by place of the passage."""
+
+    total: int
+    """How many passages there are."""
+    ends: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+    def best(self, words: npt.NDArray[np.int32], weights: npt.NDArray[np.float32], places: Ints, k: int) -> Found:
+        """The ``k`` passages with the highest inner product with a query, of those that share a word with it."""
+        known = words < len(self.ends) - 1  # no passage has a word beyond
+        words, weights = words[known], weights[known]
+        if not len(words):
+            return NOTHING
+        scores: Doubles = np.zeros(self.total)
+        for word, weight in zip(words.tolist(), weights.astype(np.float64).tolist(), strict=True):
+            part = slice(self.ends[word], self.ends[word + 1])
+            scores[self.rows[part]] += weight * self.values[part]
+        return highest(scores, 0.0, places, k)
+
+
+def postings_of(encoder: SparseTexts, texts: pl.Series, cache: Path | None, told: Told | None = None) -> Postings:
+    """The index of passages: out of the cache if it is there; else encoded in blocks, from where it was left."""
+
+    def make(block: range) -> Arrays:
+        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        if say is not None and not block.start:
+            say(0, len(texts))  # the first block takes as long as any
+        made = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
+        if say is not None:
+            say(block.stop, len(texts))
+        return made._asdict()
+
+    if cache is None:
+        return _inverted(map(make, ranges(len(texts))), len(texts))
+    facts = {"form": FORM, "encoder": encoder.revision, "texts": fingerprint(texts.to_frame())}
+    name = f"sparse-{digest(facts)}"
+    beside = cache / f"{name}{BLOCKS}"
+
+    def index(parts: Callable[[], Iterable[Arrays]]) -> Postings:
+        return kept(
+            cache,
+            name,
+            make=lambda: _inverted(parts(), len(texts)),
+            save=_save,
+            load=lambda folder: _mapped(folder, len(texts)),
+        )
+
+    try:
+        made = index(lambda: made_in(beside, len(texts), make))
+    except OSError:  # another process has made it meanwhile, and removed the blocks
+        made = index(lambda: map(make, ranges(len(texts))))
+    if (cache / name).is_dir():
+        shutil.rmtree(beside, ignore_errors=True)
+    return made
+
+
+def _inverted(blocks: Iterable[Arrays], total: int) -> Postings:
+    """By word what was by passage; passages of a word stay in their order."""
+    parts = [Weights(**block) for block in blocks]
+    counts = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(part.ends) for part in parts)])
+    words = np.concatenate([np.zeros(0, dtype=np.int32), *(part.words for part in parts)])
+    values = np.concatenate([np.zeros(0, dtype=np.float32), *(part.values for part in parts)])
+    order = np.argsort(words, kind="stable")
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(words))])
+    rows = np.repeat(np.arange(total, dtype=np.int32), counts)
+    return Postings(total, ends, rows[order], values[order])
+
+
+def _save(made: Postings, folder: Path) -> None:
+    for name in ("ends", "rows", "values"):
+        np.save(folder / f"{name}.npy", getattr(made, name), allow_pickle=False)
+
+
+def _mapped(folder: Path, total: int) -> Postings:
+    parts = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ("ends", "rows", "values")]
+    return Postings(total, *parts)

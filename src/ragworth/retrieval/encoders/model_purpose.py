@@ -1,0 +1,74 @@
+"""What a model was made for, by its folder, so that none is run with parts that are random numbers.
+
+The libraries load a model under another head than its own, and make up what its files lack. Here one that was made for
+something else is refused, by the architecture that its config.json names, with words that say where it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+
+from ragworth.errors import ModelError
+from ragworth.llm.hub import first_line
+from ragworth.retrieval.encoders.encoder_folder import object_of
+
+
+class Purpose(Enum):
+    """What such models are called, how the names of their architectures end, and the step that takes them."""
+
+    CLASSIFYING = "sequence classifiers", ("ForSequenceClassification",), 'rerank("cross-encoder:{}")'
+    WRITING = (
+        "sequence-to-sequence models",
+        ("ForConditionalGeneration", "WithLMHeadModel", "EncoderDecoderModel"),
+        'monot5("{}")',
+    )
+    WEIGHTS = "sparse encoders", ("ForMaskedLM",), 'sparse("{}")'
+    SPEAKING = "language models", ("ForCausalLM", "LMHeadModel"), 'pointwise(model="hf:{}")'
+    VECTORS = "encoders of texts", ("Model",), 'dense("st:{}")'
+
+    def __init__(self, plural: str, ends: tuple[str, ...], step: str) -> None:
+        self.plural, self.ends, self.step = plural, ends, step
+
+    def home(self, folder: Path) -> str:
+        """Where a model in a folder belongs, if this is its purpose."""
+        return f"{self.step.format(folder)} is for {self.plural}"
+
+
+def architectures(folder: Path) -> tuple[str, ...]:
+    """The architectures that a model's config.json names: one, as a rule; none where it is silent."""
+    named = object_of(folder / "config.json", {}).get("architectures")
+    return tuple(map(str, named)) if isinstance(named, list) else ()
+
+
+def refused(folder: Path, found: str, wanted: Purpose) -> ModelError:
+    """The error for a model that was made for something else than is wanted."""
+    names = architectures(folder)
+    others = [each for each in Purpose if each is not wanted and any(name.endswith(each.ends) for name in names)]
+    home = (others or [Purpose.VECTORS])[0]
+    return ModelError(
+        found,
+        file=str(folder),
+        expected=f"one of the {wanted.plural} (…{wanted.ends[0]})",
+        remedy=f"take another model; {home.home(folder)}",
+    )
+
+
+def check(folder: Path, wanted: Purpose) -> None:
+    """Refuse a model whose config.json names architectures, and none for this purpose."""
+    names = architectures(folder)
+    if names and not any(name.endswith(wanted.ends) for name in names):
+        raise refused(folder, f"the model is of the architecture {names[0]}", wanted)
+
+
+@contextmanager
+def told(what: str, folder: Path, remedy: str) -> Iterator[None]:
+    """Errors of the libraries as those of a model: what could not be done with it, and why."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, RuntimeError, ImportError) as error:
+        if "out of memory" in str(error):  # as libraries say it of a GPU, without a type that they share
+            remedy = "free memory for it, or take a smaller model or a shorter length"
+        raise ModelError(f"{what}: {first_line(error)}", file=str(folder), remedy=remedy) from error

@@ -1,0 +1,165 @@
+"""``st:NAME_OR_FOLDER``: encoders of the library sentence-transformers, dense and sparse.
+
+Only safetensors files are read (no pickle), code that a model brings along is never run, and nothing is downloaded: a
+model of the Hugging Face hub has to be in its local cache.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.fingerprint import DECIDING, fingerprint
+from ragworth.llm.hub import snapshot
+from ragworth.retrieval.artifact_cache import digest
+from ragworth.retrieval.encoders.contract import Floats, Role, unit
+from ragworth.retrieval.encoders.encoder_folder import About, object_of
+from ragworth.retrieval.encoders.model_purpose import Purpose, architectures, refused, told
+
+EXTRA = "sentence-transformers"
+BATCH = 32
+MATCHING = "take a model that was saved together with its tokenizer"
+
+
+def open_encoder(rest: str, folder: Path | None = None) -> SentenceEncoder:
+    """A dense encoder by the name it has in the local cache, or by the folder it lies in."""
+    return SentenceEncoder(rest, folder_of(rest, folder))
+
+
+def folder_of(name: str, start: Path | None) -> Path:
+    """Where a model lies."""
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtraError("sentence-transformers", EXTRA, "a model of sentence-transformers")
+    if not name:
+        raise ModelError("the model has no name", expected="the name of a model, or its folder")
+    own = (start or Path()) / Path(name).expanduser()
+    found = own if own.is_dir() else snapshot("encoder", name, "main", False)
+    if found is None:
+        raise ModelError(
+            f"the encoder {name!r} is neither a folder nor in the local cache of the Hugging Face hub",
+            remedy=f"hf download {name}",
+        )
+    if not any((found / file).is_file() for file in ("modules.json", "config.json")):
+        raise ModelError("it holds no model", file=str(found), expected="modules.json, or config.json")
+    return found
+
+
+def revision_of(folder: Path) -> str:
+    """A hash of all files that decide what a model says, and of the libraries that compute it."""
+    from importlib.metadata import version
+
+    files = sorted(path for path in folder.rglob("*") if path.suffix in DECIDING and path.is_file())
+    facts = {str(path.relative_to(folder)): fingerprint(path) for path in files}
+    return digest(facts | {"library": version("sentence-transformers"), "torch": version("torch")})[:16]
+
+
+class SentenceEncoder:
+    """A dense encoder."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = Path(name).name if Path(name).exists() else name
+        self.folder = folder
+        said = object_of(folder / "config_sentence_transformers.json", {})
+        prompts = {str(role): str(text) for role, text in (said.get("prompts") or {}).items()}
+        self._about = About("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
+
+    @cached_property
+    def revision(self) -> str:
+        return revision_of(self.folder)
+
+    @cached_property
+    def dimension(self) -> int:
+        return int(self.encode([""], "query").shape[1])
+
+    @property
+    def normalised(self) -> bool:
+        return self._about.normalised
+
+    def prefix(self, role: Role) -> str:
+        return self._about.prefix(role)
+
+    def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
+        front = self.prefix(role) if prefix is None else prefix
+        # Its own words in front are put there by `prompt`, so that a model may leave them out of its average.
+        options = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
+        with told("the model cannot encode texts", self.folder, MATCHING):
+            made = self._model.encode(list(texts), prompt=front or None, **options)
+        vectors: Floats = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
+        return unit(vectors) if self.normalised else vectors
+
+    @cached_property
+    def _model(self) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        return _opened(SentenceTransformer, self.folder)
+
+
+class Weights(NamedTuple):
+    """Weights of words in some texts: those of text i are at ``ends[i]`` to ``ends[i + 1]``, by number of the word."""
+
+    ends: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+
+class SparseTexts:
+    """A sparse encoder (SPLADE and its like): a text as weights of words out of a vocabulary."""
+
+    def __init__(self, name: str, start: Path | None) -> None:
+        self.folder = folder_of(name, start)
+        _sparse(self.folder)
+        self.name = Path(name).name if self.folder.samefile((start or Path()) / name) else name
+
+    @cached_property
+    def revision(self) -> str:
+        return revision_of(self.folder)
+
+    def encode(self, texts: Sequence[str], role: Role) -> Weights:
+        """The weights above 0 of each text, by number of the word."""
+        way = self._model.encode_query if role == "query" else self._model.encode_document
+        options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
+        with told("the model cannot weigh words", self.folder, MATCHING):
+            made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
+        (owners, words), values = made.indices().numpy(), made.values().numpy().astype(np.float32)
+        good = values > 0
+        counts = np.bincount(owners[good], minlength=len(texts))
+        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        return Weights(ends, words[good].astype(np.int32), values[good])
+
+    @cached_property
+    def _model(self) -> Any:
+        from sentence_transformers import SparseEncoder
+
+        return _opened(SparseEncoder, self.folder)
+
+
+def _sparse(folder: Path) -> None:
+    """Refuse what the library would make a sparse encoder of, by a layer of random numbers on top."""
+    if (folder / "modules.json").is_file():
+        kind = object_of(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
+        if kind != "SparseEncoder":
+            raise refused(folder, f"the model is a {kind} of sentence-transformers, no SparseEncoder", Purpose.WEIGHTS)
+        return
+    names = architectures(folder)
+    if not any(name.endswith(Purpose.WEIGHTS.ends) for name in names):
+        found = f"is of the architecture {names[0]}" if names else "does not say what its architecture is"
+        raise refused(folder, f"the model {found}", Purpose.WEIGHTS)
+
+
+def _opened(kind: Any, folder: Path) -> Any:
+    """A model of the library, out of its folder alone, without what the libraries say on the way."""
+    from ragworth.llm.hf import quiet
+
+    quiet()
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    options = {"use_safetensors": True}
+    with told("sentence-transformers cannot load it", folder, "take a model that is whole, with safetensors weights"):
+        return kind(str(folder), local_files_only=True, trust_remote_code=False, model_kwargs=options)

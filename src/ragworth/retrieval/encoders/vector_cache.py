@@ -1,0 +1,114 @@
+"""The vectors of a collection's passages: encoded once, block by block, kept on disk and mapped into memory.
+
+They are kept under a hash of the texts and of the encoder, whatever is done with them later, so that systems share
+them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
+from ragworth.retrieval.encoders.block_cache import BLOCKS, Arrays, Blocks, Told, made_in, ranges
+from ragworth.retrieval.encoders.contract import Encoder, Floats, unit
+
+FORM = 1
+"""Raised when the same encoder would give other vectors than before."""
+
+FILE = "vectors.npy"
+
+
+def vectors_of(
+    encoder: Encoder,
+    texts: pl.Series,
+    cache: Path | None = None,
+    *,
+    cosine: bool = True,
+    prefix: str | None = None,
+    told: Told | None = None,
+) -> Floats:
+    """(texts, dimension): the vectors of passages, in their order.
+
+    Parameters
+    ----------
+    cache: folder to keep them in, and to go on from; None keeps nothing.
+    cosine: bring them to length 1.
+    prefix: what stands in front of each text; None is what the encoder puts there of its own accord.
+    told: somebody who is told how far it is.
+    """
+
+    def make(block: range) -> Arrays:
+        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        if say is not None and not block.start:
+            say(0, len(texts))  # the first block takes as long as any
+        found = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage", prefix)
+        if say is not None:
+            say(block.stop, len(texts))
+        return {"vectors": unit(found) if cosine else found}
+
+    if cache is None:
+        return _joined(map(make, ranges(len(texts))), len(texts), encoder.dimension)
+    place = cache / name_of(encoder, texts, cosine, prefix)
+    beside = place.with_name(f"{place.name}{BLOCKS}")
+
+    def encoded() -> Floats | Blocks:
+        return made_in(beside, len(texts), make)
+
+    def save(found: Floats | Blocks, folder: Path) -> None:
+        assert isinstance(found, Blocks)
+        _save(found, folder / FILE, (len(texts), encoder.dimension))
+
+    found = kept(cache, place.name, make=encoded, save=save, load=_mapped)
+    if not isinstance(found, Blocks):
+        return found
+    try:
+        vectors = _mapped(place)
+    except OSError:  # a cache that cannot be written to costs memory, nothing else
+        return _joined(found, len(texts), encoder.dimension)
+    shutil.rmtree(beside, ignore_errors=True)
+    return vectors
+
+
+def name_of(encoder: Encoder, texts: pl.Series, cosine: bool, prefix: str | None) -> str:
+    """What vectors are kept under."""
+    facts = {
+        "form": FORM,
+        "encoder": encoder.revision,
+        "cosine": cosine,
+        "prefix": encoder.prefix("passage") if prefix is None else prefix,
+        "texts": fingerprint(texts.to_frame()),
+    }
+    return f"vectors-{digest(facts)}"
+
+
+def _joined(blocks: Iterable[Arrays], total: int, width: int) -> Floats:
+    """All blocks in memory."""
+    vectors = np.empty((total, width), dtype=np.float32)
+    _fill(vectors, blocks)
+    return vectors
+
+
+def _save(blocks: Iterable[Arrays], path: Path, shape: tuple[int, int]) -> None:
+    """All blocks in one file, of which memory holds one at a time."""
+    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+    _fill(vectors, blocks)
+    vectors.flush()
+
+
+def _fill(vectors: Floats, blocks: Iterable[Arrays]) -> None:
+    at = 0
+    for block in blocks:
+        found = block["vectors"]
+        vectors[at : at + len(found)] = found
+        at += len(found)
+
+
+def _mapped(place: Path) -> Floats:
+    found: Floats = np.load(place / FILE, mmap_mode="r", allow_pickle=False)
+    return found

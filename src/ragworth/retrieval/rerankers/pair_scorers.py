@@ -1,0 +1,222 @@
+"""Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models as monoT5.
+
+Both are folders of the transformers library: one's own, or in the local cache of the Hugging Face hub. Weights are
+loaded by the first pair, on a GPU where there is one, in single precision. All of them have to be in the folder: the
+library would make up those that are not, by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ragworth.errors import MissingExtraError, ModelError, listed
+from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.hub import own_folder, snapshot
+from ragworth.llm.truncation import fit
+from ragworth.retrieval.encoders.model_purpose import Purpose, check, told
+from ragworth.retrieval.rerankers.score_cache import Pair
+
+BATCH = 32
+"""Pairs read at a time."""
+
+OFFSET = frozenset(("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"))
+"""Families that count positions from the padding's number on, and read two tokens less than they have positions."""
+
+
+def model_folder(name: str, base: Path | None) -> Path:
+    """Where a model lies: a folder, from the base on where it is relative, or the local cache of the hub."""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise MissingExtraError("transformers", "hf", "re-ranking with a model of the transformers library")
+    path = Path(name).expanduser()
+    if (own := own_folder((base or Path()) / path)) is not None:
+        return own
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1:
+        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+    found = snapshot("model", name, "main", False)
+    if found is None:
+        raise ModelError(f"the model {name!r} is not in the local cache", remedy=f"hf download {name}")
+    return found
+
+
+@dataclass
+class Scorer:
+    """A model in a folder. ``length``: most tokens of a pair; 0 for as many as the model reads."""
+
+    folder: Path
+    length: int = 0
+    cut: int = field(default=0, init=False)
+    """Pairs of which only a part was read."""
+
+    auto: ClassVar[str]
+    """The class of the transformers library that loads it."""
+    purpose: ClassVar[Purpose]
+    """What it was made for."""
+
+    @cached_property
+    def revision(self) -> str:
+        """A hash of its files, as they were when it was opened."""
+        return fingerprint(self.folder)
+
+    def check(self) -> None:
+        """Refuse a model that was made for something else, without loading it."""
+        check(self.folder, self.purpose)
+
+    def score(self, pairs: Sequence[Pair]) -> list[float]:
+        """A score for each pair, the higher the better."""
+        import torch
+
+        found: list[float] = []
+        remedy = f"take one of the {self.purpose.plural} that was saved together with its tokenizer"
+        with torch.inference_mode(), told("the model cannot score pairs", self.folder, remedy):
+            for start in range(0, len(pairs), BATCH):
+                found += self.batch(pairs[start : start + BATCH])
+        if not all(map(isfinite, found)):
+            raise ModelError(
+                "the model's scores are not finite numbers",
+                file=str(self.folder),
+                remedy="take another file of the model: the weights of this one are damaged",
+            )
+        return found
+
+    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+        raise NotImplementedError
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        from transformers import AutoTokenizer
+
+        return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+
+    @cached_property
+    def model(self) -> Any:
+        import torch
+        import transformers
+
+        from ragworth.llm.hf import chosen_device, quiet
+
+        quiet()
+        self.check()
+        options = {"local_files_only": True, "trust_remote_code": False}
+        remedy = f"take one of the {self.purpose.plural} that is whole, with its weights as safetensors"
+        with told("the transformers library cannot load it", self.folder, remedy):
+            self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
+            made, about = getattr(transformers, self.auto).from_pretrained(
+                self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+            )
+        if lacking := sorted(about["missing_keys"]):
+            raise ModelError(
+                f"its weights lack {listed(lacking, 3)}, which would be random numbers",
+                file=str(self.folder),
+                expected=f"one of the {self.purpose.plural}, whole",
+                remedy=f"take another model; {Purpose.VECTORS.home(self.folder)}",
+            )
+        return made.to(chosen_device("auto")).eval()
+
+    def fits(self, config: Any) -> None:
+        """Refuse a model that is no scorer of this kind."""
+
+    @cached_property
+    def reads(self) -> int:
+        """Most tokens of a pair."""
+        config = self.model.config
+        places = getattr(config, "max_position_embeddings", 0) or 1 << 20
+        places -= 2 if config.model_type in OFFSET else 0
+        most = int(min(places, self.tokenizer.model_max_length))
+        if self.length > most:
+            raise ModelError(f"length is {self.length}", expected=f"at most {most}, which the model reads")
+        return self.length or most
+
+
+class CrossEncoder(Scorer):
+    """A sequence classifier that reads query and passage together: its one logit, or the second of two less the first.
+
+    Pairs that are too long lose tokens of the longer text first, as with sentence-transformers.
+    """
+
+    auto = "AutoModelForSequenceClassification"
+    purpose = Purpose.CLASSIFYING
+
+    def fits(self, config: Any) -> None:
+        if config.num_labels not in (1, 2):
+            raise ModelError(
+                f"the model has {config.num_labels} labels",
+                file=str(self.folder),
+                expected="one, or two: not relevant, relevant",
+            )
+
+    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+        texts = [list(part) for part in zip(*pairs, strict=True)]
+        whole = self.tokenizer(*texts, verbose=False)["input_ids"]
+        self.cut += sum(len(ids) > self.reads for ids in whole)
+        given = self.tokenizer(*texts, padding=True, truncation=True, max_length=self.reads, return_tensors="pt")
+        logits = self.model(**given.to(self.model.device)).logits.double()
+        values = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        return [float(each) for each in values]
+
+
+@dataclass
+class MonoT5(Scorer):
+    """A sequence-to-sequence model that says ``true`` or ``false``: the log-probability of the first, of the two.
+
+    Paper: Nogueira et al., Document Ranking with a Pretrained Sequence-to-Sequence Model. A pair that is too long loses
+    the end of its passage, never the words around it.
+    """
+
+    yes: str = "true"
+    no: str = "false"
+
+    auto = "AutoModelForSeq2SeqLM"
+    purpose = Purpose.WRITING
+
+    def fits(self, config: Any) -> None:
+        if getattr(config, "decoder_start_token_id", None) is None:
+            raise ModelError("the model does not say how its output begins", file=str(self.folder))
+
+    @cached_property
+    def labels(self) -> list[int]:
+        """The tokens of both words."""
+        words = (self.yes, self.no)
+        found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
+        if any(len(ids) != 1 for ids in found) or found[0] == found[1]:
+            raise ModelError(
+                f"{self.yes!r} and {self.no!r} are no two single tokens of the model", file=str(self.folder)
+            )
+        unknown = [word for word, ids in zip(words, found, strict=True) if ids == [self.tokenizer.unk_token_id]]
+        if unknown:
+            raise ModelError(
+                f"{unknown[0]!r} is no word of the model, which reads it as {self.tokenizer.unk_token}",
+                file=str(self.folder),
+                expected="the words that it was taught to say, each a single token",
+            )
+        return [ids[0] for ids in found]
+
+    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+        import torch
+
+        texts = [self.written(pair) for pair in pairs]
+        given = self.tokenizer(texts, padding=True, return_tensors="pt").to(self.model.device)
+        start = torch.full((len(texts), 1), self.model.config.decoder_start_token_id, device=self.model.device)
+        kept = {name: given[name] for name in ("input_ids", "attention_mask")}
+        logits = self.model(**kept, decoder_input_ids=start).logits[:, 0, self.labels].double()
+        return [float(each) for each in torch.log_softmax(logits, dim=1)[:, 0]]
+
+    def written(self, pair: Pair) -> str:
+        """What the model reads of a pair."""
+        before = f"Query: {pair.query} Document: "
+        text = f"{before}{pair.passage} Relevant:"
+        span = Span(0, len(before), len(before) + len(pair.passage))
+        fitted = fit(Prompt((Message("text", text),), (span,)), self.reads, self._count)
+        if fitted is None:
+            raise ModelError(f"the query alone is longer than the {self.reads} tokens that the model reads")
+        self.cut += bool(fitted[1])
+        return fitted[0].messages[0].content
+
+    def _count(self, prompt: Prompt) -> int:
+        return len(self.tokenizer(prompt.messages[0].content, verbose=False)["input_ids"])

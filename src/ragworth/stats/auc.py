@@ -1,0 +1,179 @@
+"""How well values tell positives from negatives: AUC over all, and win rate within queries. Ties count half."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.correlation import ranks
+from ragworth.stats.paired import sign
+from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+CHUNK = 1 << 22
+"""Numbers held at a time while resampling."""
+
+
+class Auc(NamedTuple):
+    """An AUC with its interval.
+
+    Attributes
+    ----------
+    value: None where there is none.
+    reason: why there is none; empty where there is one.
+    positives, negatives: how many values it is from.
+    missing: values that are NaN; they are left out.
+    groups: how many groups were resampled.
+    interval: None where fewer than two groups, or resamples without both kinds, cannot give any.
+    """
+
+    value: float | None
+    reason: str
+    positives: int
+    negatives: int
+    missing: int
+    groups: int
+    interval: Span | None
+
+
+class WinRate(NamedTuple):
+    """How often the positive of a pair has the higher value.
+
+    Attributes
+    ----------
+    value: mean over queries of (wins + ties/2) / pairs; None where there are no pairs.
+    wins, ties, losses: of pairs.
+    missing: pairs in which a value is NaN; they are left out.
+    queries: that have a pair.
+    p: two-sided sign test over queries; those won in exactly half of their pairs are left out.
+    interval: bootstrap over queries; None for fewer than two.
+    reason: why there is no value, or no interval; empty where there are both.
+    """
+
+    value: float | None
+    wins: int
+    ties: int
+    losses: int
+    missing: int
+    queries: int
+    p: float
+    interval: Span | None
+    reason: str = ""
+
+
+def auc(values: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """Probability that a positive has a higher value than a negative, ties counting half (area under the ROC curve).
+
+    By ranks, in O(n log n). NaN values are left out. NaN where there is no positive or no negative.
+    """
+    x, positive, there = _checked(values, labels)
+    x, positive = x[there], positive[there]
+    above, below = int(positive.sum()), int((~positive).sum())
+    if not above or not below:
+        return float("nan")
+    return float((ranks(x)[positive].sum() - above * (above + 1) / 2) / (above * below))
+
+
+def auc_interval(
+    values: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Auc:
+    """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), or over values without them.
+
+    Values of one query are not independent of each other, so whole queries are drawn. Resamples without a positive
+    or without a negative have no AUC and are passed over.
+    """
+    x, positive, there = _checked(values, labels)
+    group = numbered(groups, len(x))[there]
+    x, positive, missing = x[there], positive[there], int((~there).sum())
+    above, below = int(positive.sum()), int((~positive).sum())
+    units, group = np.unique(group, return_inverse=True)
+    group = group.reshape(-1)
+    if not above or not below:
+        reason = "nothing has a value" if not len(x) else f"there is no {'negative' if above else 'positive'}"
+        return Auc(None, reason, above, below, missing, len(units), None)
+    order = np.argsort(x, kind="stable")
+    x, positive, group = x[order], positive[order], group[order]
+    starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
+    step = max(1, CHUNK // len(x))
+    draws = [
+        _weighted(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
+    ]
+    interval = expanded(np.concatenate(draws), len(units), level) if draws else None
+    return Auc(auc(x, positive), "", above, below, missing, len(units), interval)
+
+
+def win_rate(
+    pairs: npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> WinRate:
+    """How often the first value of a pair (the positive's) is higher than the second (the negative's).
+
+    ``pairs`` is (n × 2); ``queries`` says whose pair each is, and without it every pair is a query of its own. Every
+    query counts the same, however many pairs it has, because pairs that share a passage are not independent.
+    """
+    values = np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
+    there = ~np.isnan(values).any(axis=1)
+    query = np.unique(numbered(queries, len(values))[there], return_inverse=True)[1].reshape(-1)
+    first, second = values[there].T
+    better = (first > second).astype(np.float64) - (first < second)
+    wins, ties, losses = (int((better == outcome).sum()) for outcome in (1, 0, -1))
+    missing = int((~there).sum())
+    if not len(better):
+        return WinRate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
+    size = np.bincount(query)
+    net = np.bincount(query, better).astype(np.float64)
+    rate = 0.5 + net / (2 * size)
+    (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
+    reason = "" if span is not None else "there is only one query, so no interval"
+    return WinRate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign(net), span, reason)
+
+
+def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:
+    """Every positive of a query with every negative of it, for :func:`win_rate`: pairs, and number of their query."""
+    x, positive, _ = _checked(values, labels)
+    query = numbered(queries, len(x))
+    pairs: list[Floats] = [np.empty((0, 2))]
+    whose: list[Ints] = [np.empty(0, dtype=np.int64)]
+    for rows in np.split(np.argsort(query, kind="stable"), np.flatnonzero(np.diff(np.sort(query))) + 1):
+        high, low = x[rows[positive[rows]]], x[rows[~positive[rows]]]
+        pairs.append(np.stack([np.repeat(high, len(low)), np.tile(low, len(high))], axis=1))
+        whose.append(np.full(len(high) * len(low), query[rows[0]] if len(rows) else 0))
+    return np.concatenate(pairs), np.concatenate(whose)
+
+
+def _checked(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Bools, Bools]:
+    """Values, labels as booleans, and where there is a value."""
+    x, y = np.asarray(values, dtype=np.float64), np.asarray(labels)
+    if x.shape != y.shape or x.ndim != 1:
+        raise ValueError(f"{x.shape} values with {y.shape} labels")
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError("labels must be 0 or 1, or False or True")
+    return x, y.astype(bool), ~np.isnan(x)
+
+
+def _weighted(weight: Floats, positive: Bools, starts: Ints) -> Floats:
+    """AUC of values in ascending order, each counted ``weight`` times, for each row of weights.
+
+    ``starts`` says where each distinct value begins.
+    """
+    good = np.add.reduceat(np.where(positive, weight, 0.0), starts, axis=1)
+    bad = np.add.reduceat(np.where(positive, 0.0, weight), starts, axis=1)
+    won = (good * (np.cumsum(bad, axis=1) - bad / 2)).sum(axis=1)
+    pairs = good.sum(axis=1) * bad.sum(axis=1)
+    return np.asarray(np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0))

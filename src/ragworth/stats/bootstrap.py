@@ -1,0 +1,110 @@
+"""Bootstrap intervals of means over queries."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
+from ragworth.stats.range_intervals import Bounds, unresampled
+from ragworth.stats.resampling import Span
+
+Floats = npt.NDArray[np.float64]
+
+CHUNK = 1 << 22
+"""Random numbers drawn at a time."""
+
+COLUMNS = 256
+"""Columns resampled at a time; each such group draws the same rows."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper end; NaN where there is none: of fewer than two observations, or if too few of them differ."""
+
+    low: Floats
+    high: Floats
+
+    def spans(self) -> list[Span | None]:
+        """One for each column; None where there is none."""
+        return [
+            None if np.isnan(low) else Span(float(low), float(high))
+            for low, high in zip(self.low, self.high, strict=True)
+        ]
+
+
+def bootstrap_means(values: Floats, resamples: int, seed: int) -> Floats:
+    """Means of resampled rows: (resamples × columns). Columns share the resampled rows.
+
+    ``values`` is (observations × columns); NaN is an observation that a column does not have. A resample in
+    which a column has none gives NaN.
+    """
+    n, columns = values.shape
+    rng = np.random.default_rng(seed)
+    there = ~np.isnan(values)
+    filled = np.where(there, values, 0.0)
+    whole = bool(there.all())
+    means = np.empty((resamples, columns))
+    step = max(1, CHUNK // max(n, 1))
+    for low in range(0, resamples, step):
+        high = min(low + step, resamples)
+        drawn = rng.integers(0, n, size=(high - low, n), dtype=np.int32)
+        drawn += (np.arange(high - low, dtype=np.int32) * n)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=(high - low) * n).reshape(high - low, n).astype(np.float64)
+        total = n if whole else counts @ there.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            means[low:high] = counts @ filled / total
+    return means
+
+
+def mean_intervals(
+    values: Floats,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    bounds: Bounds | None = None,
+) -> Interval:
+    """Interval of each column's mean: expanded percentile bootstrap over rows.
+
+    The percentile interval is too short for few observations; its levels are widened so that for normal
+    data it equals Student's (Hesterberg 2015). A column of one observation, or none, has no interval. Columns of more
+    than :data:`LARGE` observations are not resampled: their interval is the one that resampling converges to.
+
+    ``bounds`` are the lowest and highest value that an observation can have. Shares, and columns in which few values
+    differ, have other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer than five
+    values differ from all others has none. No interval has length 0.
+    """
+    from scipy.special import ndtr, stdtrit
+
+    low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    count = (~np.isnan(values)).sum(axis=0)
+    enough = np.flatnonzero(count > 1)
+    large, block = len(values) > LARGE, -1
+    for place, column in enumerate(enough):
+        n = int(count[column])
+        tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
+        seen = values[:, column]
+        seen = seen[~np.isnan(seen)]
+        special = unresampled(seen, bounds, level, resamples, seed)
+        if special is not None:
+            low[column], high[column] = special
+            continue
+        if n > LARGE:
+            ends = bootstrap_quantiles(seen, tail, resamples, seed)
+        elif large:  # a column with few of many rows is resampled without the others
+            ends = _quantiles(bootstrap_means(seen[:, None], resamples, seed)[:, 0], tail)
+        else:
+            if block != place // COLUMNS:
+                block = place // COLUMNS
+                means = bootstrap_means(values[:, enough[block * COLUMNS :][:COLUMNS]], resamples, seed)
+            ends = _quantiles(means[:, place % COLUMNS], tail)
+        # Linear interpolation between equal numbers can leave them by a rounding error.
+        low[column], high[column] = np.clip(ends, seen.min(), seen.max())
+    return Interval(low, high)
+
+
+def _quantiles(means: Floats, tail: float) -> tuple[float, float]:
+    low, high = np.nanquantile(means, [tail, 1 - tail], method="linear")
+    return float(low), float(high)

@@ -1,0 +1,213 @@
+"""The mean of an expensive value, known for a sample, with the help of a cheap one that is known for all.
+
+Prediction-powered inference (Angelopoulos et al. 2023; with power tuning, PPI++, 2023): the mean of the cheap values is
+corrected by what the sample shows them to be wrong by. The better the cheap values go with the expensive ones, the
+fewer of these are needed; if they do not, nothing is lost but a degree of freedom, and the estimate stays unbiased.
+
+The sample must have been drawn at random, or the correction is of other queries than those it is for. Queries are what
+is counted: let a value be a metric's for one query, made from cheap or from expensive judgments.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.paired import SMALLEST, constant, randomisation
+from ragworth.stats.power import least
+from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ
+from ragworth.stats.resampling import Span
+
+Floats = npt.NDArray[np.float64]
+
+NOTHING = "there is no expensive value that has a cheap one beside it"
+SINGLE = "there is only one expensive value, so no interval"
+
+
+class Powered(NamedTuple):
+    """The mean of the expensive values over all queries, as far as it can be told.
+
+    Attributes
+    ----------
+    value: the estimate; None where there is no expensive value.
+    reason: why there is no value, or no interval; empty where there are both.
+    interval: Student's; None for fewer than two expensive values, and if too few differ and their range is unknown.
+    p: two-sided, of a mean of 0; never 0; None for fewer than two expensive values.
+    weight: λ, how much is made of the cheap values: 0 nothing, 1 all of them at their word.
+    n: queries with an expensive value.
+    total: queries with a cheap one.
+    missing: queries without a cheap value; they are left out, and their expensive ones with them.
+    cheap: mean of the cheap values of all queries, uncorrected.
+    plain, plain_interval: mean of the expensive values alone, and Student's interval of it.
+    needed: expensive values that would give as short an interval alone; None where there is no interval.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    p: float | None
+    weight: float
+    n: int
+    total: int
+    missing: int
+    cheap: float | None
+    plain: float | None
+    plain_interval: Span | None
+    needed: int | None
+
+    @property
+    def saved(self) -> int | None:
+        """Expensive values spared for an interval of this length; below 0 where the cheap ones did harm."""
+        return None if self.needed is None else self.needed - self.n
+
+
+def predicted_mean(
+    cheap: npt.ArrayLike,
+    expensive: npt.ArrayLike,
+    *,
+    weight: float | None = None,
+    level: float = 0.95,
+    bounds: Bounds | None = None,
+) -> Powered:
+    """Mean of the expensive values over all queries: ȳ + λ·(mean cheap over all − mean cheap over the sample).
+
+    ``expensive`` is NaN where there is none. λ makes the interval shortest, cov(y, f) / var(f) in the sample (power
+    tuning), unless ``weight`` gives it; fewer than four expensive values, and a cheap value that is constant in the
+    sample, have λ = 0, the plain mean.
+
+    The interval is over queries like these, not only these: with an expensive value for every query it is that of a
+    plain mean.
+
+    If more than half of the expensive values are equal and few are not, their spread says little. The estimate is then
+    the plain mean, and the interval follows from ``bounds``, the lowest and highest value that an expensive value can
+    have; without them there is none. A ``weight`` that is given is used all the same.
+    """
+    f, y = np.asarray(cheap, dtype=np.float64), np.asarray(expensive, dtype=np.float64)
+    if f.shape != y.shape or f.ndim != 1:
+        raise ValueError(f"{f.shape} cheap values with {y.shape} expensive ones")
+    known = ~np.isnan(f)
+    missing = int((~known).sum())
+    f, y = f[known], y[known]
+    bought = ~np.isnan(y)
+    n, total = int(bought.sum()), len(f)
+    mean_cheap = float(f.mean()) if total else None
+    if n == 0:
+        return Powered(None, NOTHING, None, None, 0.0, 0, total, missing, mean_cheap, None, None, None)
+    mean = float(y[bought].mean())
+    if n == 1:
+        return Powered(mean, SINGLE, None, None, 0.0, 1, total, missing, mean_cheap, mean, None, None)
+    plain = _Estimate(mean, float(y[bought].std(ddof=1)) / math.sqrt(n), n - 1, 0.0)
+    if weight is None and few_differ(y[bought]):
+        return _of_few(y[bought], plain, total, missing, mean_cheap, level, bounds)
+    best = _estimate(f, y, bought, weight) or plain
+    interval = best.interval(level)
+    return Powered(
+        best.value,
+        "",
+        interval,
+        best.p(y[bought]),
+        best.weight,
+        n,
+        total,
+        missing,
+        mean_cheap,
+        mean,
+        plain.interval(level),
+        _needed(plain.error * math.sqrt(n), interval, n, level),
+    )
+
+
+def _of_few(
+    values: Floats,
+    plain: _Estimate,
+    total: int,
+    missing: int,
+    mean_cheap: float | None,
+    level: float,
+    bounds: Bounds | None,
+) -> Powered:
+    """The plain mean of expensive values of which few differ, with an interval that does not rest on their spread."""
+    (span,) = mean_intervals(values[:, None], level=level, bounds=bounds).spans()
+    n, mean, p = len(values), plain.value, plain.p(values)
+    reason, needed = (TOO_FEW, None) if span is None else ("", n)
+    return Powered(mean, reason, span, p, 0.0, n, total, missing, mean_cheap, mean, span, needed)
+
+
+def predicted_difference(
+    cheap: tuple[npt.ArrayLike, npt.ArrayLike],
+    expensive: tuple[npt.ArrayLike, npt.ArrayLike],
+    *,
+    weight: float | None = None,
+    level: float = 0.95,
+    bounds: Bounds | None = None,
+) -> Powered:
+    """Mean difference of two systems, second less first, query by query.
+
+    Like :func:`predicted_mean` of the differences, so that what makes a query easy or hard for both cancels out.
+    ``bounds`` are the lowest and highest value that either system can have.
+    """
+    before, after = (np.asarray(side, dtype=np.float64) for side in cheap)
+    bought_before, bought_after = (np.asarray(side, dtype=np.float64) for side in expensive)
+    gaps = bought_after - bought_before
+    return predicted_mean(after - before, gaps, weight=weight, level=level, bounds=difference_bounds(bounds))
+
+
+class _Estimate(NamedTuple):
+    value: float
+    error: float
+    freedom: int
+    weight: float
+
+    def interval(self, level: float) -> Span:
+        half = _half(self.error, self.freedom, level)
+        return Span(self.value - half, self.value + half)
+
+    def p(self, values: Floats) -> float:
+        """Of a mean of 0; where nothing varies only the signs can speak."""
+        from scipy.special import stdtr
+
+        if self.error <= 1e-12 * abs(self.value) or self.error == 0:
+            return randomisation(values)
+        return max(float(2 * stdtr(self.freedom, -abs(self.value) / self.error)), SMALLEST)
+
+
+def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float | None) -> _Estimate | None:
+    """With the cheap values; None where they can add nothing."""
+    n, total = int(bought.sum()), len(f)
+    some, values = f[bought], y[bought]
+    if n == total or (weight is None and (n < 4 or constant(some))):
+        return None
+    off = float(f.mean() - some.mean())
+    if weight is not None:
+        rest = f[~bought]
+        share = weight * len(rest) / total
+        # Of one value the spread cannot be told; that of the sample stands in for it.
+        spread = float((rest if len(rest) > 1 else f).var(ddof=1))
+        error = math.sqrt(float((values - share * some).var(ddof=1)) / n + share**2 * spread / len(rest))
+        return _Estimate(float(values.mean()) + weight * off, error, n - 1, weight)
+    centred = some - some.mean()
+    squares = float(centred @ centred)
+    slope = float(centred @ values) / squares
+    left = values - values.mean() - slope * centred
+    # As in regression: what is left over, with the uncertainty of the slope, and the spread of the cheap mean itself.
+    own = float(left @ left) / (n - 2) * (1 / n + off**2 / squares)
+    error = math.sqrt(own + slope**2 * float(f.var(ddof=1)) / total)
+    return _Estimate(float(values.mean()) + slope * off, error, n - 2, slope)
+
+
+def _half(error: float, freedom: int, level: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + level / 2)) * error
+
+
+def _needed(spread: float, interval: Span, n: int, level: float) -> int | None:
+    """How many values of this spread have an interval as short."""
+    half = (interval.high - interval.low) / 2
+    if half <= 0 or spread <= 0:
+        return n
+    return least(lambda size: size > 1 and _half(spread / math.sqrt(size), size - 1, level) <= half * (1 + 1e-9))

@@ -1,0 +1,232 @@
+"""How well metrics go with an outcome within each query, over its contexts or systems, averaged over queries.
+
+What makes one query easier than another plays no part here, as it does in :mod:`ragworth.stats.pooled`. A query in
+which the metric or the outcome is constant has no correlation: it is left out, and counted by reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.correlation import Measure
+from ragworth.stats.paired import bootstraps
+from ragworth.stats.pooled import Gap, Rows
+from ragworth.stats.resampling import Span
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+CHUNK = 1 << 22
+"""Pairs of rows held at a time."""
+
+FEW = "fewer than two rows with both values"
+FLAT_METRIC = "the metric is constant"
+FLAT_OUTCOME = "the outcome is constant"
+FLAT_BOTH = "both are constant"
+INFINITE = "a value is infinite"
+REASONS = ("", FEW, FLAT_METRIC, FLAT_OUTCOME, FLAT_BOTH, INFINITE)
+"""Why a query has no correlation, at the place of the number that :class:`ByQuery` gives; the first: it has one."""
+
+NO_QUERY = "no query has a correlation"
+ONE_QUERY = "only one query has a correlation, so no interval"
+
+
+class ByQuery(NamedTuple):
+    """Correlations (queries × metrics) of queries in ascending order; NaN where there is none.
+
+    ``why`` has the place in :data:`REASONS` for each, ``rows`` the rows that each is from.
+    """
+
+    values: Floats
+    why: Ints
+    rows: Ints
+
+
+class Averaged(NamedTuple):
+    """The mean over queries of a metric's correlation with the outcome.
+
+    Attributes
+    ----------
+    value: None where no query has a correlation.
+    reason: why there is no value, or no interval; empty where there are both.
+    interval: expanded percentile bootstrap over queries; None where there is none.
+    queries: that have a correlation.
+    left_out: how many have none, by reason.
+    n: rows of the queries that have one.
+    missing: rows in which a value is NaN; they are left out.
+    """
+
+    value: float | None
+    reason: str
+    interval: Span | None
+    queries: int
+    left_out: dict[str, int]
+    n: int
+    missing: int
+
+
+def by_query(
+    values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike, *, measure: Measure = "spearman"
+) -> ByQuery:
+    """The correlation of each column of ``values`` (rows × metrics) with ``outcome`` within each query."""
+    rows = Rows.of(values, outcome, queries, measure)
+    order = np.argsort(rows.unit, kind="stable")
+    x, y, unit = rows.values[order], rows.outcome[order], rows.unit[order]
+    units = int(unit.max(initial=-1)) + 1
+    shape = (units, x.shape[1])
+    found = ByQuery(np.full(shape, np.nan), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+    for place in range(x.shape[1]):
+        there = ~(np.isnan(x[:, place]) | np.isnan(y))
+        one = _one(x[there, place], y[there], unit[there], units, measure)
+        for whole, part in zip(found, one, strict=True):
+            whole[:, place] = part
+    return found
+
+
+def within(
+    values: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    queries: npt.ArrayLike,
+    *,
+    measure: Measure = "spearman",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[Averaged]:
+    """The mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
+    found = by_query(values, outcome, queries, measure=measure)
+    spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
+    total = len(np.asarray(outcome))
+    result = []
+    for place, (column, why, rows) in enumerate(zip(found.values.T, found.why.T, found.rows.T, strict=True)):
+        known = ~np.isnan(column)
+        count = int(known.sum())
+        result.append(
+            Averaged(
+                float(column[known].mean()) if count else None,
+                "" if count > 1 else ONE_QUERY if count else NO_QUERY,
+                spans[place],
+                count,
+                {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why == code).sum()))},
+                int(rows[known].sum()),
+                total - int(rows.sum()),
+            )
+        )
+    return result
+
+
+def within_gaps(
+    values: npt.ArrayLike,
+    outcome: npt.ArrayLike,
+    queries: npt.ArrayLike,
+    *,
+    pairs: Sequence[tuple[int, int]],
+    measure: Measure = "spearman",
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[Gap]:
+    """The mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
+
+    Over the queries in which both have one. The interval is that of a mean; p is of the studentised bootstrap
+    (:func:`ragworth.stats.paired.bootstrap`).
+    """
+    found = by_query(values, outcome, queries, measure=measure)
+    firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    a, b = found.values[:, firsts], found.values[:, seconds]
+    gaps = a - b
+    gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
+    spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
+    p = bootstraps(gaps, resamples=resamples, seed=seed)
+    rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
+    result = []
+    for place, gap in enumerate(gaps.T):
+        both = ~np.isnan(gap)
+        count, n = int(both.sum()), int(rows[both, place].sum())
+        if not count:
+            result.append(Gap(None, NO_QUERY, None, None, None, None, 0, 0))
+            continue
+        means = [float(column[both, place].mean()) for column in (a, b)]
+        chance = float(p[place]) if count > 1 else None
+        reason = "" if count > 1 else ONE_QUERY
+        result.append(Gap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count))
+    return result
+
+
+def _one(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:
+    """Correlations within queries of rows in their order, why there is none, and the rows that each has."""
+    size = np.bincount(unit, minlength=units)
+    flat_x, flat_y = _flat(x, unit, units), _flat(y, unit, units)
+    why = np.select([size < 2, flat_x & flat_y, flat_x, flat_y], [1, 4, 2, 3], 0)
+    if measure == "pearson":
+        endless = np.bincount(unit, ~(np.isfinite(x) & np.isfinite(y)), minlength=units) > 0
+        why = np.where((why == 0) & endless, 5, why)
+    values = np.full(units, np.nan)
+    good = why[unit] == 0
+    if good.any():
+        names, inner = np.unique(unit[good], return_inverse=True)
+        values[names] = _correlations(x[good], y[good], inner.reshape(-1), len(names), measure)
+    return values, why.astype(np.int64), size.astype(np.int64)
+
+
+def _flat(x: Floats, unit: Ints, units: int) -> npt.NDArray[np.bool_]:
+    """Whether all values of a query are equal."""
+    first = np.zeros(units)
+    first[unit[::-1]] = x[::-1]
+    return np.asarray(np.bincount(unit, x != first[unit], minlength=units) == 0)
+
+
+def _correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> Floats:
+    if measure in ("kendall", "kendall-c"):
+        return _kendall(x, y, unit, units, c=measure == "kendall-c")
+    if measure == "spearman":
+        x, y = _ranks(x, unit), _ranks(y, unit)
+    size = np.bincount(unit, minlength=units)
+    a, b = (v - (np.bincount(unit, v, minlength=units) / size)[unit] for v in (x, y))
+    ab, aa, bb = (np.bincount(unit, v, minlength=units) for v in (a * b, a * a, b * b))
+    return np.asarray(np.clip(ab / np.sqrt(aa * bb), -1, 1))
+
+
+def _ranks(x: Floats, unit: Ints) -> Floats:
+    """Ranks within the query, but for a number that is the same for the whole query; equal values share theirs."""
+    order = np.lexsort((x, unit))
+    new = np.append(True, (x[order][1:] != x[order][:-1]) | (unit[order][1:] != unit[order][:-1]))
+    kind = np.cumsum(new) - 1
+    count = np.bincount(kind)
+    found = np.empty(len(x))
+    found[order] = (np.cumsum(count) - count / 2)[kind]
+    return found
+
+
+def _kendall(x: Floats, y: Floats, unit: Ints, units: int, *, c: bool) -> Floats:
+    """By all pairs of rows of a query. Queries of the same size are done at once."""
+    found = np.empty(units)
+    size = np.bincount(unit, minlength=units)
+    start = np.cumsum(size) - size
+    x, y = _ranks(x, unit), _ranks(y, unit)
+    for m in np.unique(size):
+        same = np.flatnonzero(size == m)
+        step = max(1, CHUNK // int(m * m))
+        for low in range(0, len(same), step):
+            some = same[low : low + step]
+            rows = start[some][:, None] + np.arange(m)
+            found[some] = _square(x[rows], y[rows], c)
+    return found
+
+
+def _square(x: Floats, y: Floats, c: bool) -> Floats:
+    """Kendall's τ of each row of two arrays."""
+    m = x.shape[1]
+    of_x, of_y = (np.sign(v[:, :, None] - v[:, None, :]).astype(np.int8) for v in (x, y))
+    net = (of_x * of_y).sum(axis=(1, 2), dtype=np.float64)
+    if not c:
+        pairs = [(np.abs(v)).sum(axis=(1, 2), dtype=np.float64) for v in (of_x, of_y)]
+        return np.asarray(np.clip(net / np.sqrt(pairs[0] * pairs[1]), -1, 1))
+    kinds = [1 + (np.diff(np.sort(v, axis=1), axis=1) != 0).sum(axis=1) for v in (x, y)]
+    least = np.minimum(kinds[0], kinds[1])
+    return np.asarray(np.clip(net * least / (m**2 * (least - 1)), -1, 1))

@@ -1,0 +1,238 @@
+"""``ragworth.study``: a study of workspaces, or of results that are there, from its contexts to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ragworth import config
+from ragworth.annotators import KINDS
+from ragworth.config import Paths, Workspace
+from ragworth.errors import InputError, listed
+from ragworth.evaluation.checks import prepared
+from ragworth.evaluation.consent import Consent
+from ragworth.evaluation.inputs import Material
+from ragworth.evaluation.lock import alone
+from ragworth.evaluation.model_pool import Models
+from ragworth.evaluation.plan import Stage
+from ragworth.evaluation.state import Console, Silent
+from ragworth.graders.grading import GRADERS
+from ragworth.report.study import Findings
+from ragworth.scoring import split
+from ragworth.studies import STUDIES
+from ragworth.studies.bench import GRADER, Bench, Planned, fitted
+from ragworth.studies.cases import (
+    check_folder,
+    folder_of,
+    is_results,
+    named,
+    not_there,
+    provenance,
+    read_case,
+    reads_file,
+    write_all,
+)
+from ragworth.studies.contract import Case, Study
+from ragworth.tasks.options import given as settings_given
+
+
+@dataclass(frozen=True)
+class Studied:
+    """What came of a study: what it says, the tables it is from, and where all of it lies."""
+
+    findings: Findings
+    cases: tuple[Case, ...]
+    folder: Path | None = None
+    page: Path | None = None
+
+    @property
+    def shown(self) -> Findings:
+        """What it says, as people read it: the words of a study of one case need not name it every time."""
+        return _alone(self.findings, f"{self.cases[0].name}: ") if len(self.cases) == 1 else self.findings
+
+
+def study(
+    name: str,
+    places: Sequence[str | Path] | str | Path = ".",
+    *,
+    metrics: Sequence[str] = (),
+    limit: int | None = None,
+    every: bool = False,
+    output: str | Path | None = None,
+    keep: bool = True,
+    console: Console | None = None,
+    wait: float = 0.0,
+    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    consent: Consent | None = None,
+    **settings: Any,
+) -> Studied:
+    """Run a study.
+
+    Parameters
+    ----------
+    name: ``alignment``, ``ideal``, …; ``ragworth study --help`` lists them.
+    places: workspaces (files or folders), for each of which contexts are made and asked about; or folders of results,
+        an evaluation's or those of an earlier study (below its ``cases``), for which no model is asked.
+    metrics: written forms; by default those that what is known allows.
+    limit, every: only the first queries, or all, as in `ragworth.evaluate`.
+    output: folder to write to; by default ``studies/NAME`` in the results of the first place.
+    keep: write tables, figures and the page; False only returns them.
+    console: who is told how it goes.
+    wait: seconds to wait for another process that uses a workspace or its store.
+    paths: where a workspace's results, store and cache are instead of where it says.
+    consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
+    settings: those of the study; ``ragworth study NAME --help`` lists them.
+    """
+    chosen = _made(name, settings)
+    if metrics:
+        split(list(metrics))  # refuses names that nobody knows, before anything is spent
+    where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
+    if not where:
+        raise InputError("there is nothing to study", expected="one or more workspaces, or folders of results")
+    # All that can be refused is refused before anything is spent: every place is read first.
+    given = [_read(chosen, place, metrics, limit) for place in where]
+    spaces = [
+        None if case is not None else _space(chosen, place, metrics, paths)
+        for case, place in zip(given, where, strict=True)
+    ]
+    folder = Path(output) if output is not None else folder_of(where[0], chosen.kind, paths)
+    if keep:
+        check_folder(folder)
+    if len(where) > 1:
+        for space in filter(None, spaces):
+            with Models(space, consent=consent) as models:
+                _ready(chosen, space, models, limit, every)
+    cases = named(
+        [
+            case or _run(chosen, space, metrics, limit, every, console or Silent(), wait, consent)
+            for case, space in zip(given, spaces, strict=True)
+        ]
+    )
+    findings = chosen.find(cases)
+    findings = replace(findings, settings={**provenance(chosen, cases, metrics), **findings.settings})
+    made = Studied(findings, tuple(cases))
+    if not keep:
+        return made
+    # Tables that were there already stay as they are, where they are.
+    fresh = [case for case, space in zip(cases, spaces, strict=True) if space is not None]
+    return replace(made, folder=folder, page=write_all(made.shown, fresh, chosen.kind, folder))
+
+
+def planned(
+    name: str,
+    places: Sequence[str | Path],
+    *,
+    metrics: Sequence[str] = (),
+    limit: int | None = None,
+    every: bool = False,
+    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    consent: Consent | None = None,
+    **settings: Any,
+) -> list[Stage]:
+    """What a study would take; nothing is asked of a model."""
+    chosen, found = _made(name, settings), []
+    for place in map(Path, places):
+        if _read(chosen, place, metrics, limit) is not None:
+            continue
+        space = _space(chosen, place, metrics, paths)
+        with Models(space, consent=consent) as models:
+            material = _ready(chosen, space, models, limit, every)
+            plan: list[Stage] = []
+            with suppress(Planned):
+                chosen.run(Bench(material, models, chosen.kind, space.title, plan=plan, metrics=tuple(metrics)))
+            several = f"{space.title}: " if len(places) > 1 else ""
+            found += [Stage(f"{several}{stage.name}", stage.words) for stage in plan]
+    return found
+
+
+def _made(name: str, settings: dict[str, Any]) -> Study:
+    kind = STUDIES.get(name)
+    return kind(**settings_given(kind, settings, name))
+
+
+def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None) -> Case | None:
+    """A case out of what is there; None where a place is a workspace."""
+    if (case := chosen.reads(place)) is not None:
+        return chosen.take(case)
+    return chosen.take(read_case(place, chosen.kind, metrics, limit)) if is_results(place) else None
+
+
+def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: Paths) -> Workspace:
+    """A workspace as the study needs it. What metrics need is checked with all else that it says."""
+    if (problem := not_there(place)) is not None:
+        raise problem
+    space = chosen.fit(fitted(config.read(place, paths), chosen.judges, answers=chosen.answers))
+    # Of a metric that reads a file the path starts where the command is called, not in the workspace.
+    return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
+
+
+def _ready(chosen: Study, space: Workspace, models: Models, limit: int | None, every: bool) -> Material:
+    """Everything read and found to fit together; what the study cannot do without is refused here."""
+    material = _first(prepared(space, models, every=every or limit is not None), chosen, limit)
+    if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
+        raise InputError(
+            f"{chosen.kind} needs relevance labels",
+            file=str(space.file),
+            remedy="name qrels under [collection], or have it judged: relevance = true under [judgments]",
+        )
+    if not chosen.answers:
+        return material
+    if not material.collection.answers.height and not space.grades.keys() - {GRADER}:
+        raise InputError(
+            f"{chosen.kind} grades answers, and there are no accepted ones",
+            file=str(space.file),
+            remedy="name answers under [collection], or a grader under [grades] that needs none",
+        )
+    wanted = getattr(chosen, "outcome", None)
+    known = [aspect for kind in space.grades for aspect in GRADERS.get(kind).aspects]
+    known += [
+        aspect for kind in space.judgments if KINDS.get(kind).unit == "context" for aspect in KINDS.get(kind).aspects
+    ]
+    if wanted is not None and wanted not in known:
+        raise InputError(
+            f"there will be no outcome {wanted!r}",
+            file=str(space.file),
+            expected=listed(known, 12),
+            remedy="name a grader that gives it under [grades]",
+        )
+    return material
+
+
+def _alone(findings: Findings, name: str) -> Findings:
+    """The words of a study of one case, which need not name it every time."""
+
+    def bare(text: str) -> str:
+        rest = text.removeprefix(name)
+        return rest[:1].upper() + rest[1:] if rest != text else text
+
+    sentences, notes = tuple(map(bare, findings.sentences)), tuple(map(bare, findings.notes))
+    return replace(findings, sentences=sentences, notes=notes)
+
+
+def _first(material: Material, chosen: Study, limit: int | None) -> Material:
+    """The first queries that can be studied: where answers are graded and some have accepted ones, only those count."""
+    if limit is None:
+        return material
+    known = set(material.collection.answers["query"]) if chosen.answers else set()
+    usable = [query for query in material.queries if query in known or not known]
+    return replace(material, queries=tuple(usable[:limit]))
+
+
+def _run(
+    chosen: Study,
+    space: Workspace | None,
+    metrics: Sequence[str],
+    limit: int | None,
+    every: bool,
+    console: Console,
+    wait: float,
+    consent: Consent | None,
+) -> Case:
+    assert space is not None
+    with Models(space, wait, consent) as models:
+        material = _ready(chosen, space, models, limit, every)
+        with alone(space, wait):
+            return chosen.run(Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics)))

@@ -1,0 +1,386 @@
+"""The six tables that pass between stages: flat, fixed schemas, checked when made.
+
+============ ============================ =========================================
+table        key                          values
+============ ============================ =========================================
+contexts     system, query, rank          passage, score
+judgments    query, passage, aspect       value, status, source
+ratings      query, passage, subquestion  value, status, source
+answers      system, query, repeat        text, tokens, status, source
+outcomes     system, query, aspect        value, status, source
+scores       system, query, metric        value, status
+============ ============================ =========================================
+
+``status`` is ``ok`` or says why there is no value. A value is there exactly when the status is ``ok``:
+nothing that could not be had turns into 0 or NaN. Of answers, ``truncated`` ones have a text as well.
+
+A table is made from a Polars, pandas or Arrow table, a dict of columns or a list of dicts; ``frame`` is
+the checked Polars frame. ``notes`` says in words what was noticed on the way (lines skipped, gaps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from ragworth.errors import TableError, counted, shown
+from ragworth.tables import coercion
+from ragworth.tables.coercion import Data
+from ragworth.tables.parts import with_text
+from ragworth.tables.ranking import Ints, Ties, order_contexts
+from ragworth.tables.schema import OK as OK
+from ragworth.tables.schema import Table as Table
+from ragworth.tables.schema import check_key
+from ragworth.tables.schema import constant as constant
+
+DEEPEST = 1_000_000
+"""No context is deeper; a larger rank is a score, or an id, in the wrong column."""
+
+
+TRUNCATED = "truncated"
+"""Status of an answer that ended at its greatest length."""
+
+EMPTY = "empty-answer"
+"""Status of an answer in which there is nothing but blanks."""
+
+WRITTEN = (OK, TRUNCATED)
+"""Statuses of answers that have a text to grade."""
+
+
+class Contexts(Table):
+    """The ordered passages that each system shows the model for each query.
+
+    ``rank`` is the position shown, from 1. Where only scores are given the order is trec_eval's:
+    score descending, then passage id descending (``ties="float32"`` compares in single precision).
+    A rank nobody listed is a passage that was shown but is unknown; it counts as unjudged.
+    ``empty`` names the (system, query) for which nothing was retrieved, which no row can say.
+    """
+
+    empty: frozenset[tuple[str, str]] = frozenset()
+    starts: Ints | None = None
+    """Where each context begins in the frame, and the end, while that is known; saves looking again."""
+    name = "contexts"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "rank": pl.UInt32,
+        "passage": pl.String,
+        "score": pl.Float64,
+    }
+    key = ("system", "query", "rank")
+    split_by = ("system",)
+
+    def __init__(
+        self,
+        data: Data,
+        *,
+        system: str = "run",
+        ties: Ties = "float64",
+        source: str = "",
+        notes: tuple[str, ...] = (),
+        empty: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        if not system:
+            raise TableError("the name of the system is empty", expected="a name", file=source)
+        if ties not in ("float64", "float32"):
+            raise TableError(f"ties={ties!r} is not possible", expected="float64 or float32", file=source)
+        frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
+        columns = [
+            coercion.id_column(frame, "system", table=self.name, source=source)
+            if coercion.find_id(frame, "system")
+            else constant("system", system, frame.height, pl.String),
+            coercion.id_column(frame, "query", table=self.name, source=source),
+            coercion.id_column(frame, "passage", table=self.name, source=source),
+            _score_column(frame, source),
+        ]
+        if "rank" in frame.columns:
+            columns.append(_rank_column(frame, columns[0], source))
+        elif "score" not in frame.columns:
+            raise TableError(
+                f"neither ranks nor scores: the columns are {shown(frame.columns)}",
+                expected="a 'rank' column (position shown, from 1) or a 'score' column",
+                file=source,
+            )
+        made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        self.frame, self.starts = made.frame.select(list(self.schema)), made.starts
+        self.notes = notes
+        if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
+            bare = [query for query, items in data.items() if not items]
+            ids = coercion.to_frame({"query": bare}, source=source)["query"]
+            empty = [*empty, *((system, query) for query in coercion.text_ids(ids, source=source))]
+        self.empty = frozenset(empty)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, Contexts) and self.empty == other.empty
+
+    __hash__ = None
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems, in order of appearance; those that retrieved nothing at all last."""
+        names = self.distinct("system")
+        return [*names, *sorted({system for system, _ in self.empty} - set(names))]
+
+    def cut(self, k: int) -> Contexts:
+        """The first ``k`` passages of every context."""
+        return self._like([_cut(part, k) for part in self.parts], self.empty)
+
+    def only(self, system: str) -> Contexts:
+        """The contexts of one system."""
+        mine = self.having("system", [system])
+        return self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
+
+    def renamed(self, system: str) -> Contexts:
+        """The same contexts under another name; for a table of one system."""
+        if len(self.systems) > 1:
+            raise TableError(
+                f"{counted(len(self.systems), 'system')} cannot all be called {system!r}",
+                expected="a table of one system",
+                remedy="leave the name out: they have names of their own",
+            )
+        frames = [with_text(part, "system", system) for part in self.parts]
+        made = self._like(frames, frozenset((system, query) for _, query in self.empty))
+        made.starts = self.starts
+        return made
+
+    def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
+        made = Contexts.of_parts(frames, self.notes)
+        made.empty = empty
+        return made
+
+    @staticmethod
+    def concat(tables: list[Contexts]) -> Contexts:
+        """Several systems in one table; a system may come from one table only."""
+        seen: set[str] = set()
+        for table in tables:
+            for system in table.systems:
+                if system in seen:
+                    raise TableError(
+                        f"two runs are called {system!r}",
+                        expected="a name of its own for each run",
+                        remedy="name them: NAME=PATH on the command line, system=NAME in Python",
+                    )
+                seen.add(system)
+        frames = [part for table in tables for part in table.parts]
+        made = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
+        made.empty = frozenset(pair for table in tables for pair in table.empty)
+        starts = [table.starts for table in tables if table.starts is not None]
+        if tables and len(starts) == len(tables):
+            made.starts = _joined_starts(starts)
+        return made
+
+
+def _cut(frame: pl.DataFrame, k: int) -> pl.DataFrame:
+    """The rows of the first ``k`` ranks; the same frame where it has no others."""
+    deepest = frame["rank"].max()
+    return frame if deepest is None or deepest <= k else frame.filter(pl.col("rank") <= k)  # type: ignore[operator]
+
+
+def _joined_starts(starts: list[Ints]) -> Ints:
+    """Where contexts begin in several tables one below the other, and the end."""
+    offsets = np.cumsum([0, *(int(each[-1]) for each in starts)])
+    shifted = [each[:-1] + offset for each, offset in zip(starts, offsets[:-1], strict=True)]
+    return np.concatenate([*shifted, offsets[-1:]]).astype(np.int64)
+
+
+def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
+    if "score" not in frame.columns:
+        return pl.Series("score", [None] * frame.height, dtype=pl.Float64)
+    scores = coercion.numbers(frame["score"], source=source)
+    bad = (scores.is_nan() | scores.is_null()) if "rank" not in frame.columns else scores.is_nan()
+    where = bad.fill_null(False).arg_true()
+    if len(where):
+        raise TableError(
+            f"row {where[0] + 1}: the score is {'missing' if scores[int(where[0])] is None else 'NaN'}",
+            expected="a number in every row, or a 'rank' column",
+            file=source,
+        )
+    return scores
+
+
+def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
+    """Ranks from 1; a system that counts from 0, as some programs do, is moved up by one."""
+    given = frame["rank"]
+    if given.dtype == pl.UInt32 and len(given) and not given.null_count():
+        values = given.to_numpy()
+        if values.min() > 0 and values.max() <= DEEPEST:
+            return given
+    ranks = coercion.numbers(given, source=source, kind=pl.Int64)
+    wrong = (ranks.is_null() | (ranks < 0) | (ranks > DEEPEST)).arg_true()
+    if len(wrong):
+        raise TableError(
+            f"row {wrong[0] + 1}: the rank is {ranks[int(wrong[0])]}",
+            expected=f"1 for the first passage, 2 for the second, … (at most {DEEPEST:,})",
+            file=source,
+        )
+    if not len(ranks) or ranks.min() != 0:
+        return ranks.cast(pl.UInt32).alias("rank")
+    both = pl.DataFrame([system, ranks.alias("rank")])
+    from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
+    return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
+
+
+class Judgments(Table):
+    """A value for (query, passage): relevance, abstention probability, downstream score, …
+
+    Besides the long form, one column per aspect is understood: ``relevance``, ``abstention``, ``downstream`` and
+    ``likelihood``.
+    """
+
+    name = "judgments"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "query": pl.String,
+        "passage": pl.String,
+        "aspect": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("query", "passage", "aspect")
+    split_by = ("aspect", "source")
+    wide: ClassVar[dict[str, tuple[str, ...]]] = {
+        "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
+        "abstention": ("abstention", "p_abstain"),
+        "downstream": ("downstream",),
+        "likelihood": ("likelihood",),
+    }
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "value"))
+        if "aspect" not in frame.columns:
+            if "value" in frame.columns:
+                frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
+            else:
+                frame, empty = self._unpivoted(frame, source)
+                notes = (*notes, *empty)
+        self.frame = self._checked(frame, source)
+        self.notes = notes
+
+    @classmethod
+    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
+        """One column for each aspect in long form, and a note on cells that held no judgment."""
+        ids = pl.DataFrame([coercion.id_column(frame, n, table=cls.name, source=source) for n in ("query", "passage")])
+        parts: list[pl.DataFrame] = []
+        notes: list[str] = []
+        for aspect, names in cls.wide.items():
+            column = next((name for name in names if name in frame.columns), None)
+            if column is not None:
+                value = coercion.numbers(frame[column], source=source).alias("value")
+                part = ids.with_columns(value, pl.lit(aspect).alias("aspect"))
+                parts.append(part.filter(pl.col("value").is_not_null()))
+                if value.null_count():
+                    where = f"{source}: " if source else ""
+                    notes.append(f"{where}{counted(value.null_count(), 'empty cell')} in {column!r}: no judgment")
+        if not parts:
+            raise TableError(
+                f"no judgment among the columns {shown(frame.columns)}",
+                expected=f"'aspect' and 'value' columns, or one column per aspect: {', '.join(cls.wide)}",
+                file=source,
+            )
+        return pl.concat(parts), notes
+
+    def of(self, aspect: str) -> pl.DataFrame:
+        """The rows of one aspect."""
+        return self.having("aspect", [aspect]).frame
+
+    @staticmethod
+    def concat(tables: list[Judgments]) -> Judgments:
+        """Judgments from several files in one table; a judgment may come from one of them only."""
+        made = Judgments.of_parts(
+            [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
+        )
+        if len(tables) > 1:  # one alone was checked when it was made
+            check_key(made.parts, Judgments, "the judgments together")
+        return made
+
+
+class Ratings(Table):
+    """How well a passage answers each sub-question of a query, 0 to 5 (any scale in TREC sub-topic files)."""
+
+    name = "ratings"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "query": pl.String,
+        "passage": pl.String,
+        "subquestion": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("query", "passage", "subquestion")
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        frame = coercion.to_frame(data, source=source)
+        if "value" not in frame.columns and "rating" in frame.columns:
+            frame = frame.rename({"rating": "value"})
+        self.frame = self._checked(frame, source)
+        self.notes = notes
+
+
+class Answers(Table):
+    """What the model wrote for (system, query), once for each repeat.
+
+    ``status`` is ``ok``; ``truncated`` where the text ended at its greatest length; ``empty-answer`` where there is
+    nothing in it but blanks, whatever was said of it; or the reason why there is no text, which then is null.
+    """
+
+    name = "answers"
+    nullable = frozenset({"text"})
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "repeat": pl.Int64,
+        "text": pl.String,
+        "tokens": pl.Int64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("system", "query", "repeat")
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        checked = super()._checked(frame, source)
+        written = pl.col("status").is_in(WRITTEN)
+        lost = checked.select(written & pl.col("text").is_null()).to_series().arg_true()
+        if len(lost):
+            raise TableError(
+                f"row {lost[0] + 1}: there is no text, and the status is {checked['status'][int(lost[0])]!r}",
+                expected="a text, or a 'status' that says why there is none",
+                remedy="drop the row, or add a status such as 'timed-out'",
+                file=source,
+            )
+        blank = written & (pl.col("text").str.strip_chars() == "")
+        return checked.with_columns(status=pl.when(blank).then(pl.lit(EMPTY)).otherwise(pl.col("status")))
+
+
+class Outcomes(Table):
+    """What came of showing a context to the model: grade, 1–5 score, utility, …"""
+
+    name = "outcomes"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "aspect": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+        "source": pl.String,
+    }
+    key = ("system", "query", "aspect")
+    split_by = ("system", "aspect")
+
+
+class Scores(Table):
+    """A metric's value for (system, query)."""
+
+    name = "scores"
+    schema: ClassVar[dict[str, type[pl.DataType]]] = {
+        "system": pl.String,
+        "query": pl.String,
+        "metric": pl.String,
+        "value": pl.Float64,
+        "status": pl.String,
+    }
+    key = ("system", "query", "metric")
+    split_by = ("system", "metric")

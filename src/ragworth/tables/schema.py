@@ -1,0 +1,196 @@
+"""What the six tables have in common: columns, types, keys and statuses, checked when a table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import polars as pl
+
+from ragworth.errors import FormatError, TableError, counted, one, quoted, shown
+from ragworth.parquet import read_parquet
+from ragworth.tables import coercion, parts
+from ragworth.tables.coercion import Data
+from ragworth.tables.duplicates import repeated_rows
+
+OK = "ok"
+"""The status of what has a value."""
+
+
+class Table:
+    """What the six have in common. Not made itself."""
+
+    name: ClassVar[str]
+    schema: ClassVar[dict[str, type[pl.DataType]]]
+    key: ClassVar[tuple[str, ...]]
+    nullable: ClassVar[frozenset[str]] = frozenset()
+    """Columns of text that need not have one in every row."""
+    split_by: ClassVar[tuple[str, ...]] = ()
+    """Columns by which a large table is cut into parts."""
+
+    parts: list[pl.DataFrame]
+    """The rows, in order: one frame, or several where the table is large (`ragworth.tables.parts`)."""
+    notes: tuple[str, ...]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows as one frame."""
+        return parts.join(self.parts)
+
+    @frame.setter
+    def frame(self, frame: pl.DataFrame) -> None:
+        self.parts = parts.split(frame, self.split_by)
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.frame = self._checked(coercion.to_frame(data, source=source), source)
+        self.notes = notes
+
+    @classmethod
+    def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
+        """A table around a frame that is known to be right, without checking it again."""
+        table = cls.__new__(cls)
+        table.frame = frame.select(list(cls.schema))
+        table.notes = notes
+        return table
+
+    @classmethod
+    def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
+        """A table of frames that are known to be right, one below the other."""
+        table = cls.__new__(cls)
+        chosen = [frame.select(list(cls.schema)) for frame in frames]
+        if sum(frame.height for frame in chosen) < parts.LARGE:
+            chosen = [parts.join(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
+        table.parts = [part for frame in chosen for part in parts.split(frame, cls.split_by)]
+        table.notes = notes
+        return table
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read back what :meth:`write` wrote."""
+        try:
+            frame = read_parquet(path)
+        except FormatError as error:
+            raise TableError(error.found, file=str(path), expected=error.expected, remedy=error.remedy) from error
+        return cls(frame, source=str(path))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        try:
+            self.frame.write_parquet(path)
+        except OSError as error:
+            raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+
+    def distinct(self, column: str) -> list[str]:
+        """The different values of a column, in order of appearance."""
+        found = (part.select(pl.col(column).unique(maintain_order=True)).to_series() for part in self.parts)
+        return list(dict.fromkeys(value for values in found for value in values))
+
+    def having(self, column: str, values: Collection[str]) -> Self:
+        """The rows that have one of these values."""
+        found = [part for each in self.parts if (part := parts.having(each, column, values)).height]
+        return self.of_parts(found, self.notes)
+
+    def __len__(self) -> int:
+        return sum(part.height for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {counted(len(self), 'row')}\n{self.frame}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Table) and self.frame.equals(other.frame)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        """``frame`` with our columns, types and order; raises :class:`TableError` where it cannot be."""
+        columns: list[pl.Series] = []
+        same: list[pl.Expr] = []
+        for name, kind in cls.schema.items():
+            if name in coercion.ID_ALIASES:
+                columns.append(coercion.id_column(frame, name, table=cls.name, source=source))
+                continue
+            column = _value_column(cls, frame, name, kind, source)
+            columns += [column] if isinstance(column, pl.Series) else []
+            same += [column] if isinstance(column, pl.Expr) else []
+        checked = pl.DataFrame(columns).with_columns(same).select(list(cls.schema))
+        if "status" in cls.schema and "value" in cls.schema:
+            _check_status(checked, source)
+        check_key(checked, cls, source)
+        return checked
+
+
+DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
+
+
+def constant(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
+    """A column that says the same in every row."""
+    return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
+
+
+def _value_column(
+    table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
+) -> pl.Series | pl.Expr:
+    """The column, or a literal where the table has none and there is a default."""
+    if name not in frame.columns:
+        if name == "tokens":
+            return pl.Series(name, [None] * frame.height, dtype=kind)
+        if name not in DEFAULTS:
+            raise TableError(
+                f"{one(table.name)} table needs {one(repr(name))} column; this one has {shown(frame.columns)}",
+                expected=", ".join(table.schema),
+                file=source,
+            )
+        if name == "status" and "value" in frame.columns and frame["value"].null_count():
+            row = frame["value"].is_null().arg_true()[0] + 1
+            raise TableError(
+                f"row {row}: the value is missing and nothing says why",
+                expected="a number, or a 'status' column with the reason",
+                remedy="drop the row, or add a status such as 'unparsable'",
+                file=source,
+            )
+        return pl.lit(DEFAULTS[name], kind).alias(name)
+    column = frame[name]
+    if kind == pl.String:
+        text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+        if name in table.nullable and (text or column.dtype == pl.Null):
+            return column.cast(pl.String)
+        if len(column) and (not text or column.null_count()):
+            raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
+        return column.cast(pl.String)
+    numbers = coercion.numbers(column, source=source, kind=kind)
+    odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
+    if len(odd):
+        value = numbers[int(odd[0])]
+        raise TableError(
+            f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
+            expected="a finite number, or null with a 'status' saying why",
+            remedy="drop the row or give its reason",
+            file=source,
+        )
+    return numbers
+
+
+def _check_status(frame: pl.DataFrame, source: str) -> None:
+    wrong = ((frame["status"] == OK) == frame["value"].is_null()).arg_true()
+    if len(wrong):
+        row = frame.row(wrong[0], named=True)
+        raise TableError(
+            f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
+            expected="a value where the status is 'ok', none where it is not",
+            file=source,
+        )
+
+
+def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
+    again = repeated_rows(rows, table.key)
+    if len(again):
+        frame = rows if isinstance(rows, pl.DataFrame) else parts.join(rows)
+        row = frame.row(int(again[0]), named=True)
+        raise TableError(
+            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),
+            expected=f"one row for each ({', '.join(table.key)})",
+            remedy="remove the duplicates, or say which one counts",
+            file=source,
+        )

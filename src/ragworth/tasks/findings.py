@@ -1,0 +1,105 @@
+"""What came of judging something: values with where they come from, or the reason why there are none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.errors import ModelError, counted
+from ragworth.llm.contract import Card, Usage
+from ragworth.prompts.template import Template
+from ragworth.tables import OK
+
+CUT = "cut"
+"""Status of a passage of which only a part could be shown."""
+
+
+class Finding(NamedTuple):
+    """Values by aspect, each a number or the reason why there is none, and details to keep beside them."""
+
+    values: Mapping[str, float | NoValue]
+    detail: Mapping[str, Any] = {}
+    estimator: str = ""
+    """How the values were estimated, where the model decides that."""
+
+
+def need(card: Card, abilities: Sequence[str], purpose: str) -> None:
+    """Refuse a model that cannot do what is needed, before anything runs.
+
+    An endpoint that was not asked yet, in a dry run, says of itself nothing; it is refused when it is asked.
+    """
+    lacking = [ability for ability in abilities if ability not in card.abilities]
+    if lacking and (card.abilities or not card.endpoint):
+        raise ModelError(
+            f"{purpose} needs a model that can {', '.join(abilities)}; {card.name!r} cannot {', '.join(lacking)}",
+            expected="for example the embedded model, gguf:FILE or hf:NAME",
+            remedy="take another model, or another way of asking it (ragworth models lists what each can do)",
+        )
+
+
+def held(value: float, usage: Usage, keep: bool) -> float | NoValue:
+    """The value, or why it does not count: the model saw only a part of the passage, and such values are not wanted."""
+    if usage.cut and not keep:
+        what = f"{counted(usage.cut, 'character')} of the passage did not fit into the model's context"
+        return NoValue(CUT, what)
+    return value
+
+
+def whole(usage: Usage, keep: bool, raw: str | None = None) -> None:
+    """Give up what the model made of a passage of which it saw only a part, unless that is to be kept."""
+    if isinstance(cut := held(0.0, usage, keep), NoValue):
+        raise NoValue(cut.status, cut.detail, raw)
+
+
+def source_of(card: Card, prompts: Sequence[Template], *how: str) -> str:
+    """Where a value comes from, in one line: model, prompts with their versions, and how it was asked."""
+    name = f"{card.backend}:{card.name}" if not card.name.startswith(card.backend) else card.name
+    model = f"{name}@{card.revision[:12]}" if card.revision else name
+    return " · ".join([model, *(f"{prompt.name}@{prompt.version}" for prompt in prompts), *filter(None, how)])
+
+
+def rows_of(
+    keys: Mapping[str, Any], aspects: Sequence[str], found: Finding | NoValue, source: str
+) -> list[dict[str, Any]]:
+    """A row for each aspect, with its value or its reason; details stand in the first row."""
+    rows = []
+    for number, aspect in enumerate(aspects):
+        value = found if isinstance(found, NoValue) else found.values[aspect]
+        detail = found.detail if isinstance(found, Finding) and number == 0 else {}
+        how = f" · {found.estimator}" if isinstance(found, Finding) and found.estimator else ""
+        row = {**keys, "aspect": aspect, "value": None, "status": OK, "source": source + how, **detail}
+        if isinstance(value, NoValue):
+            row |= {"status": value.status, "reason": value.detail}
+            row |= {"raw": value.raw} if value.raw is not None else {}
+        else:
+            row["value"] = float(value)
+        rows.append(row)
+    return rows
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a frame with these columns."""
+    whole = [{name: _encodable(value) for name, value in row.items()} for row in rows]
+    return pl.DataFrame(whole, schema=dict(schema), orient="row")
+
+
+def _encodable(value: Any) -> Any:
+    """A text of a model, which may end in half a character, as one that can be written."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
+
+
+def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
+    """How many have a value, and why the others have none, in words; nothing where all have one."""
+    reasons = Counter(frame.filter(pl.col("status") != OK)["status"].to_list())
+    if not reasons:
+        return ()
+    words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
+    good = frame.height - reasons.total()
+    verb = "has" if frame.height == 1 else "have"
+    return (f"{good:,} of {counted(frame.height, what)} {verb} a value; without one: {words}",)

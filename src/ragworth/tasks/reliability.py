@@ -1,0 +1,113 @@
+"""Numbers that say how far judges can be trusted, and the table they are shown in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.calls.budget import Limits
+from ragworth.calls.job import Job
+from ragworth.errors import counted
+from ragworth.stats.agreement import cohen_kappa
+from ragworth.stats.correlation import spearman
+from ragworth.stats.resampling import Span
+
+LITTLE = 0.05
+"""Probability of all labels together below which a model does not take part in the choice."""
+
+
+class Check(NamedTuple):
+    """One number about judgments, from ``n`` of ``total`` of them; or the reason why it cannot be had."""
+
+    check: str
+    measure: str
+    value: float | None
+    interval: Span | None
+    n: int
+    total: int
+    reason: str = ""
+
+
+def share_budget(job: Job | None, second: Job) -> None:
+    """Let a second job spend what the first one has left of its limits."""
+    if job is not None and job.limits != Limits():
+        second.limits = job.limits.less(job.tally)
+
+
+def mass_checks(frame: pl.DataFrame) -> list[Check]:
+    """How much probability the labels hold together, where the model tells."""
+    if "mass" not in frame.columns or not frame["mass"].count():
+        return []
+    mass = frame["mass"].drop_nulls().to_numpy()
+    title = "labels' probability"
+    return [
+        Check(title, "median", float(np.median(mass)), None, len(mass), frame.height),
+        Check(title, f"share below {LITTLE:g}", float((mass < LITTLE).mean()), None, len(mass), frame.height),
+    ]
+
+
+def doubts(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
+    """Why judgments of a model may mean nothing, in words.
+
+    The labels hold next to no probability (column ``mass``, where there is one), or all judgments are the same.
+    ``what`` is one of them in words, such as ``grade``.
+    """
+    notes = []
+    mass = frame["mass"].drop_nulls() if "mass" in frame.columns else pl.Series(dtype=pl.Float64)
+    middle = mass.median()
+    if isinstance(middle, float) and middle < LITTLE:
+        notes.append(
+            f"the labels hold little probability (median {middle:.2g} over {counted(len(mass), what)}): "
+            "the model would rather say something else"
+        )
+    said = frame[column].drop_nulls()
+    if len(said) > 1 and said.n_unique() == 1:
+        word = f"{said[0]:g}" if isinstance(said[0], float) else said[0]
+        notes.append(f"all {counted(len(said), what)} are the same: {word}")
+    return notes
+
+
+def agreement(title: str, both: pl.DataFrame, *, labelled: bool, of: str = "", ordinal: bool = False) -> list[Check]:
+    """How far ``value`` and ``other`` of the same things agree: as labels, or as quantities. Resampled by ``query``.
+
+    ``ordinal`` labels have an order and distances (ratings): near ones disagree less. Others are equal or not.
+    """
+    total = both.height
+    known = both.drop_nulls(["value", "other"])
+    a, b = known["value"].to_numpy(), known["other"].to_numpy()
+    if labelled:
+        many = len({*a.tolist(), *b.tolist()}) > 2  # of two labels, weights change nothing
+        return [kappa(title, a, b, known["query"].to_numpy(), total, weighted=ordinal and many, of=of)]
+    rho = spearman(a, b)
+    reason = "" if rho == rho else "one side is constant, or nothing was judged by both"
+    checks = [Check(title, f"Spearman ρ{of}", rho if rho == rho else None, None, len(a), total, reason)]
+    if len(a):
+        checks.append(Check(title, f"mean difference{of}", float(np.abs(a - b).mean()), None, len(a), total))
+    return checks
+
+
+def kappa(title: str, a: Any, b: Any, queries: Any, total: int, *, weighted: bool, of: str = "") -> Check:
+    """Cohen's κ of two judges' labels, weighted quadratically by their distance, or not."""
+    found = cohen_kappa(a, b, weights="quadratic" if weighted else None, groups=queries, resamples=1000)
+    name = f"Cohen κ{', quadratic' if weighted else ''}{of}"
+    return Check(title, name, found.value, found.interval, found.n, total, found.reason)
+
+
+def table(checks: Sequence[Check]) -> pl.DataFrame:
+    """Checks for people."""
+    rows = [
+        {
+            "check": one.check,
+            "measure": one.measure,
+            "value": one.value,
+            "95 % interval": "–" if one.interval is None else f"[{one.interval.low:.3f}, {one.interval.high:.3f}]",
+            "n of N": f"{one.n:,} of {one.total:,}",
+            "": one.reason,
+        }
+        for one in checks
+    ]
+    made = pl.DataFrame(rows, schema_overrides={"value": pl.Float64})
+    return made if any(one.reason for one in checks) else made.drop("")

@@ -1,0 +1,8 @@
+"""Scales that several kinds of judgment share."""
+
+from __future__ import annotations
+
+from ragworth.tasks.labels import Scale
+
+RATINGS = Scale.numbers(0, 5)
+"""How well a text answers a sub-question: 0 not at all, 5 fully."""

@@ -1,0 +1,109 @@
+"""Texts by id, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.collection import Collection
+from ragworth.tables import OK
+
+NO_QUERY = "no-query-text"
+NO_PASSAGE = "no-passage-text"
+EMPTY_PASSAGE = "empty-passage"
+NO_ANSWERS = "no-accepted-answers"
+NO_SUBQUESTIONS = "no-subquestions"
+NO_SUBQUESTION = "empty-subquestion"
+NO_RELEVANT = "no-relevant"
+
+
+class Subquestion(NamedTuple):
+    id: str
+    text: str
+
+
+class Texts:
+    """The texts of a collection, looked up by id. What is not there raises `NoValue` with a status of its own."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+
+    def query(self, query: str) -> str:
+        text = self._queries.get(query)
+        if text is None or not text.strip():
+            raise NoValue(NO_QUERY, f"the collection has no text for the query {query!r}")
+        return text
+
+    def passage(self, passage: str) -> str:
+        text = self._passages.get(passage)
+        if text is None:
+            raise NoValue(NO_PASSAGE, f"the collection has no text for the passage {passage!r}")
+        if not text.strip():
+            raise NoValue(EMPTY_PASSAGE, f"the text of the passage {passage!r} is empty")
+        return text
+
+    def answers(self, query: str) -> tuple[str, ...]:
+        """The accepted answers of a query; raises where there are none."""
+        found = self.known_answers(query)
+        if not found:
+            raise NoValue(NO_ANSWERS, f"no answer is accepted for the query {query!r}")
+        return found
+
+    def known_answers(self, query: str) -> tuple[str, ...]:
+        """The accepted answers of a query, blank ones aside, if there are any."""
+        return self._answers.get(query, ())
+
+    def subquestion(self, query: str, name: str) -> str:
+        text = next((each.text for each in self.subquestions(query) if each.id == name), "")
+        if not text.strip():
+            raise NoValue(NO_SUBQUESTION, f"the sub-question {name!r} of the query {query!r} has no text")
+        return text
+
+    def subquestions(self, query: str) -> tuple[Subquestion, ...]:
+        found = self._subquestions.get(query, ())
+        if not found:
+            raise NoValue(NO_SUBQUESTIONS, f"there are no sub-questions of the query {query!r}")
+        return found
+
+    def relevant(self, query: str, level: float = 1.0) -> tuple[str, ...]:
+        """Ids of the passages judged relevant at a level or above, best first."""
+        found = tuple(passage for passage, value in self._relevance.get(query, ()) if value >= level)
+        if not found:
+            raise NoValue(NO_RELEVANT, f"no passage is judged relevant (at least {level:g}) to the query {query!r}")
+        return found
+
+    @cached_property
+    def _queries(self) -> Mapping[str, str]:
+        return dict(self.collection.queries.iter_rows())
+
+    @cached_property
+    def _passages(self) -> Mapping[str, str]:
+        return dict(self.collection.passages.iter_rows())
+
+    @cached_property
+    def _answers(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for query, text in self.collection.answers.iter_rows():
+            if text.strip():
+                found.setdefault(query, []).append(text)
+        return {query: tuple(texts) for query, texts in found.items()}
+
+    @cached_property
+    def _subquestions(self) -> Mapping[str, tuple[Subquestion, ...]]:
+        found: dict[str, list[Subquestion]] = {}
+        for query, name, text in self.collection.subquestions.iter_rows():
+            found.setdefault(query, []).append(Subquestion(name, text))
+        return {query: tuple(each) for query, each in found.items()}
+
+    @cached_property
+    def _relevance(self) -> Mapping[str, list[tuple[str, float]]]:
+        found: dict[str, list[tuple[str, float]]] = {}
+        if self.collection.relevance is not None:
+            judged = self.collection.relevance.of("relevance").filter(pl.col("status") == OK)
+            for query, passage, value in judged.select("query", "passage", "value").iter_rows():
+                found.setdefault(query, []).append((passage, value))
+        return {query: sorted(pairs, key=lambda pair: -pair[1]) for query, pairs in found.items()}

@@ -1,0 +1,298 @@
+"""BERTScore: how alike two texts are, token by token, in the space of an encoder (Zhang et al. 2020).
+
+Every token of one text is matched with the token of the other whose vector is nearest by cosine. Precision is the mean
+over the candidate's tokens, recall over the reference's, F1 their harmonic mean. As in the authors' package
+``bert-score``, the tokens that begin and end a text (CLS, SEP) have no weight in these means, but others may be
+matched with them.
+
+What differs from that package, by **Choice**:
+
+- an empty text has no score, and says so; there it is 0;
+- texts beyond the encoder's limit are cut as there, and how many tokens were lost is said with each score;
+- F1 is 0 where precision or recall is not above 0, for a harmonic mean of negative numbers means nothing;
+- a best match below 0 stays below 0, whatever else is in the batch; there, padding can lift it to 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ragworth.errors import InputError, ModelError, quoted
+from ragworth.tables import OK
+from ragworth.text_match.bertscore_baselines import Baseline, baseline_of
+from ragworth.text_match.token_encoder import Encoder, Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+EMPTY_CANDIDATE, EMPTY_REFERENCE = "empty-candidate", "empty-reference"
+NO_WEIGHT = "no-weight"
+"""Status of a pair in which idf leaves all tokens of a text without weight."""
+NO_REFERENCE = "no-reference"
+
+MEMORY = 1 << 30
+"""Bytes of vectors held at a time. Within that, every distinct text is read once."""
+
+
+TOGETHER = 64
+"""Candidates matched with one reference at a time."""
+
+
+class Pair(NamedTuple):
+    """How alike a candidate and a reference are.
+
+    Attributes
+    ----------
+    precision, recall, f1: None where the status is not ``ok``.
+    status: ``ok``, or why there is no score: ``empty-candidate``, ``empty-reference``, ``no-weight``.
+    candidate_cut, reference_cut: tokens of each beyond the encoder's limit, which were not looked at.
+    """
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    status: str
+    candidate_cut: int = 0
+    reference_cut: int = 0
+
+
+class Best(NamedTuple):
+    """The best F1 of a candidate against several references.
+
+    Attributes
+    ----------
+    value: None where the status is not ``ok``.
+    status: ``ok``; ``no-reference`` where none was given; or why the first pair has no score.
+    place: which reference it is, from 0; the first of equals.
+    scored: how many references gave a score; the others were empty.
+    candidate_cut: tokens of the candidate beyond the encoder's limit.
+    references_cut: how many references were longer than the limit.
+    """
+
+    value: float | None
+    status: str
+    place: int | None = None
+    scored: int = 0
+    candidate_cut: int = 0
+    references_cut: int = 0
+
+
+class BERTScore:
+    """Scores pairs of texts with one encoder; as it comes, with the setting of the paper on context utility.
+
+    Parameters
+    ----------
+    encoder: a name in the local cache of the Hugging Face hub, or a folder.
+    layer: whose output is compared; None takes the one known to be best (18 for bert-large-uncased).
+    idf: weigh tokens by how few texts have them: True counts in the references of each call, as often as they are
+        given; a list of texts counts in those, so that a score does not depend on what else is scored.
+    baseline: what unrelated texts score, which becomes 0 while 1 stays 1: a number, three (precision, recall, F1),
+        or a file as ``bert-score`` has them (``LAYER,P,R,F``). None leaves scores as they are; no file comes with
+        this package.
+    device, batch, revision, download: see :class:`~ragworth.text_match.token_encoder.Encoder`.
+    """
+
+    def __init__(
+        self,
+        encoder: str = "bert-large-uncased",
+        *,
+        layer: int | None = None,
+        idf: bool | Sequence[str] = False,
+        baseline: float | Sequence[float] | str | Path | None = None,
+        device: str | None = None,
+        batch: int = 64,
+        revision: str = "main",
+        download: bool = False,
+    ) -> None:
+        if isinstance(idf, str):
+            raise InputError(f"idf is the text {quoted(idf)}", expected="True, False or a list of texts")
+        self.encoder = Encoder(encoder, layer=layer, device=device, batch=batch, revision=revision, download=download)
+        self.baseline: Baseline | None = None if baseline is None else baseline_of(baseline, self.encoder.layer)
+        self._corpus = None if isinstance(idf, bool) else _texts(idf, "idf")
+        self._idf = idf if isinstance(idf, bool) else True
+        self._corpus_weights: dict[int, float] | None = None
+
+    @property
+    def identity(self) -> str:
+        """All that decides a score, in one line, to be kept with it."""
+        idf = "none"
+        if self._corpus is not None:
+            text = "\0".join(sorted(self._corpus))
+            idf = f"corpus {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        elif self._idf:
+            idf = "references"
+        rescaled = "none" if self.baseline is None else "/".join(f"{value:g}" for value in self.baseline)
+        encoder = self.encoder
+        return f"bertscore:{encoder.name}@{encoder.revision} layer={encoder.layer} idf={idf} baseline={rescaled}"
+
+    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[Pair]:
+        """Each candidate against the reference in the same place.
+
+        Every distinct text is read once (as far as its vectors fit :data:`MEMORY`), in batches of similar length.
+        Scores do not depend on the order of the pairs or on the size of a batch, but for rounding (below 1e-5).
+        """
+        left, right = _texts(candidates, "candidates"), _texts(references, "references")
+        if len(left) != len(right):
+            raise InputError(
+                f"{len(left):,} candidates and {len(right):,} references", expected="a reference for each candidate"
+            )
+        distinct = list(dict.fromkeys([*right, *left]))
+        tokens = dict(zip(distinct, self.encoder.tokens(distinct), strict=True))
+        weights = self._weights(tokens, right)
+        found: dict[tuple[str, str], Pair] = {}
+        wanted: list[tuple[str, str]] = []
+        # Pairs that share a reference next to each other: few texts are needed at a time.
+        first_seen = {text: i for i, text in enumerate(distinct)}
+        for pair in sorted(dict.fromkeys(zip(left, right, strict=True)), key=lambda pair: first_seen[pair[1]]):
+            status = _status(*(tokens[text] for text in pair))
+            if status == OK and not all(any(weights[text]) for text in pair):
+                status = NO_WEIGHT
+            if status == OK:
+                wanted.append(pair)
+            else:
+                found[pair] = Pair(None, None, None, status, *(tokens[text].cut for text in pair))
+        for pair, precision, recall in self._matched(wanted, tokens, weights):
+            found[pair] = self._pair(precision, recall, *(tokens[text].cut for text in pair))
+        return [found[pair] for pair in zip(left, right, strict=True)]
+
+    def best(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[Best]:
+        """For each candidate the highest F1 over its references, such as an answer over the relevant passages."""
+        groups = [_texts(group, "references") for group in references]
+        if len(candidates) != len(groups):
+            raise InputError(
+                f"{len(candidates):,} candidates and {len(groups):,} lists of references",
+                expected="a list of references for each candidate",
+            )
+        flat = [(text, reference) for text, group in zip(candidates, groups, strict=True) for reference in group]
+        pairs = iter(self.score([text for text, _ in flat], [reference for _, reference in flat]))
+        return [_best([next(pairs) for _ in group]) for group in groups]
+
+    def _weights(self, tokens: Mapping[str, Tokens], references: Sequence[str]) -> dict[str, list[float]]:
+        """The weight of each token of each text; all of them add up to 1, or are 0."""
+        special = self.encoder.special
+        if not self._idf:
+            return {text: _normal([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
+        if self._corpus is None:
+            table, unseen = _idf([tokens[text] for text in references])
+        else:
+            if self._corpus_weights is None:
+                self._corpus_weights, _ = _idf(self.encoder.tokens(self._corpus))
+            table, unseen = self._corpus_weights, math.log(len(self._corpus) + 1)
+        return {text: _normal([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
+
+    def _matched(
+        self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, Tokens], weights: Mapping[str, Sequence[float]]
+    ) -> Iterator[tuple[tuple[str, str], float, float]]:
+        """Precision and recall of each pair."""
+        import torch
+
+        held: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+        for window in self._windows(pairs, tokens):
+            needed = dict.fromkeys(text for pair in window for text in pair)
+            held = {text: kept for text, kept in held.items() if text in needed}
+            new = [text for text in needed if text not in held]
+            for text, vectors in zip(new, self.encoder.vectors([tokens[text].ids for text in new]), strict=True):
+                held[text] = vectors, torch.tensor(weights[text], dtype=torch.float32, device=vectors.device)
+            with torch.inference_mode():
+                found = [
+                    _match([held[left] for left, _ in some], *held[reference])
+                    for reference, sharing in groupby(window, key=lambda pair: pair[1])
+                    for some in _slices(list(sharing))
+                ]
+            for pair, (precision, recall) in zip(window, torch.cat(found).tolist(), strict=True):
+                yield pair, precision, recall
+
+    def _windows(
+        self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, Tokens]
+    ) -> Iterator[list[tuple[str, str]]]:
+        """Consecutive pairs whose texts' vectors fit in memory together; at least one pair."""
+        window: list[tuple[str, str]] = []
+        texts: set[str] = set()
+        size = 0
+        for pair in pairs:
+            more = sum(len(tokens[text].ids) for text in set(pair) - texts) * 4 * self.encoder.width
+            if window and size + more > MEMORY:
+                yield window
+                window, texts, size = [], set(), 0
+                more = sum(len(tokens[text].ids) for text in set(pair)) * 4 * self.encoder.width
+            window.append(pair)
+            texts.update(pair)
+            size += more
+        if window:
+            yield window
+
+    def _pair(self, precision: float, recall: float, candidate_cut: int, reference_cut: int) -> Pair:
+        if math.isnan(precision) or math.isnan(recall):
+            raise ModelError(
+                f"the encoder {self.encoder.name!r} gives vectors that are not numbers", remedy="check its weights"
+            )
+        f1 = 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else 0.0
+        if self.baseline is not None:
+            plain = zip((precision, recall, f1), self.baseline, strict=True)
+            precision, recall, f1 = ((value - low) / (1 - low) for value, low in plain)
+        return Pair(precision, recall, f1, OK, candidate_cut, reference_cut)
+
+
+def _slices(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    return (pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER))
+
+
+def _match(
+    candidates: Sequence[tuple[torch.Tensor, torch.Tensor]], reference: torch.Tensor, weight: torch.Tensor
+) -> torch.Tensor:
+    """Precision and recall of each candidate, vectors and weights of its tokens, by greedy matching."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    weights = pad_sequence([mine for _, mine in candidates], batch_first=True)
+    alike = pad_sequence([vectors for vectors, _ in candidates], batch_first=True) @ reference.T
+    precision = (alike.amax(dim=2) * weights).sum(dim=1)
+    for row, (vectors, _) in enumerate(candidates):
+        alike[row, len(vectors) :] = -1.0  # no cosine is lower, so that nothing is matched with padding
+    recall = alike.amax(dim=1) @ weight
+    return torch.stack([precision, recall], dim=1).clamp(-1.0, 1.0)  # rounding may not lift a cosine above 1
+
+
+def _idf(texts: Sequence[Tokens]) -> tuple[dict[int, float], float]:
+    """−log of the share of texts that have each token, both counts one higher, and what an unseen one has."""
+    count = Counter(token for made in texts for token in set(made.ids))
+    total = len(texts) + 1
+    return {token: math.log(total / (number + 1)) for token, number in count.items()}, math.log(total)
+
+
+def _normal(weights: list[float]) -> list[float]:
+    total = sum(weights)
+    return [weight / total for weight in weights] if total > 0 else weights
+
+
+def _status(candidate: Tokens, reference: Tokens) -> str:
+    if candidate.empty:
+        return EMPTY_CANDIDATE
+    return EMPTY_REFERENCE if reference.empty else OK
+
+
+def _best(pairs: Sequence[Pair]) -> Best:
+    if not pairs:
+        return Best(None, NO_REFERENCE)
+    scored = [(pair.f1, -i) for i, pair in enumerate(pairs) if pair.f1 is not None]
+    cuts = pairs[0].candidate_cut, sum(pair.reference_cut > 0 for pair in pairs)
+    if not scored:
+        return Best(None, pairs[0].status, None, 0, *cuts)
+    value, place = max(scored)
+    return Best(value, OK, -place, len(scored), *cuts)
+
+
+def _texts(texts: Sequence[str], name: str) -> list[str]:
+    """A list of texts, each without blanks around it, which change nothing; anything else is refused."""
+    if isinstance(texts, str):
+        raise InputError(f"{name} is one text", expected="a list of texts", remedy=f"give [{quoted(texts, 24)}]")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{name} holds {quoted(text)}, which is no text", expected="texts; '' for an empty one")
+    return [text.strip() for text in texts]

@@ -1,0 +1,222 @@
+"""Whether a text gives an accepted answer, told by its words: contained, or as good as contained.
+
+Each step below was kept because people agree with it on answers that the steps before it do not reach; the shares
+are in ``docs/grading.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from ragworth.text_match.dates import MONTHS
+from ragworth.text_match.overlap import BLANKLESS
+from ragworth.text_match.spelling import canonical
+
+WINDOW = 30
+"""Within how many words of a text the words of an answer count as said together."""
+
+SHARE = 2 / 3
+"""Share of an answer's words that must be there where not all are: "Taylor Momsen" for "Taylor Michel Momsen"."""
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_LITTLE_WORDS = """
+of in on at by to for and or with from as is was were be it its his her their he she they that this which who into
+than not no yes
+"""
+_LITTLE = frozenset(_LITTLE_WORDS.split())
+# Words in front of an answer without which it is the same answer.
+_LEADING_WORDS = """
+about approximately around almost nearly over more than in on at by from since circa c ca of to prior before after
+president dr mr mrs ms sir king queen us
+"""
+_LEADING = frozenset(_LEADING_WORDS.split())
+_UNIT_WORDS = """
+% dollar euro pound yen second minute hour day week month year decade century m km mile meter metre foot inch yard g kg
+gram kilogram ton l liter litre gallon degree c f kelvin mph
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
+_MONTHS = frozenset(MONTHS.values())
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_BLANKLESS = re.compile(f"[{BLANKLESS}]")
+_ASIDE = re.compile(r"\([^()]*\)")
+_OR = re.compile(r"\bor\b|;", re.IGNORECASE)
+
+
+class Words(NamedTuple):
+    """A text as the steps see it: its words without articles, the same with plurals folded, and as one line."""
+
+    raw: str
+    words: tuple[str, ...]
+    line: str
+
+
+def read(text: str) -> Words:
+    """A text's words; one that has only articles keeps them."""
+    tokens = canonical(text)
+    words = tuple(_singular(token) for token in tokens if token not in _ARTICLES) or tokens
+    return Words(text, words, f" {' '.join(words)} ")
+
+
+_answer = lru_cache(maxsize=8192)(read)
+
+
+def match(text: Words, answer: str) -> str | None:
+    """How a text gives an answer, in words; none when it does not."""
+    wanted = _answer(answer)
+    if not wanted.words:
+        # Marks only ("?", "♯"): nothing is left to compare but the text itself.
+        return "is the accepted answer" if text.raw.strip() == answer.strip() else None
+    if not text.words:
+        return None
+    first = wanted.words[0]
+    if len(wanted.words) == 1 and first in ("yes", "no", "a", "i"):
+        said = _says(text.raw, first) if len(first) > 1 else _letter(text.raw, first.upper())
+        return "says" if said or text.words == wanted.words else None
+    return next((how for how, step in STEPS.items() if step(text, wanted)), None)
+
+
+def _says(text: str, word: str) -> bool:
+    """Whether "yes" or "no" is said, not used as in "there is no doubt": it begins or ends a sentence."""
+    return re.search(rf"(?i)(?:^|[.!?:\n*\"])\W*{word}\b|\b{word}(?=\W*(?:[.!?\n]|$))", text) is not None
+
+
+def _letter(text: str, letter: str) -> bool:
+    """Whether a letter that is also a word stands as an answer: a capital before a mark or the end."""
+    return re.search(rf"(?<!\w){letter}(?=\W*$|[.):,\"*])", text) is not None
+
+
+def _contains(text: Words, answer: Words) -> bool:
+    return answer.line in text.line
+
+
+def _another_form(text: Words, answer: Words) -> bool:
+    return any(form.words and form.line in text.line for form in _forms(answer.raw))
+
+
+@lru_cache(maxsize=8192)
+def _forms(answer: str) -> tuple[Words, ...]:
+    return tuple(form for form in map(read, _spellings(answer)) if form.words and not set(form.words) <= _LITTLE)
+
+
+def _spellings(answer: str) -> Iterator[str]:
+    """An answer without what is in brackets, either side of an "or", before a comma, and without leading words."""
+    bare = _ASIDE.sub(" ", answer)
+    if bare != answer:
+        yield bare
+    if _OR.search(bare):
+        yield from _OR.split(bare)
+    before, comma, _ = bare.partition(",")
+    if comma and not re.search(r"\d", bare):
+        yield before
+    words = bare.split()
+    while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
+        words = words[1:]
+        yield " ".join(words)
+
+
+def _amount(text: Words, answer: Words) -> bool:
+    """A number with its unit in the answer, the number in the text: "291" for "291 episodes"."""
+    first, *rest = answer.words
+    if not rest or not _numeric(first) or any(map(_numeric, rest)):
+        return False
+    followed = (after for word, after in zip(text.words, (*text.words[1:], ""), strict=True) if word == first)
+    # "24 days" is not "24 hours".
+    return any(after not in _UNITS or after in rest for after in followed)
+
+
+def _coarser_date(text: Words, answer: Words) -> bool:
+    """A date in the answer of which the text says the year, or month and year, and nothing else of the kind."""
+    months = _MONTHS.intersection(answer.words)
+    said = _MONTHS.intersection(text.words)
+    if not months or not said <= months or any(map(_day, text.words)):
+        return False
+    years = {word for word in text.words if _YEAR.fullmatch(word)}
+    return len(years) == 1 and years <= set(answer.words)
+
+
+def _first_and_last(text: Words, answer: Words) -> bool:
+    """A name without what is in its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
+    parts = answer.raw.split()
+    if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
+        return False
+    return f" {answer.words[0]} {answer.words[-1]} " in text.line
+
+
+def _most(text: Words, answer: Words) -> bool:
+    """Two thirds of the answer's words, all of its numbers among them, near each other in the text."""
+    wanted = {_stem(word) for word in answer.words if word not in _LITTLE}
+    if len(wanted) < 2 or any(map(_character, wanted)):
+        return False
+    numbers = {word for word in wanted if _numeric(word)}
+    need = max(2, math.ceil(SHARE * len(wanted)))
+    seen: dict[str, int] = {}
+    for place, word in enumerate(text.words):
+        stem = _stem(word)
+        if stem in wanted:
+            seen[stem] = place
+            near = {one for one, last in seen.items() if place - last < WINDOW}
+            if len(near) >= need and numbers <= near:
+                return True
+    return False
+
+
+def _part(text: Words, answer: Words) -> bool:
+    """The whole text is a part of the answer that says something: "Stanford" for "Stanford Cardinal"."""
+    if (
+        text.line not in answer.line
+        or set(text.words) <= _LITTLE
+        or (len(text.words) == 1 and _character(text.words[0]))
+    ):
+        return False
+    return any(map(_numeric, text.words)) or not any(map(_numeric, answer.words))
+
+
+def _joined(text: Words, answer: Words) -> bool:
+    """Its letters follow each other, blanks aside: "gall bladder" in "gallbladder"."""
+    letters = "".join(answer.words)
+    return len(letters) >= 8 and letters.isalpha() and letters in "".join(text.words)
+
+
+STEPS: dict[str, Callable[[Words, Words], bool]] = {
+    "contains": _contains,
+    "contains another form of": _another_form,
+    "contains the number of": _amount,
+    "contains a coarser date than": _coarser_date,
+    "contains the first and last name of": _first_and_last,
+    "contains most words of": _most,
+    "is a part of": _part,
+    "contains the letters of": _joined,
+}
+
+
+def _numeric(word: str) -> bool:
+    return word[0].isdigit() or word[0] == "-" or word in _MONTHS or _day(word)
+
+
+def _character(word: str) -> bool:
+    """Whether a word is one character of a script without blanks, which says little alone."""
+    return _BLANKLESS.match(word) is not None
+
+
+def _day(word: str) -> bool:
+    return word[:3] == "day" and word[3:].isdigit()
+
+
+def _stem(word: str) -> str:
+    """The beginning of a long word: "sharecropping" and "sharecroppers" are said of the same."""
+    return word if _numeric(word) else word[:7]
+
+
+def _singular(word: str) -> str:
+    """An English word without the s of its plural."""
+    if len(word) < 4 or word[-1] != "s" or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word if word.endswith(("ss", "us", "is")) else word[:-1]

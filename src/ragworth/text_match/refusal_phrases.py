@@ -1,0 +1,96 @@
+"""Reads ``refusal_phrases.txt``, the table of phrases by which answers decline, into regular expressions."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from ragworth.text_match.overlap import BLANKLESS
+
+KINDS = ("declines", "soft", "but", "aside")
+
+# A few words between, within the sentence. Bounded, so that a long text takes time in proportion to its length.
+_GAP = r"[^.!?。！？।\n]{0,60}?"
+_SCRIPTS_WITHOUT_ENDS = re.compile(f"[{BLANKLESS}\uac00-\ud7af]")
+
+
+class Language(NamedTuple):
+    """The phrases of one language, by kind, as regular expressions; and its labels."""
+
+    phrases: dict[str, list[str]]
+    labels: list[str]
+
+
+class Patterns(NamedTuple):
+    """One expression a kind for all languages together, one a language for those that decline, and all labels."""
+
+    declines: re.Pattern[str]
+    soft: re.Pattern[str]
+    but: re.Pattern[str]
+    aside: re.Pattern[str]
+    by_language: dict[str, re.Pattern[str]]
+    labels: frozenset[str]
+
+
+def plain(text: str) -> str:
+    """A text as phrases are compared with it: lower case, one form of apostrophe, composed characters."""
+    return unicodedata.normalize("NFC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("`", "'")
+
+
+def bounded(pattern: str) -> str:
+    """A pattern between word boundaries; Korean and scripts without blanks have none where phrases end."""
+    if _SCRIPTS_WITHOUT_ENDS.search(pattern):
+        return f"(?:{pattern})"
+    return rf"(?<!\w)(?:{pattern})(?!\w)"
+
+
+@cache
+def patterns() -> Patterns:
+    """The table, compiled once, when the first answer is looked at."""
+    table = read(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
+    together = [
+        re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
+        for kind in KINDS
+    ]
+    by_language = {
+        name: re.compile("|".join(language.phrases["declines"]))
+        for name, language in table.items()
+        if language.phrases["declines"]
+    }
+    labels = frozenset(label for language in table.values() for label in language.labels)
+    declines, soft, but, aside = together
+    return Patterns(declines, soft, but, aside, by_language, labels)
+
+
+def read(text: str) -> dict[str, Language]:
+    """The table of phrases; its lines are explained at its top."""
+    table: dict[str, Language] = {}
+    words: dict[str, str] = {}
+    language = Language({kind: [] for kind in KINDS}, [])
+    for line in text.splitlines():
+        kind, _, rest = line.partition(" ")
+        if not line or kind == "#":
+            continue
+        if line.startswith("["):
+            words = {}
+            language = table[line.strip("[]")] = Language({kind: [] for kind in KINDS}, [])
+        elif kind == "word":
+            name, _, choice = rest.partition(" = ")
+            words[f"{{{name}}}"] = f"({choice})"
+        elif kind == "label":
+            language.labels.append(plain(rest))
+        else:
+            language.phrases[kind].append(_expression(rest, words))
+    return table
+
+
+def _expression(phrase: str, words: dict[str, str]) -> str:
+    for name, choice in words.items():
+        phrase = phrase.replace(name, choice)
+    phrase = plain(phrase).replace("(", "(?:")
+    # Words stand apart on both sides of a gap; characters of scripts without blanks need not.
+    phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
+    return bounded(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))

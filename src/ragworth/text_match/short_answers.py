@@ -1,0 +1,62 @@
+"""The grade of an answer without a model: correct, abstained or wrong, the same every time.
+
+Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it names
+an accepted answer on the way. Else it is correct when it gives an accepted answer (:mod:`ragworth.text_match.matching`:
+the words are contained, numbers and dates in any spelling, or as good as contained), and wrong otherwise.
+A correct answer that was written without any relevant passage in view is only partially correct (Trappolini et al.).
+
+What words cannot tell: an accepted answer said of something else, or denied ("it was not Paris"), counts as given,
+and a right answer in other words does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ragworth.errors import InputError, quoted
+from ragworth.text_match.matching import match, read
+from ragworth.text_match.overlap import given
+from ragworth.text_match.refusals import abstains
+
+Label = Literal["correct", "partially-correct", "abstained", "wrong"]
+
+
+class Verdict(NamedTuple):
+    """A grade and the reason for it."""
+
+    label: Label
+    why: str
+
+
+def grade(
+    text: str, accepted: Sequence[str], *, relevant_shown: bool | None = None, phrases: Sequence[str] = ()
+) -> Verdict:
+    """The grade of an answer against the accepted ones.
+
+    ``relevant_shown`` says whether a relevant passage was among those shown; where it is false, a correct answer is
+    "partially-correct". ``phrases`` are further ones that decline. A blank text is not an answer to be graded, and a
+    blank accepted answer would be contained in every text: both are refused.
+    """
+    if not text.strip():
+        raise InputError(
+            "the answer to be graded is blank", expected="a text", remedy="leave it out, with its reason as status"
+        )
+    for place, answer in enumerate(given(accepted), 1):
+        if not answer.strip():
+            raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
+    declined = abstains(text, phrases)
+    # Where declining is an accepted answer ("unknown", "none"), it is graded like any other.
+    usable = accepted if declined is None else [answer for answer in accepted if abstains(answer, phrases)]
+    words = read(text)
+    for answer in usable:
+        how = match(words, answer)
+        if how is None:
+            continue
+        why = f"{how} {quoted(answer)}"
+        if relevant_shown is False:
+            return Verdict("partially-correct", f"{why}, though no relevant passage was shown")
+        return Verdict("correct", why)
+    if declined is not None:
+        return Verdict("abstained", f"declines: {quoted(declined.phrase)}")
+    return Verdict("wrong", f"gives none of the accepted answers ({len(accepted)})")

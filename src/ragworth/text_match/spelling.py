@@ -1,0 +1,226 @@
+"""Words of a text in one spelling, so that numbers and dates that are the same compare the same.
+
+:func:`canonical` turns a text into tokens. Two texts say the same number or date when they have the same tokens:
+
+================================================  ======================
+text                                              tokens
+================================================  ======================
+1,234; 1234; 1 234; twelve hundred thirty-four    ``1234``
+3.5 million; 3,500,000                            ``3500000``
+21st; twenty-first                                ``21th``
+50%; 50 percent; fifty per cent                   ``50 %``
+$5; 5 dollars                                     ``5 dollar``
+5 June 1987; June 5th, 1987; 1987-06-05           ``1987 june day5``
+World War II; World War Two; WW2                  ``world war 2``
+================================================  ======================
+
+A date is written year, month, day, so that each part of it that people use alone (the year, month and year,
+month and day) is a run of its tokens. A year is like any number; a day is not: "5" is not in "5 June".
+Different numbers never have the same tokens, with these exceptions by **Choice**: groups of three digits after
+one to three digits are one number when blanks, commas or apostrophes part them, as in "1 234"; a point parts
+decimals unless there are several groups of three.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from ragworth.text_match.dates import MONTHS, NUMERIC, Item, written
+from ragworth.text_match.numerals import ROMAN, SCALES, WORDS, plain, spelt
+from ragworth.text_match.overlap import BLANKLESS
+
+# Signs on letters that are not letters to Python: accents, vowels of Indic scripts, points of Hebrew and Arabic.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff\u200c\u200d"
+_LETTER = rf"[^\W\d_{BLANKLESS}]"
+_INNER = rf"(?:[^\W_{BLANKLESS}]|[{_MARKS}])"
+_GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d{1,3}(?:['’]\d{3})+(?!\d)"
+
+_PIECE = re.compile(
+    rf"""
+      (?P<date>{NUMERIC})
+    | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
+    | (?P<decade>\d+['’]?s\b)
+    | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
+    | (?P<number>(?P<minus>(?<![^\s(])[-−])?
+        (?:(?P<whole>{_GROUPS}|\d+)(?:\.(?P<fraction>\d+))?|(?<![\w.])\.(?P<bare>\d+)))
+    | (?P<letters>(?<![\w.])[^\W\d_]\.(?:\ ?[^\W\d_]\.)*(?:\ ?[^\W\d_]\.|[^\W\d_]\b(?!['’])))
+    | (?P<word>[^\W\d_](?:\+\+?|\#)(?!\w) | {_LETTER}{_INNER}*(?:['’]{_LETTER}{_INNER}*)*)
+    | (?P<character>[{BLANKLESS}][{_MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*)
+    | (?P<sign>[%$€£¥&])
+    | (?P<joint>[-‐‑\s])
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+_SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "&": "and"}
+_CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
+_WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
+# Words in front of a Roman numeral that make a single letter one, too: "World War I", "Part V".
+_HEADS = frozenset(
+    [
+        "war",
+        "part",
+        "chapter",
+        "volume",
+        "vol",
+        "book",
+        "act",
+        "phase",
+        "type",
+        "class",
+        "bowl",
+        "episode",
+        "season",
+        "stage",
+        "section",
+    ]
+)
+# "one" is a number except in phrases like "no one", "one of", "one another".
+_NOT_ONE_AFTER = frozenset(["no", "any", "every", "some", "each", "the", "this", "that", "which", "another", "only"])
+_NOT_ONE_BEFORE = frozenset(("of", "another", "who", "that", "day"))
+
+_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
+_POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
+_ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
+
+
+def canonical(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case, without accents and punctuation, numbers and dates in one spelling."""
+    return tuple(written(list(_numbered(list(_pieces(fold(text)))))))
+
+
+def fold(text: str) -> str:
+    """A text without accents on Latin letters, points of Hebrew and Arabic, full-width forms and foreign digits."""
+    if text.isascii():
+        return text
+    narrow = "".join(map(_narrow, text))
+    bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", narrow).translate(_LETTERS))
+    return unicodedata.normalize("NFC", _POINTS.sub("", bare))
+
+
+def _narrow(character: str) -> str:
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    kind = unicodedata.decomposition(character)
+    # Superscripts and fractions stay: 10² is not 102, and 5½ is not 51/2.
+    return (
+        unicodedata.normalize("NFKC", character) if kind.startswith(("<wide>", "<narrow>", "<noBreak>")) else character
+    )
+
+
+def _pieces(text: str) -> Iterator[Item]:
+    """The text cut into words, numbers and marks; blanks and hyphens part words, other marks break a phrase."""
+    for found in _PIECE.finditer(text):
+        kind, raw = found.lastgroup or "", found.group()
+        if kind == "word":
+            yield from _worded(raw)
+        elif kind == "letters":
+            yield Item("word", re.sub(r"[. ]", "", raw).lower(), raw)
+        elif kind == "number":
+            yield Item("number", _amount(found), raw)
+        elif kind == "place":
+            yield Item("place", plain(re.sub(r"\D", "", raw)), raw)
+        elif kind == "decade":
+            yield Item("word", re.sub(r"\W", "", raw).lower(), raw)
+        elif kind == "dotted":
+            groups = raw.split(".")
+            whole = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
+            yield Item("number", "".join(groups), raw) if whole else Item("word", raw, raw)
+        elif kind == "date":
+            yield Item("date", "", raw)
+        elif kind == "character":
+            yield Item("word", raw.lower(), raw)
+        elif kind == "sign":
+            yield Item("sign", _SIGNS[raw], raw)
+        elif kind == "other":
+            yield Item("break", "", raw)
+
+
+def _amount(found: re.Match[str]) -> str:
+    whole = re.sub(r"\D", "", found["whole"] or "")
+    return ("-" if found["minus"] else "") + plain(whole, found["fraction"] or found["bare"] or "")
+
+
+def _worded(raw: str) -> Iterator[Item]:
+    word = re.sub(r"['’]s$", "", raw, flags=re.IGNORECASE)
+    value = re.sub(r"['’\u200c\u200d]", "", word).casefold()
+    if value in _WARS:
+        yield from (Item("word", "world", raw), Item("word", "war", raw), Item("number", _WARS[value], raw))
+    else:
+        yield Item("word", _CURRENCIES.get(value, value), word)
+
+
+def _numbered(items: list[Item]) -> Iterator[Item]:
+    """Items with numbers in words read, scales multiplied in, signs put behind, Roman numerals turned."""
+    values = [item.value if item.kind == "word" else "" for item in items]
+    at = 0
+    while at < len(items):
+        item = items[at]
+        before, after = items[at - 1] if at else None, items[at + 1] if at + 1 < len(items) else None
+        if item.kind == "sign" and item.value not in ("%", "and") and after and after.kind == "number":
+            number, at = _scaled(items, at + 1)
+            yield number
+            yield Item("word", item.value, item.raw)
+            # "$5 dollars" says it twice.
+            at += at < len(items) and values[at] == item.value
+        elif item.kind == "number":
+            item, at = _scaled(items, at)
+            yield item
+        elif item.kind == "word" and _counts(items, at, before, after):
+            found = spelt(values, at)
+            if found is None:
+                yield item
+                at += 1
+            else:
+                yield Item("place" if found.ordinal else "number", found.digits, item.raw)
+                at = found.end
+        elif item.kind == "word" and before and _roman(item, before):
+            yield Item("number", ROMAN[item.value], item.raw)
+            at += 1
+        elif item.value in ("percent", "pct") and before and before.kind in ("number", "word"):
+            yield Item("word", "%", item.raw)
+            at += 1
+        elif item.value == "per" and after and after.value == "cent":
+            yield Item("word", "%", item.raw)
+            at += 2
+        else:
+            yield item
+            at += 1
+
+
+def _scaled(items: list[Item], at: int) -> tuple[Item, int]:
+    """The number at a place, times the scale word after it ("3.5 million"), and where what follows begins."""
+    item = items[at]
+    following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
+    shift = {"hundred": 2, "bn": 9, **SCALES}.get(following, 0)
+    if not shift:
+        return item, at + 1
+    sign, digits = ("-", item.value[1:]) if item.value.startswith("-") else ("", item.value)
+    whole, _, fraction = digits.partition(".")
+    return Item("number", sign + plain(whole, fraction, shift), item.raw), at + 2
+
+
+def _counts(items: list[Item], at: int, before: Item | None, after: Item | None) -> bool:
+    """Whether the word at a place may begin a number."""
+    value = items[at].value
+    if value == "a":
+        return after is not None and (after.value in SCALES or after.value in ("hundred", "hundredth"))
+    if value == "one" and after is not None and after.value in _NOT_ONE_BEFORE:
+        return False
+    if value == "one" and before is not None and before.value in _NOT_ONE_AFTER:
+        return after is not None and (after.value in SCALES or after.value == "hundred")
+    if value == "second" and before is not None and (before.kind == "number" or before.value == "per"):
+        return False
+    return value in WORDS
+
+
+def _roman(item: Item, before: Item) -> bool:
+    if item.value not in ROMAN or before.kind != "word" or not before.raw[:1].isalpha():
+        return False
+    named = before.raw[:1].isupper()
+    if before.value in _HEADS:
+        return len(item.value) > 1 or (item.raw.isupper() and (named or before.value == "war"))
+    return len(item.value) > 1 and item.raw.isupper() and named and before.value not in MONTHS
