@@ -21,7 +21,7 @@ from typing import Any
 
 import ragworth
 from ragworth.llm.contract import Choose, Chosen, Prompt, Score, Scored
-from ragworth.llm.embedded import weights
+from ragworth.llm.embedded import weights_file
 
 LABELS = ("NO-RESPONSE", "Yes")
 LARGEST_MEAN = 0.3
@@ -58,7 +58,7 @@ def served(context: int) -> Iterator[str]:
     import xllamacpp
 
     settings = xllamacpp.CommonParams()
-    settings.model.path = str(weights())
+    settings.model.path = str(weights_file())
     settings.n_ctx, settings.n_parallel = context, 1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.port, settings.verbosity = 0, -1
@@ -69,7 +69,7 @@ def served(context: int) -> Iterator[str]:
 
 def ways(stack: ExitStack) -> dict[str, Any]:
     """Models, the reference first."""
-    file = f"gguf:{weights()}"
+    file = f"gguf:{weights_file()}"
     found = {
         "transformers, float32": ragworth.llm(file, reader="transformers", context_length=2048),
         "embedded (ONNX)": ragworth.llm("embedded"),

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import matrices
-from ragworth.metrics.engine import score
-from ragworth.stats.prediction_powered import Powered, predicted_difference, predicted_mean
+from ragworth.comparison import score_matrices
+from ragworth.metrics.engine import score_tables
+from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean
 from ragworth.tables import Contexts, Judgments
 
 Floats = npt.NDArray[np.float64]
@@ -62,8 +62,8 @@ def judged(values: Floats, lean: float) -> Floats:
     relevance, abstention = (seen[:, 0] > 0.4).astype(float), 1 / (1 + np.exp(1.5 * seen[:, 1]))
     both = {"relevance": relevance, "abstention": abstention}
     frames = [ids.select("query", "passage", pl.lit(a).alias("aspect"), pl.Series("value", v)) for a, v in both.items()]
-    scores = score(Contexts(ids), Judgments(pl.concat(frames)), METRIC)
-    return matrices(scores)[0].values
+    scores = score_tables(Contexts(ids), Judgments(pl.concat(frames)), METRIC)
+    return score_matrices(scores)[0].values
 
 
 def world(queries: int, like: float, seed: int) -> World:
@@ -117,10 +117,10 @@ def tried(found: World, what: str, n: int, trials: int, seed: int) -> Cell:
     return cell
 
 
-def estimated(what: str, cheap: Floats, dear: Floats) -> Powered:
+def estimated(what: str, cheap: Floats, dear: Floats) -> PpiEstimate:
     if what == "mean":
-        return predicted_mean(cheap[:, 0], dear[:, 0])
-    return predicted_difference((cheap[:, 0], cheap[:, 1]), (dear[:, 0], dear[:, 1]))
+        return ppi_mean(cheap[:, 0], dear[:, 0])
+    return ppi_difference((cheap[:, 0], cheap[:, 1]), (dear[:, 0], dear[:, 1]))
 
 
 def _length(span: tuple[float, float]) -> float:

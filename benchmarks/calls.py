@@ -23,8 +23,8 @@ from unittest.mock import patch
 from ragworth.calls import store as store_module
 from ragworth.calls.job import Job
 from ragworth.calls.seals import all_intact
-from ragworth.calls.serialization import key_of, model_digest, responses_from_json
-from ragworth.calls.store import LOOKUP, Store
+from ragworth.calls.serialization import call_key, model_digest, responses_from_json
+from ragworth.calls.store import KEYS_PER_LOOKUP, Store
 from ragworth.llm.contract import Choose, Prompt
 from ragworth.llm.scripted import Scripted
 
@@ -81,12 +81,12 @@ def main() -> None:
         cold = time.perf_counter() - start
         with Store(path) as store:
             digest = model_digest(model.card)
-            keys = [key_of(digest, request) for request in asked]
+            keys = [call_key(digest, request) for request in asked]
             rows = [row for part in store.look_up(keys) for row in part]
-            sealed = store.query(f"SELECT {store_module.SEALED} FROM answers")
+            sealed = store.query(f"SELECT {store_module.SEALED_COLUMNS} FROM answers")
             warm, unchecked = with_and_without_seals(lambda: consume(Job(model, store).run(asked)), given.times)
             lines = [
-                ("keys of all requests", timed(lambda: [key_of(digest, r) for r in asked], given.times)),
+                ("keys of all requests", timed(lambda: [call_key(digest, r) for r in asked], given.times)),
                 ("SQLite alone, same rows", timed(lambda: _read(store, keys), given.times)),
                 ("seals checked", timed(lambda: all_intact(sealed), given.times)),
                 ("answers rebuilt", timed(lambda: consume(responses_from_json(rows)), given.times)),
@@ -102,8 +102,8 @@ def main() -> None:
 
 
 def _read(store: Store, keys: list[bytes]) -> None:
-    for start in range(0, len(keys), LOOKUP):
-        part = keys[start : start + LOOKUP]
+    for start in range(0, len(keys), KEYS_PER_LOOKUP):
+        part = keys[start : start + KEYS_PER_LOOKUP]
         store.query(f"SELECT key, kind, response FROM answers WHERE key IN ({','.join('?' * len(part))})", part)
 
 

@@ -28,11 +28,11 @@ from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
 from ragworth.stats.large_samples import LARGE as RESAMPLED
 from ragworth.stats.large_samples import bootstrap_quantiles, sign_flip_p
-from ragworth.stats.paired import TESTS, randomisation
-from ragworth.stats.pooled import pooled, pooled_gaps
-from ragworth.stats.prediction_powered import predicted_difference, predicted_mean
-from ragworth.stats.range_intervals import wilson
-from ragworth.stats.within_query import by_query, within, within_gaps
+from ragworth.stats.paired import TESTS, randomisation_test
+from ragworth.stats.pooled import pooled_correlations, pooled_gaps
+from ragworth.stats.prediction_powered import ppi_difference, ppi_mean
+from ragworth.stats.range_intervals import wilson_interval
+from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Scores
 
 Floats = npt.NDArray[np.float64]
@@ -188,7 +188,7 @@ def truth(form: str, measure: Measure, rows: int, ties: bool) -> float:
         x, y, _ = contexts(rng, LARGE, 1, 2, ties=ties)
         return float(np.mean([MEASURES[measure](column, y) for column in x.T]))
     x, y, query = contexts(rng, LARGE, rows, 2, ties=ties)
-    return float(np.nanmean(by_query(x, y, query, measure=measure).values))
+    return float(np.nanmean(query_correlations(x, y, query, measure=measure).values))
 
 
 def correlated(
@@ -202,8 +202,8 @@ def correlated(
     apart: list[bool] = []
     for batch in range(max(1, trials // TOGETHER)):
         x, y, query = contexts(rng, n, rows, TOGETHER, ties=ties)
-        estimates = pooled if form == "pooled" else within
-        gaps = pooled_gaps if form == "pooled" else within_gaps
+        estimates = pooled_correlations if form == "pooled" else within_query_correlations
+        gaps = pooled_gaps if form == "pooled" else within_query_gaps
         for one in estimates(x, y, query, measure=measure, resamples=resamples, seed=batch):
             if one.interval is not None:
                 held.append(one.interval.low <= right <= one.interval.high)
@@ -232,10 +232,10 @@ def cover_predicted(
     for _ in range(trials):
         cheap, expensive = judged(rng, n, total, like, ties=ties)
         if kind == "mean":
-            found = predicted_mean(cheap, expensive)
+            found = ppi_mean(cheap, expensive)
         else:
             hard = rng.normal(size=total)  # what makes a query hard for both systems
-            found = predicted_difference((hard, hard + cheap), (hard, hard + expensive))
+            found = ppi_difference((hard, hard + cheap), (hard, hard + expensive))
         assert found.interval is not None and found.plain_interval is not None and found.saved is not None
         held.append(found.interval.low <= 0 <= found.interval.high)
         plain = found.plain_interval
@@ -276,7 +276,7 @@ def show_shares(trials: int, resamples: int, seed: int) -> None:
 
     def row(n: int) -> list[str]:
         successes = np.arange(n + 1)
-        ends = np.array([wilson(int(k), n, 0.95) for k in successes])
+        ends = np.array([wilson_interval(int(k), n, 0.95) for k in successes])
         held = (ends[:, :1] <= true) & (true <= ends[:, 1:])
         covered = 100 * (held * binom.pmf(successes[:, None], n, true)).sum(axis=0)
         return [f"{n}", f"{covered.min():.1f}", f"{covered.mean():.1f}"]
@@ -307,7 +307,7 @@ def show_large(trials: int, resamples: int, seed: int) -> None:
         drawn = [np.quantile(bootstrap_means(sample[:, None], 10_000, s), [0.025, 0.975]) for s in (seed, seed + 1)]
         limit = np.array(bootstrap_quantiles(sample, 0.025, 10_000, seed))
         ends = [float(np.abs(a - drawn[0]).max() / error) for a in (limit, drawn[1])]
-        flips = [randomisation(sample - sample.mean() + error, resamples=10_000, seed=s) for s in (seed, seed + 1)]
+        flips = [randomisation_test(sample - sample.mean() + error, resamples=10_000, seed=s) for s in (seed, seed + 1)]
         p = sign_flip_p(sample - sample.mean() + error, 10_000, seed)
         rows.append([kind, *(f"{x:.3f}" for x in ends), f"{abs(p - flips[0]):.4f}", f"{abs(flips[1] - flips[0]):.4f}"])
     head = ["values", "ends: limit", "ends: another seed", "randomisation p: limit", "p: another seed"]
@@ -371,18 +371,24 @@ def show_speed(trials: int, resamples: int, seed: int) -> None:
     many, outcome, query = contexts(rng, 5000, 10, 20, ties=True)
     jobs: list[tuple[str, Callable[[], object]]] = [
         ("means, 5,000 queries × 20", lambda: mean_intervals(wide, resamples=10_000)),
-        ("Pearson, pooled, 5,000 × 20", lambda: pooled(wide, y, measure="pearson", resamples=10_000)),
-        ("Spearman, pooled, 5,000 × 20", lambda: pooled(wide, y, measure="spearman", resamples=10_000)),
-        ("Spearman, pooled, 500 × 10 contexts × 20", lambda: pooled(x10, y10, query10, resamples=10_000)),
-        ("τ-b, pooled, 500 × 10 contexts × 20", lambda: pooled(x10, y10, query10, measure="kendall", resamples=10_000)),
-        ("Spearman, within, 5,000 × 10 contexts × 20", lambda: within(many, outcome, query, resamples=10_000)),
+        ("Pearson, pooled, 5,000 × 20", lambda: pooled_correlations(wide, y, measure="pearson", resamples=10_000)),
+        ("Spearman, pooled, 5,000 × 20", lambda: pooled_correlations(wide, y, measure="spearman", resamples=10_000)),
+        ("Spearman, pooled, 500 × 10 contexts × 20", lambda: pooled_correlations(x10, y10, query10, resamples=10_000)),
+        (
+            "τ-b, pooled, 500 × 10 contexts × 20",
+            lambda: pooled_correlations(x10, y10, query10, measure="kendall", resamples=10_000),
+        ),
+        (
+            "Spearman, within, 5,000 × 10 contexts × 20",
+            lambda: within_query_correlations(many, outcome, query, resamples=10_000),
+        ),
         (
             "τ-b, within, 5,000 × 10 contexts × 20",
-            lambda: within(many, outcome, query, measure="kendall", resamples=10_000),
+            lambda: within_query_correlations(many, outcome, query, measure="kendall", resamples=10_000),
         ),
         ("AUC, 5,000", lambda: auc_interval(y, label, resamples=10_000)),
         ("means, 1,000,000 queries × 6", lambda: mean_intervals(rng.random((1_000_000, 6)), resamples=10_000)),
-        ("randomisation test, 1,000,000", lambda: randomisation(rng.normal(size=1_000_000))),
+        ("randomisation test, 1,000,000", lambda: randomisation_test(rng.normal(size=1_000_000))),
         ("win rate, 5,000", lambda: win_rate(wide[:, :2], resamples=10_000)),
     ]
 

@@ -29,7 +29,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request
-from ragworth.llm.openai.protocol import Manner, body
+from ragworth.llm.openai.protocol import RequestFormat, request_body
 
 WORDS = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do " * 13
 LABELS = ("yes", "no")
@@ -141,7 +141,10 @@ def measure(kind: str, width: int, given: argparse.Namespace, url: str, folder: 
     """A line of the table: medians over runs that take turns."""
     asked = requests(kind, given.calls)
     top, length = (20, 1) if kind == "choose" else (0, 64)
-    bodies = [body("toy", Generate(one.prompt, max_tokens=length), Manner(True, top=top), seed=0, n=1) for one in asked]
+    bodies = [
+        request_body("toy", Generate(one.prompt, max_tokens=length), RequestFormat(True, top=top), seed=0, n=1)
+        for one in asked
+    ]
     bare(url, bodies[:50], width)
     through_ragworth(url, asked[:50], width, folder)
     ours, theirs = [], []

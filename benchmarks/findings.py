@@ -39,7 +39,7 @@ from ragworth.stats.auc import auc_interval
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import kendall, spearman
 from ragworth.stats.paired import TESTS, holm
-from ragworth.stats.resampling import Span, expanded
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval
 
 Floats = npt.NDArray[np.float64]
 OUTCOMES = ("sas", "f1")
@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
     """A number and its interval."""
 
     value: float
-    span: Span | None
+    span: ConfidenceInterval | None
 
     def __str__(self) -> str:
         ends = f" [{self.span.low:.2f}, {self.span.high:.2f}]" if self.span is not None else ""
@@ -118,7 +118,7 @@ def _resampled(x: Floats, y: Floats, of: Callable[[Floats, Floats], float]) -> t
     rng = np.random.default_rng(SEED)
     drawn = (rng.integers(0, len(x), len(x)) for _ in range(RESAMPLES))
     draws = np.array([of(x[rows], y[rows]) for rows in drawn])
-    return Estimate(of(x, y), expanded(draws, len(x), LEVEL)), draws
+    return Estimate(of(x, y), expanded_interval(draws, len(x), LEVEL)), draws
 
 
 def _known(of: Callable[[Floats, Floats], float], x: Floats, y: Floats) -> float:
@@ -130,7 +130,7 @@ def within(x: Floats, y: Floats) -> Within:
     """Kendall's τ-b over the systems of each query."""
     each = np.array([_known(kendall, a, b) for a, b in zip(x, y, strict=True)])
     ends = mean_intervals(each[:, None], level=LEVEL, resamples=RESAMPLES, seed=SEED)
-    return Within(each, Estimate(float(np.nanmean(each)), Span(float(ends.low[0]), float(ends.high[0]))))
+    return Within(each, Estimate(float(np.nanmean(each)), ConfidenceInterval(float(ends.low[0]), float(ends.high[0]))))
 
 
 def answered(x: Floats, y: Floats) -> Estimate:
@@ -165,7 +165,7 @@ def table(results: Results, aspect: str) -> Iterator[str]:
     yield "| | ρ, all contexts | behind the best | τ, within a query | queries | p against the best | τ, systems |"
     yield "| --- | --- | --- | --- | ---: | ---: | --- |"
     for name, x in known.items():
-        gap = expanded(rho[best][1] - rho[name][1], len(queries), LEVEL)
+        gap = expanded_interval(rho[best][1] - rho[name][1], len(queries), LEVEL)
         less = "–" if name == best else str(Estimate(rho[best][0].value - rho[name][0].value, gap))
         value = p[name]
         tail = "–" if value is None else f"{value:.3f}"

@@ -32,8 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.text_match.overlap import containment, exact_match, rouge_l, token_f1
-from ragworth.text_match.refusals import abstains
-from ragworth.text_match.short_answers import grade
+from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.short_answers import grade_short_answer
 
 SYSTEMS = ["fid", "gpt35", "chatgpt", "gpt4", "newbing"]
 SETS = ["relevant", "non_relevant"]
@@ -133,7 +133,7 @@ def kappa(counts: Counts) -> Counts:
 
 
 GRADERS: dict[str, Callable[[Judged], bool]] = {
-    "ragworth": lambda row: grade(row.text, row.accepted).label == "correct",
+    "ragworth": lambda row: grade_short_answer(row.text, row.accepted).label == "correct",
     "containment": lambda row: containment(row.text, row.accepted) > 0,
     "exact match (SQuAD)": lambda row: exact_match(row.text, row.accepted, tokens="squad") > 0,
     "token F1 ≥ 0.5 (SQuAD)": lambda row: token_f1(row.text, row.accepted, tokens="squad") >= 0.5,
@@ -158,7 +158,7 @@ def grading(data: Path, disagree: int) -> None:
     print()
     differing = [row for row in evouna(data) if not held_out(row.question) and GRADERS["ragworth"](row) != row.correct]
     for row in differing[:: max(1, len(differing) // disagree)][:disagree] if disagree else []:
-        verdict = grade(row.text, row.accepted)
+        verdict = grade_short_answer(row.text, row.accepted)
         print(f"- {row.question} | {row.accepted[:3]} | {row.text[:160]!r} | people: {row.correct} | {verdict}")
 
 
@@ -167,7 +167,7 @@ def steps(data: Path) -> None:
     found: dict[str, Counter[bool]] = defaultdict(Counter)
     for row in evouna(data) + nq301(data):
         if held_out(row.question):
-            verdict = grade(row.text, row.accepted)
+            verdict = grade_short_answer(row.text, row.accepted)
             reason = verdict.why if verdict.label == "correct" else verdict.label
             found[reason.partition(" '")[0].partition(' "')[0]][row.correct] += 1
     print("| reason | answers | correct by people |\n| --- | ---: | ---: |")
@@ -204,7 +204,7 @@ def sample(data: Path) -> list[Sampled]:
             Sampled(
                 row["model"],
                 row["label"] == "abstained",
-                abstains(texts[row["set"], row["query"], row["model"]]) is not None,
+                find_refusal(texts[row["set"], row["query"], row["model"]]) is not None,
                 float(row["weight"]),
             )
             for row in csv.DictReader(stream)
@@ -243,7 +243,7 @@ def declining(data: Path) -> None:
     )
     counts: dict[str, Counter[tuple[str, bool]]] = defaultdict(Counter)
     for (name, _, model), text in answers(data).items():
-        counts[model][name, abstains(text) is not None] += 1
+        counts[model][name, find_refusal(text) is not None] += 1
     print("| model | read | agreed | declines, answerable | declines, unanswerable |\n| --- |" + " ---: |" * 4)
     for model, seen in sorted(counts.items()):
         own = [row for row in rows if row.model == model]

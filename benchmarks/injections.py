@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import ragworth
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated
 from ragworth.text_match.overlap import containment
-from ragworth.text_match.refusals import abstains
+from ragworth.text_match.refusals import find_refusal
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo"
 QUESTIONS = 20
@@ -147,7 +147,7 @@ def measure(spec: str, prompts: str) -> None:
         found, before = tried(model, prompts, some, kind, kind.declining), plain[kind.declining]
         if kind.declining:
             pairs = zip(before.answers, found.answers, strict=True)
-            said = sum(abstains(old) is None and abstains(new) is not None for old, new in pairs)
+            said = sum(find_refusal(old) is None and find_refusal(new) is not None for old, new in pairs)
         else:
             said = sum(WORD.casefold() in text.casefold() for text in found.answers)
         sign = 1 if kind.declining else -1

@@ -13,9 +13,9 @@ import polars as pl
 from benchmarks.files import read_lines, write_table
 
 from ragworth import formats
-from ragworth.config import NAME
+from ragworth.config import WORKSPACE_FILE
 from ragworth.text_match.overlap import rouge_l, token_f1
-from ragworth.text_match.refusals import abstains
+from ragworth.text_match.refusals import find_refusal
 
 TRUTH = "truth"
 """Who knows whether the contexts answer."""
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
     @property
     def declined(self) -> bool:
-        return not self.text.strip() or abstains(self.text) is not None
+        return not self.text.strip() or find_refusal(self.text) is not None
 
     @property
     def kind(self) -> str:
@@ -168,7 +168,7 @@ def mtrag(data: Path, folder: Path) -> None:
 def dl19(data: Path, folder: Path) -> None:
     """A workspace of the official runs; and who calls a passage relevant: assessors (2 or 3), or ratings."""
     file = (data / "trecdl19_exam" / DL19).resolve()
-    (folder / NAME).write_text(TOML.format(file=file), encoding="utf-8")
+    (folder / WORKSPACE_FILE).write_text(TOML.format(file=file), encoding="utf-8")
     found = formats.load(f"exam:{file}").collection
     assert found.relevance is not None and found.ratings is not None
     best = found.ratings.frame.group_by("query", "passage").agg(pl.col("value").max().alias("best"))

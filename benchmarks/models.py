@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any
 
 from ragworth.llm.contract import Card, Choose, Chosen, Prompt
-from ragworth.llm.local.batches import Budget
-from ragworth.llm.local.engine import LOCAL, Engine
-from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
+from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 PREFIX, SHORTEST, LONGEST = 58, 200, 250
 
@@ -63,8 +63,8 @@ def requests(rows: list[list[int]], labels: tuple[str, str]) -> list[Choose]:
     return [Choose(Prompt.text(" ".join(map(str, ids))), labels) for ids in rows]
 
 
-def engine(loaded: Loaded, share: bool) -> Engine:
-    return Engine(Card("hf", "benchmark", abilities=LOCAL), lambda: loaded, share=share)
+def engine(loaded: LoadedModel, share: bool) -> Engine:
+    return Engine(Card("hf", "benchmark", abilities=LOCAL_ABILITIES), lambda: loaded, share=share)
 
 
 def one_by_one(model: Any, rows: list[list[int]], device: str) -> list[float]:
@@ -149,10 +149,10 @@ def on_gpu(number: int) -> None:
     for size in (64, 256):
         name = f"sorted batches of {size}"
         lines.append((name, timed(partial(in_batches, model, rows, "cuda", size), 2) / number, read))
-    writer = Writer(Numbers(), None, (), frozenset())
+    writer = PromptEncoder(Numbers(), None, (), frozenset())
     expected = in_batches(model, few, "cuda", 64)
     for compiled in (False, True):
-        loaded = Loaded(TorchRuntime(model, "bfloat16", compiled=compiled), writer, Budget(32768, 1024))
+        loaded = LoadedModel(TorchRuntime(model, "bfloat16", compiled=compiled), writer, BatchBudget(32768, 1024))
         for share in (False, True):
             mine = engine(loaded, share)
             name = f"ragworth{', prefix shared' if share else ''}{', compiled' if compiled else ''}"
@@ -169,7 +169,7 @@ def on_gpu(number: int) -> None:
 def on_cpu(number: int) -> None:
     """The embedded model against the same file in the transformers library, float32."""
     import ragworth
-    from ragworth.llm.embedded import weights
+    from ragworth.llm.embedded import weights_file
     from ragworth.llm.hf import load_gguf
 
     rng = random.Random(0)
@@ -183,7 +183,7 @@ def on_cpu(number: int) -> None:
         for i, length in enumerate(rng.choices(range(120, 170), k=number))
     ]
     start = time.perf_counter()
-    plain = load_gguf(weights(), "float32", "cpu")
+    plain = load_gguf(weights_file(), "float32", "cpu")
     loading = time.perf_counter() - start
     rows = [written.ids for written in plain.writer.ids([request.prompt for request in asked])]
     torch_model = plain.runtime._model  # type: ignore[attr-defined]

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from benchmarks.files import read_lines, write_lines
 
 from ragworth.collection import Collection, text_id
-from ragworth.config import NAME
-from ragworth.retrieval import Setting, retrieve
+from ragworth.config import WORKSPACE_FILE
+from ragworth.retrieval import StepContext, retrieve
 from ragworth.text_match.overlap import containment
 
 DEPTH = 30
@@ -132,7 +132,7 @@ def write(folder: Path, title: str, questions: list[Question], labels: str) -> N
         ),
         encoding="utf-8",
     )
-    (folder / NAME).write_text(TOML.format(title=title, labels=labels), encoding="utf-8")
+    (folder / WORKSPACE_FILE).write_text(TOML.format(title=title, labels=labels), encoding="utf-8")
 
 
 def runs(questions: list[Question], passages: dict[str, str]) -> dict[str, list[str]]:
@@ -143,7 +143,7 @@ def runs(questions: list[Question], passages: dict[str, str]) -> dict[str, list[
     )
     near: dict[str, list[str]] = {each.id: [] for each in questions}
     systems = {"bm25": f"{BM25} % 300", "random": "random % 300"}
-    ranked = retrieve(systems, Setting.of(collection)).frame.sort("system", "rank")
+    ranked = retrieve(systems, StepContext.of(collection)).frame.sort("system", "rank")
     for query, passage in ranked.select("query", "passage").iter_rows():
         near[query].append(passage)
     made = {}

@@ -26,9 +26,9 @@ if sys.path[0] == str(Path(__file__).resolve().parent):
 from benchmarks.files import write_lines
 
 import ragworth
-from ragworth.config import NAME
+from ragworth.config import WORKSPACE_FILE
 from ragworth.results import Results
-from ragworth.retrieval import Setting
+from ragworth.retrieval import StepContext
 from ragworth.tables import Contexts
 
 FIRST = "bm25.run"
@@ -93,12 +93,12 @@ def make(data: Path, folder: Path) -> None:
         passages={"passage": passages, "text": contents},
         relevance=ragworth.read_judgments(str(folder / "qrels.txt")),
     )
-    ragworth.write(first(Setting.of(collection, depth=len(texts["passages"]))), folder / FIRST)
+    ragworth.write(first(StepContext.of(collection, depth=len(texts["passages"]))), folder / FIRST)
     lines = [f"\"{name}\" = '{written(step)}'" for name, step in SYSTEMS.items()]
-    (folder / NAME).write_text(WORKSPACE.format(systems="\n".join(lines)), encoding="utf-8")
+    (folder / WORKSPACE_FILE).write_text(WORKSPACE.format(systems="\n".join(lines)), encoding="utf-8")
 
 
-def first(setting: Setting) -> Contexts:
+def first(setting: StepContext) -> Contexts:
     """The passages that come with each question, in the order of BM25; those without a word of it last."""
     found: dict[str, list[str]] = {}
     retrieved = ragworth.retrieve({"bm25": BM25}, setting).frame.sort("rank")

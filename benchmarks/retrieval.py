@@ -82,7 +82,7 @@ def timed(parts: dict[str, float], name: str, work: Callable[[], Any]) -> Any:
 
 def ragworth_bm25(folder: Path) -> Timed:
     from ragworth.collection import Collection
-    from ragworth.retrieval import Setting
+    from ragworth.retrieval import StepContext
     from ragworth.retrieval.steps.bm25 import Bm25
 
     passages, queries = json.loads((folder / "texts.json").read_text())
@@ -91,7 +91,7 @@ def ragworth_bm25(folder: Path) -> Timed:
         passages={"passage": [f"p{n:07}" for n in range(len(passages))], "text": passages},
     )
     parts: dict[str, float] = {}
-    setting, step = Setting.of(collection, cache=folder / "cache"), Bm25()
+    setting, step = StepContext.of(collection, cache=folder / "cache"), Bm25()
     timed(parts, "index", lambda: step.index(collection.passages, setting.cache))
     found = timed(parts, "search", lambda: step.apply(None, setting)).frame
     return parts, [list(part["score"]) for _, part in found.group_by("query", maintain_order=True)]
@@ -119,12 +119,12 @@ def direct_bm25(folder: Path) -> Timed:
 
 
 def ragworth_dense(folder: Path) -> Timed:
-    from ragworth.retrieval.encoders.exact_search import UNIT, nearest
+    from ragworth.retrieval.encoders.exact_search import MAX_UNIT_LENGTH, search_exact
 
     vectors, asked = np.load(folder / "points.npy", mmap_mode="r"), np.load(folder / "asked.npy")
     parts: dict[str, float] = {}
     places = np.arange(len(vectors))
-    found = timed(parts, "search", lambda: nearest(vectors, asked, places, DEPTH, UNIT))
+    found = timed(parts, "search", lambda: search_exact(vectors, asked, places, DEPTH, MAX_UNIT_LENGTH))
     return parts, [sorted(each.rows.tolist()) for each in found]
 
 
@@ -190,7 +190,7 @@ def vaswani(data: Path, folder: Path) -> None:
     """Runs of first stages and re-rankers on 11,429 abstracts and 93 queries; what was killed goes on where it was."""
     from ragworth.collection import Collection
     from ragworth.formats import write
-    from ragworth.retrieval import Setting, retrieve
+    from ragworth.retrieval import StepContext, retrieve
 
     def read(name: str, form: str) -> dict[str, str]:
         with gzip.open(data / name, "rt", encoding="utf-8") as stream:
@@ -207,7 +207,9 @@ def vaswani(data: Path, folder: Path) -> None:
         print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
-    setting = Setting.of(collection, cache=folder / "cache", store=folder / "calls.sqlite", prompts="plain", told=told)
+    setting = StepContext.of(
+        collection, cache=folder / "cache", store=folder / "calls.sqlite", prompts="plain", told=told
+    )
     made = retrieve(SYSTEMS, setting)
     for name in SYSTEMS:
         write(made.only(name), folder / f"{name}.run")

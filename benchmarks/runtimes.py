@@ -29,12 +29,19 @@ from numpy.typing import NDArray
 
 from ragworth.llm.local import bpe, gguf_file
 from ragworth.llm.local.logits import log_softmax
-from ragworth.llm.local.onnx_graph import write
-from ragworth.llm.local.onnx_runtime import OnnxRuntime, cores
+from ragworth.llm.local.onnx_graph import write_decoder
+from ragworth.llm.local.onnx_runtime import OnnxRuntime, available_cores
 from ragworth.llm.local.onnx_session import MODEL
-from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, Entered, InFloats, InIntegers, Tensors
-from ragworth.llm.local.onnx_weights import BLOCK, Floats, in_blocks
-from ragworth.llm.local.runtime import Row
+from ragworth.llm.local.onnx_tensors import (
+    MICROSOFT,
+    Arithmetic,
+    FloatArithmetic,
+    GraphBuilder,
+    IntegerArithmetic,
+    MatmulInput,
+)
+from ragworth.llm.local.onnx_weights import BLOCK, Floats, quantize_blocks
+from ragworth.llm.local.runtime import TokenRow
 
 Logs = NDArray[np.float64]
 Prompts = list[list[int]]
@@ -57,7 +64,7 @@ def model_file() -> Path:
     return next(Path(found.origin).parent.glob("*.gguf"))
 
 
-def prompts(tokenizer: bpe.Bpe, count: int) -> tuple[list[int], Prompts]:
+def prompts(tokenizer: bpe.BpeTokenizer, count: int) -> tuple[list[int], Prompts]:
     """Instructions, and questions with passages out of Python's own manual."""
     from pydoc_data.topics import topics
 
@@ -74,7 +81,7 @@ class Model:
     """What all ways start from."""
 
     path: Path
-    contents: gguf_file.Gguf
+    contents: gguf_file.GgufContents
     before: list[int]
     folder: str
     """Where built graphs are kept for as long as they are needed."""
@@ -105,19 +112,19 @@ class InBlocks:
     def __init__(self, bits: int) -> None:
         self.name, self._bits = f"{bits} bits in blocks", bits
 
-    def embed(self, t: Tensors, table: Floats, ids: str) -> str:
+    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
         return t.op("Gather", t.constant(table), ids)
 
-    def enter(self, t: Tensors, vectors: str) -> Entered:
-        return Entered(vectors, "")
+    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
+        return MatmulInput(vectors, "")
 
-    def times(self, t: Tensors, entered: Entered, matrix: Floats) -> str:
+    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
         return self.logits(t, entered.vectors, matrix.T)
 
-    def logits(self, t: Tensors, vectors: str, table: Floats) -> str:
+    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
         size = {"N": table.shape[0], "K": table.shape[1], "bits": self._bits, "block_size": BLOCK, "accuracy_level": 4}
         if self._bits == 8:
-            values, scales = in_blocks(np.ascontiguousarray(table))
+            values, scales = quantize_blocks(np.ascontiguousarray(table))
             packed = [t.constant(values, np.uint8), t.constant(scales.ravel())]
         else:
             parts = np.ascontiguousarray(table).reshape(len(table), -1, BLOCK)
@@ -143,14 +150,14 @@ def onnx(arithmetic: Arithmetic, shared: bool = False) -> Callable[[Model], Ask]
 
     def load(model: Model) -> Ask:
         folder = Path(tempfile.mkdtemp(dir=model.folder))
-        write(folder, model.contents.sizes, model.contents.weights, arithmetic)
+        write_decoder(folder, model.contents.sizes, model.contents.weights, arithmetic)
         runtime = OnnxRuntime(folder / MODEL, arithmetic.name, context=8192, threads=model.threads)
         wanted = list(range(model.contents.sizes.vocabulary))
         prefix = runtime.prefix(model.before) if shared else None
 
         def ask(rows: Prompts) -> Logs:
             taken = rows if shared else [[*model.before, *row] for row in rows]
-            found = runtime.read([Row(row, len(row) - 1, [wanted[: model.wanted]]) for row in taken], prefix)
+            found = runtime.read([TokenRow(row, len(row) - 1, [wanted[: model.wanted]]) for row in taken], prefix)
             return np.array([read.logprobs[0] for read in found])
 
         return ask
@@ -284,12 +291,14 @@ WAYS = [
     Way("openvino int8 weights, int8 vectors", ("openvino", "torch"), openvino("int8"), (1, 8, 16)),
     Way("openvino int8 weights, bfloat16", ("openvino", "torch"), openvino("bf16"), (1, 8, 16)),
     Way("llama.cpp (xllamacpp), Q4_1", ("xllamacpp",), llama_cpp, (1,)),
-    Way("onnx float32", ("onnxruntime",), onnx(InFloats()), (1, 8, 16)),
+    Way("onnx float32", ("onnxruntime",), onnx(FloatArithmetic()), (1, 8, 16)),
     Way("onnx MatMulNBits 8", ("onnxruntime",), onnx(InBlocks(8)), (1, 8, 16)),
     Way("onnx MatMulNBits 4", ("onnxruntime",), onnx(InBlocks(4)), (1, 8, 16)),
-    Way("onnx int8 (ours)", ("onnxruntime",), onnx(InIntegers(signed=True)), (1, 8, 16)),
-    Way("onnx float32, shared prefix", ("onnxruntime",), onnx(InFloats(), True), (16, 32), True),
-    Way("onnx int8 (ours), shared prefix", ("onnxruntime",), onnx(InIntegers(signed=True), True), (16, 32), True),
+    Way("onnx int8 (ours)", ("onnxruntime",), onnx(IntegerArithmetic(signed=True)), (1, 8, 16)),
+    Way("onnx float32, shared prefix", ("onnxruntime",), onnx(FloatArithmetic(), True), (16, 32), True),
+    Way(
+        "onnx int8 (ours), shared prefix", ("onnxruntime",), onnx(IntegerArithmetic(signed=True), True), (16, 32), True
+    ),
 ]
 
 
@@ -342,11 +351,11 @@ def main() -> None:
     options.add_argument("--only", default="", help="a word in the names of the ways to run, besides the plain one")
     options.add_argument("--prompts", type=int, default=100, help="how many to compare results on")
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--threads", type=int, default=cores())
+    options.add_argument("--threads", type=int, default=available_cores())
     given = options.parse_args()
     path = model_file()
-    contents = gguf_file.read(path)
-    before, rows = prompts(bpe.Bpe(bpe.tokenizer(contents.vocabulary)), given.prompts)
+    contents = gguf_file.read_gguf(path)
+    before, rows = prompts(bpe.BpeTokenizer(bpe.build_tokenizer(contents.vocabulary)), given.prompts)
     ways = [
         way
         for way in WAYS

@@ -35,8 +35,8 @@ from benchmarks.judged_sets import clapnq, dl19, mtrag, nomiracl
 from benchmarks.question_sets import multihop, rgb
 
 from ragworth.collection import text_id
-from ragworth.config import NAME
-from ragworth.text_match.overlap import words
+from ragworth.config import WORKSPACE_FILE
+from ragworth.text_match.overlap import split_words
 
 THRESHOLD = 1 / 3
 """Share of the accepted answer's own words from which on a passage counts as relevant."""
@@ -141,7 +141,7 @@ def _stems(text: str) -> frozenset[str]:
     from bm25s.stopwords import STOPWORDS_EN_PLUS
 
     whole = unicodedata.normalize("NFKC", text).replace("-\n", "")
-    return frozenset(_stemmer().stemWords([word for word in words(whole) if word not in STOPWORDS_EN_PLUS]))
+    return frozenset(_stemmer().stemWords([word for word in split_words(whole) if word not in STOPWORDS_EN_PLUS]))
 
 
 @cache
@@ -189,7 +189,7 @@ def aragog(data: Path, folder: Path, threshold: float = THRESHOLD) -> None:
         for query, passage in shown
     )
     (folder / "qrels.txt").write_text("".join(f"{q} 0 {p} {label}\n" for q, label, p in labels), encoding="utf-8")
-    (folder / NAME).write_text(ARAGOG.format(threshold=threshold), encoding="utf-8")
+    (folder / WORKSPACE_FILE).write_text(ARAGOG.format(threshold=threshold), encoding="utf-8")
 
 
 def _outcomes(every: Iterable[Row]) -> Iterator[tuple[object, ...]]:
@@ -209,7 +209,7 @@ def vaswani(data: Path, folder: Path) -> None:
         write_lines(folder / f"{kind}.jsonl", ({"_id": id_, "text": text} for id_, text in _tagged(source / name)))
     with gzip.open(source / "qrels.gz", "rt", encoding="utf-8") as stream:
         (folder / "qrels.txt").write_text(stream.read(), encoding="utf-8")
-    (folder / NAME).write_text(VASWANI, encoding="utf-8")
+    (folder / WORKSPACE_FILE).write_text(VASWANI, encoding="utf-8")
 
 
 def _tagged(path: Path) -> Iterator[tuple[str, str]]:
@@ -242,11 +242,11 @@ def main() -> None:
     data = os.environ.get("RAGWORTH_DATA")
     if not data or not Path(data).is_dir():
         sys.exit("RAGWORTH_DATA names no folder: it must name the one of the real data")
-    if (given.folder / NAME).exists():
-        sys.exit(f"{given.folder / NAME} is there already: name another folder")
+    if (given.folder / WORKSPACE_FILE).exists():
+        sys.exit(f"{given.folder / WORKSPACE_FILE} is there already: name another folder")
     given.folder.mkdir(parents=True, exist_ok=True)
     MADE[given.name](Path(data), given.folder, *([given.threshold] if given.name == "aragog" else []))
-    whole = (given.folder / NAME).exists()
+    whole = (given.folder / WORKSPACE_FILE).exists()
     follows = f"evaluate {given.folder}" if whole else f"study judges {given.folder / (given.name + '.csv')}"
     print(f"written: {given.folder}; next: ragworth {follows}")
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import Metric, Parameter, Value
+from ragworth.metrics.declaration import Metric, Parameter, ParameterValue
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 
 T = TypeVar("T")
@@ -195,7 +195,7 @@ def _rated(dice: Dice) -> dict[str, dict[str, float | None]]:
     return rated
 
 
-GRID: dict[str, tuple[Value, ...]] = {
+GRID: dict[str, tuple[ParameterValue, ...]] = {
     "rel": (1.0, 0.0, 0.5, 2.0),
     # Powers of 1/2, 3/4 and 1/4 are exact, so that equal gains are equal whatever the order of their sum.
     "alpha": (0.5, 0.0, 0.25, 0.75, 1.0),
@@ -211,7 +211,7 @@ GRID: dict[str, tuple[Value, ...]] = {
 CUTOFFS = (None, 1, 2, 3, 5, 20)
 
 
-def choices(parameter: Parameter) -> tuple[Value, ...]:
+def choices(parameter: Parameter) -> tuple[ParameterValue, ...]:
     """Values to try of a parameter; of one this page does not know, those it takes by its own account."""
     if parameter.name in GRID:
         return GRID[parameter.name]

@@ -12,7 +12,14 @@ from scipy import stats
 
 from ragworth import Contexts, Judgments, score
 from ragworth.errors import InputError, MetricError, TableError
-from ragworth.two_judges import DIFFERENCES, ESTIMATES, PARTLY, doubts, estimate, readers
+from ragworth.two_judges import (
+    DIFFERENCE_COLUMNS,
+    ESTIMATE_COLUMNS,
+    PARTLY_JUDGED,
+    estimate,
+    estimate_warnings,
+    metrics_reading,
+)
 
 N, K = 60, 3
 SYSTEMS = ("first", "second")
@@ -93,7 +100,7 @@ def by_formula(f: list[float], y: list[float], every: list[float]) -> tuple[floa
 def test_it_is_the_formula() -> None:
     cheap, dear = world()
     found = estimate(shown(), table(cheap), table(of(dear, SAMPLE)), "UDCG@3", others=relevance())
-    assert dict(found.frame.schema) == ESTIMATES
+    assert dict(found.frame.schema) == ESTIMATE_COLUMNS
     sides = {}
     for row, system in zip(found.frame.iter_rows(named=True), SYSTEMS, strict=True):
         f, y = values(cheap, system), values(dear, system)
@@ -116,7 +123,7 @@ def test_it_is_the_formula() -> None:
         assert row["judged"] == 24 * K and row["asked"] == 24 * (2 * K - 1)
         assert row["saved"] == round(24 * K * (row["effective"] / 24 - 1)) > 0
     (gap,) = found.differences.iter_rows(named=True)
-    assert dict(found.differences.schema) == DIFFERENCES
+    assert dict(found.differences.schema) == DIFFERENCE_COLUMNS
     f, y = ({q: sides["second"][i][q] - sides["first"][i][q] for q in QUERIES} for i in (0, 1))
     expected = by_formula([f[q] for q in SAMPLE], [y[q] for q in SAMPLE], list(f.values()))
     assert [gap[c] for c in ("weight", "difference", "low", "high")] == pytest.approx(list(expected))
@@ -173,7 +180,7 @@ def test_queries_judged_in_part_are_counted_and_not_used() -> None:
     del some[SAMPLE[0], f"{SAMPLE[0]}-first1"], some[SAMPLE[1], f"{SAMPLE[1]}-both"]
     found = estimate(shown(), table(cheap), table(some), "UDCG@3", others=relevance())
     assert found.frame["n"].to_list() == [22, 23]
-    assert found.frame["missing"].to_list() == [f"2 {PARTLY}", f"1 {PARTLY}"]
+    assert found.frame["missing"].to_list() == [f"2 {PARTLY_JUDGED}", f"1 {PARTLY_JUDGED}"]
     assert found.differences["n"].to_list() == [22]
     # Further down than the metric looks nothing is missed.
     del some[SAMPLE[2], f"{SAMPLE[2]}-first3"]
@@ -193,7 +200,7 @@ def test_failed_judgments_keep_their_reason() -> None:
     )
     found = estimate(shown(), table(cheap), Judgments(rows), "UDCG@3", others=relevance())
     assert found.frame["n"].to_list() == [23, 23]
-    assert all(missing.startswith("1 ") and PARTLY not in missing for missing in found.frame["missing"])
+    assert all(missing.startswith("1 ") and PARTLY_JUDGED not in missing for missing in found.frame["missing"])
 
 
 def test_two_aspects_are_replaced_together() -> None:
@@ -211,7 +218,7 @@ def test_two_aspects_are_replaced_together() -> None:
     lacking = better.filter((pl.col("query") != SAMPLE[0]) | (pl.col("aspect") != "relevance"))
     found = estimate(shown(), pl.concat([table(cheap).frame, worse]), lacking, ["UDCG@3", "P@3"])
     assert dict(found.frame.group_by("metric").agg(pl.col("n").max()).iter_rows()) == {"UDCG@3": 23, "P@3": 23}
-    assert found.frame.filter(pl.col("metric") == "UDCG@3")["missing"].to_list() == [f"1 {PARTLY}"] * 2
+    assert found.frame.filter(pl.col("metric") == "UDCG@3")["missing"].to_list() == [f"1 {PARTLY_JUDGED}"] * 2
     assert found.frame.filter(pl.col("metric") == "P@3")["missing"].to_list() == ["", ""]
 
 
@@ -233,7 +240,7 @@ def test_empty_contexts_and_queries_that_nobody_judged() -> None:
 def test_what_is_to_be_taken_with_care_is_noted() -> None:
     cheap, dear = world()
     found = estimate(shown(), table(cheap), table(of(dear, SAMPLE[:5])), "UDCG@3", others=relevance())
-    (note,) = doubts(found.frame)
+    (note,) = estimate_warnings(found.frame)
     assert note in found.notes
     assert note.startswith("UDCG@3 of first, UDCG@3 of second: 5 queries of the sample could be used")
     rng = np.random.default_rng(2)
@@ -245,7 +252,7 @@ def test_what_is_to_be_taken_with_care_is_noted() -> None:
     assert void.frame["estimate"].to_list() == [None, None]
     assert void.frame["saved"].to_list() == void.frame["low"].to_list() == [None, None]
     assert void.differences["p"].to_list() == void.differences["p_holm"].to_list() == [None]
-    assert any(f"no query of the sample can be used (24 {PARTLY})" in note for note in void.notes)
+    assert any(f"no query of the sample can be used (24 {PARTLY_JUDGED})" in note for note in void.notes)
     one = estimate(shown(), table(cheap), table(of(dear, SAMPLE[:1])), "UDCG@3", others=relevance())
     assert one.frame["estimate"][0] is not None and one.frame["low"].to_list() == [None, None]
 
@@ -295,6 +302,6 @@ def test_what_is_not_used_is_noted() -> None:
 
 def test_which_metrics_read_what() -> None:
     names = ["UDCG@3", "nDCG@3", "Distraction@3", "eRAG@3", "Cov@3"]
-    assert readers(names, ["abstention"]) == ["UDCG@3", "Distraction@3"]
-    assert readers(names, ["relevance", "downstream"]) == ["UDCG@3", "nDCG@3", "Distraction@3", "eRAG@3"]
-    assert readers(names, ["rating"]) == []
+    assert metrics_reading(names, ["abstention"]) == ["UDCG@3", "Distraction@3"]
+    assert metrics_reading(names, ["relevance", "downstream"]) == ["UDCG@3", "nDCG@3", "Distraction@3", "eRAG@3"]
+    assert metrics_reading(names, ["rating"]) == []

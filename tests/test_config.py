@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ragworth import config
-from ragworth.annotators import KINDS
-from ragworth.config import Asked, Budget, Task, Texts, Writing
+from ragworth.annotators import ANNOTATORS
+from ragworth.config import AnswerConfig, BudgetConfig, CollectionConfig, ModelSpec, TaskConfig
 from ragworth.errors import FormatError, InputError
 from ragworth.graders.grading import GRADERS
-from ragworth.init.toml_writer import template
+from ragworth.init.toml_writer import template_text
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")
@@ -95,17 +95,17 @@ def known_keys(folder: Path) -> Iterator[tuple[str, str]]:
         _, _, names = str(error.found).partition("known are ")
         assert names, error
         yield from ((table, name) for name in names.split(", "))
-    yield from (("judgments", name) for name in ("files", *KINDS.names()))
+    yield from (("judgments", name) for name in ("files", *ANNOTATORS.names()))
     yield from (("grades", name) for name in ("files", *GRADERS.names()))
-    yield from (("answers", field.name) for field in fields(Writing) if field.name != "task")
+    yield from (("answers", field.name) for field in fields(AnswerConfig) if field.name != "task")
     yield ("answers", "model")
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     space = read(tmp_path, EVERYTHING)
     assert (space.title, space.seed, space.k, space.limit) == ("Isles", 7, 3, 20)
-    assert space.model == Asked("hf:NAME", {"device": "cuda"})
-    assert space.collection == Texts(
+    assert space.model == ModelSpec("hf:NAME", {"device": "cuda"})
+    assert space.collection == CollectionConfig(
         "beir:whole",
         "queries.jsonl",
         "passages.csv",
@@ -119,14 +119,17 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         "turned": "bm25 % 5 >> reversed",
         "my dense": 'run("runs/a \\"b\\".run")',
     }
-    asked = Asked("openai:NAME@http://localhost:8000")
-    assert dict(space.judgments) == {"abstention": Task(), "ratings": Task({"keep_cut": True}, asked)}
+    asked = ModelSpec("openai:NAME@http://localhost:8000")
+    assert dict(space.judgments) == {"abstention": TaskConfig(), "ratings": TaskConfig({"keep_cut": True}, asked)}
     assert space.judged == ("judgments.csv",)
-    writing = Writing(Task({"length": 64}, Asked("gguf:m.gguf", {"threads": 2})), True, True, True)
+    writing = AnswerConfig(TaskConfig({"length": 64}, ModelSpec("gguf:m.gguf", {"threads": 2})), True, True, True)
     assert space.answers == writing
-    assert dict(space.grades) == {"deterministic": Task({"partial": False}), "judge": Task({}, Asked("embedded"))}
+    assert dict(space.grades) == {
+        "deterministic": TaskConfig({"partial": False}),
+        "judge": TaskConfig({}, ModelSpec("embedded")),
+    }
     assert (space.graded, space.metrics, space.baseline) == (("outcomes.csv",), ("UDCG@5", "nDCG@5"), "bm25")
-    assert space.budget == Budget(10, 0, 5.0, (0.15, 1.0))
+    assert space.budget == BudgetConfig(10, 0, 5.0, (0.15, 1.0))
     assert (space.results, space.store, space.cache, space.prompts) == ("out", "s.sqlite", "c", "p")
 
 
@@ -137,7 +140,7 @@ def test_what_is_not_there_has_its_default(tmp_path: Path) -> None:
     assert space.title == "Marrowen"
     made = config.Workspace(folder / "ragworth.toml", title="Marrowen")
     assert space == made
-    assert (made.seed, made.k, made.limit, made.model) == (0, 5, None, Asked("embedded"))
+    assert (made.seed, made.k, made.limit, made.model) == (0, 5, None, ModelSpec("embedded"))
     assert (made.results, made.store, made.cache, made.prompts) == ("results", "calls.sqlite", ".ragworth", None)
 
 
@@ -146,12 +149,12 @@ def test_what_is_not_there_has_its_default(tmp_path: Path) -> None:
     [
         ("", None),
         ("answers = false", None),
-        ("answers = true", Writing()),
-        ("[answers]", Writing()),
-        ('[answers]\nfile = "a.csv"', Writing(file="a.csv")),
+        ("answers = true", AnswerConfig()),
+        ("[answers]", AnswerConfig()),
+        ('[answers]\nfile = "a.csv"', AnswerConfig(file="a.csv")),
     ],
 )
-def test_answers_are_written_read_or_neither(tmp_path: Path, text: str, answers: Writing | None) -> None:
+def test_answers_are_written_read_or_neither(tmp_path: Path, text: str, answers: AnswerConfig | None) -> None:
     assert read(tmp_path, text).answers == answers
 
 
@@ -255,7 +258,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 def test_the_page_and_the_template_name_every_key(tmp_path: Path) -> None:
     sections = dict(re.findall(r"^## `?\[?([\w ]+?)\]?`?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
     tables: dict[str, str] = {"": ""}
-    for line in template().splitlines():
+    for line in template_text().splitlines():
         if head := re.match(r"(?:# )?\[(\w+)\]$", line):
             tables[head[1]] = ""
         else:
@@ -301,5 +304,5 @@ def test_a_baseline_may_be_one_of_the_systems_in_a_file(tmp_path: Path) -> None:
 
 
 def test_a_mark_of_byte_order_is_passed_over(tmp_path: Path) -> None:
-    (tmp_path / config.NAME).write_bytes(b'\xef\xbb\xbftitle = "x"')
+    (tmp_path / config.WORKSPACE_FILE).write_bytes(b'\xef\xbb\xbftitle = "x"')
     assert config.read(tmp_path).title == "x"

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.diagnosis import FINDINGS, Diagnosis, context_facts, diagnose, grade_of, kind_of
+from ragworth.diagnosis import FINDINGS, Diagnosis, diagnose, gather_facts, nearest_grade, passage_kind
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
 
 # One query; r is relevant, h a hard distractor (0.9), s a weak one (0.1), m in between (0.5).
@@ -40,7 +40,7 @@ def found(result: Diagnosis) -> dict[str, str]:
 
 def diagnosed(*passages: str, grade: float | None = None, **tables: Any) -> Diagnosis:
     tables = {"judgments": judgments(), **tables}
-    return diagnose(context_facts(shown(*passages), outcomes=None if grade is None else graded(grade), **tables))
+    return diagnose(gather_facts(shown(*passages), outcomes=None if grade is None else graded(grade), **tables))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_repeated_words_are_redundant() -> None:
 
 def test_counts_say_out_of_how_many() -> None:
     contexts = Contexts.concat([shown("r").renamed("a"), shown("s").renamed("b")])
-    result = diagnose(context_facts(contexts, judgments=judgments()))
+    result = diagnose(gather_facts(contexts, judgments=judgments()))
     rows = {(s, f): (n, of) for s, f, n, of in result.counts.iter_rows()}
     assert rows == {
         ("a", "nothing-relevant"): (0, 1),
@@ -195,7 +195,7 @@ def test_only_grades_leave_failures_unexplained() -> None:
 
 def test_every_query_of_any_system_counts_for_each() -> None:
     contexts = Contexts([{"system": "a", "query": "q", "passage": "r", "rank": 1}], empty=[("b", "other")])
-    known = context_facts(contexts, judgments=judgments())
+    known = gather_facts(contexts, judgments=judgments())
     assert set(known.shown) == {("a", "q"), ("a", "other"), ("b", "q"), ("b", "other")}
 
 
@@ -205,7 +205,7 @@ def test_every_query_of_any_system_counts_for_each() -> None:
      (-0.8, "distracting"), (-0.81, "misleading"), (-(1 - 0.2), "distracting")],
 )  # fmt: skip
 def test_kinds_part_where_the_methods_say(utility: float, kind: str) -> None:
-    assert kind_of(utility) == kind
+    assert passage_kind(utility) == kind
 
 
 @pytest.mark.parametrize(
@@ -220,4 +220,4 @@ def test_kinds_part_where_the_methods_say(utility: float, kind: str) -> None:
     ],
 )
 def test_grades_by_their_means(value: float, word: str) -> None:
-    assert grade_of(value) == word
+    assert nearest_grade(value) == word

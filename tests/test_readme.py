@@ -20,12 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth import config
-from ragworth.annotators import KINDS
+from ragworth.annotators import ANNOTATORS
 from ragworth.cli import main
 from ragworth.graders.grading import GRADERS
 from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ SHELL = [block for block in blocks("sh") if block.page != "docs/tutorial.md"]
 # Models that answer without weights.
 
 
-def said(request: Request) -> Reply:
+def said(request: Request) -> ScriptedReply:
     """Some probability or text, the same for the same request."""
     share = hashlib.sha256(repr(request.prompt).encode()).digest()[0] / 256
     if isinstance(request, Choose):
@@ -77,7 +77,7 @@ def said(request: Request) -> Reply:
 def steady(rest: str, **options: object) -> Scripted:
     """Says the same of every context, so that no system is worse than another by what it says."""
 
-    def same(request: Request) -> Reply:
+    def same(request: Request) -> ScriptedReply:
         if isinstance(request, Choose):
             first, *rest = request.labels
             return {first: 0.4} | {label: 0.5 / len(rest) for label in rest}
@@ -228,7 +228,7 @@ def test_settings_are_read(block: Block, folder: Path) -> None:
     (folder / "ragworth.toml").write_text(block.text, encoding="utf-8")
     space = config.read(folder)
     assert all(Pipeline.of(each).complete() for each in space.systems.values())
-    assert all(kind in KINDS for kind in space.judgments)
+    assert all(kind in ANNOTATORS for kind in space.judgments)
     assert all(kind in GRADERS for kind in space.grades)
     assert space.model.use.partition(":")[0] in MODELS
 

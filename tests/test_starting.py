@@ -15,14 +15,14 @@ import polars as pl
 import pytest
 
 from ragworth import config, formats
-from ragworth.collection import Collection, merged
+from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
 from ragworth.generation.answer_files import read_answers
-from ragworth.init import Plan, file_heads, look, start
+from ragworth.init import InitPlan, file_heads, init_workspace, inspect_folder
 from ragworth.init.templates import TEMPLATES
-from ragworth.init.toml_writer import filled, key, template, written
-from ragworth.retrieval import Setting, check
+from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
+from ragworth.retrieval import StepContext, check
 from ragworth.tables import Judgments
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -89,11 +89,11 @@ def used(folder: Path) -> config.Workspace:
             assert (len(formats.read_contexts(spec).systems) > 1) == (name == "*")
             if formats.resolve(spec, "contexts")[0].name == "jsonl":
                 parts.append(formats.load(spec).collection)
-    collection = merged(parts)
+    collection = merge_collections(parts)
     named = {name: pipeline for name, pipeline in space.systems.items() if name != "*"}
     queries = collection.queries["query"].to_list() or ["q0"]
     if named:
-        check(named, Setting.of(collection, queries, folder=folder))
+        check(named, StepContext.of(collection, queries, folder=folder))
     if space.answers is not None and space.answers.file:
         read_answers(space.spec(space.answers.file))
     for path in space.graded:
@@ -101,9 +101,9 @@ def used(folder: Path) -> config.Workspace:
     return space
 
 
-def begun(folder: Path) -> tuple[config.Workspace, Plan]:
+def begun(folder: Path) -> tuple[config.Workspace, InitPlan]:
     """Start a workspace and use it."""
-    plan = start(folder).plan
+    plan = init_workspace(folder).plan
     return used(folder), plan
 
 
@@ -213,7 +213,7 @@ def test_a_beir_folder_is_one_collection(put: Put, place: str) -> None:
         }
     )
     space, plan = begun(folder)
-    assert space.collection == config.Texts(f"beir:{place.rstrip('/') or '.'}")
+    assert space.collection == config.CollectionConfig(f"beir:{place.rstrip('/') or '.'}")
     assert "oracle" in space.systems
     assert any("splits test, train it takes test" in line for line in plan.assumed)
     assert not plan.unused
@@ -242,7 +242,7 @@ def test_a_beir_folder_that_cannot_be_read_is_said(put: Put) -> None:
 def test_a_log_of_one_system(put: Put) -> None:
     space, _ = begun(put({"log.jsonl": log(""), "qrels.txt": QRELS}))
     assert dict(space.systems) == {"log": 'run("log.jsonl")'}
-    assert space.collection == config.Texts(qrels=("qrels.txt",))
+    assert space.collection == config.CollectionConfig(qrels=("qrels.txt",))
     assert set(space.judgments) == {"abstention"}
     assert set(space.grades) == {"deterministic"}
 
@@ -276,7 +276,7 @@ def test_a_file_of_exam(put: Put) -> None:
         "exam_grades": [{"self_ratings": [{"question_id": "1", "self_rating": 4}]}],
     }
     space, plan = begun(put({"dl19.jsonl.gz": gzip.compress(lines([["q1", [passage]]]).encode())}))
-    assert space.collection == config.Texts("exam:dl19.jsonl.gz")
+    assert space.collection == config.CollectionConfig("exam:dl19.jsonl.gz")
     assert not space.systems
     assert plan.used == [("a file of EXAM++", "dl19.jsonl.gz")]
 
@@ -297,11 +297,11 @@ def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path
         }
     )
     space, plan = begun(folder)
-    assert space.collection == config.Texts(
+    assert space.collection == config.CollectionConfig(
         None, "asked.csv", "corpus.parquet", "gold.csv", "parts.csv", ("qrels.txt",), None
     )
     assert (space.judged, space.graded) == (("more.csv",), ("outcomes.csv",))
-    assert space.answers == config.Writing(file="answers.csv")
+    assert space.answers == config.AnswerConfig(file="answers.csv")
     assert set(space.judgments) == {"ratings"}
     assert any("gold.csv" in line and "for its name" in line for line in plan.assumed)
     assert any(line.startswith("strange.csv (outcomes of answers): it is of 'b'") for line in plan.unused)
@@ -381,8 +381,8 @@ def test_what_is_no_data_is_passed_over(put: Put) -> None:
 
 
 def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_heads, "BYTES", 2000)
-    monkeypatch.setattr(file_heads, "ROWS", 10)
+    monkeypatch.setattr(file_heads, "HEAD_BYTES", 2000)
+    monkeypatch.setattr(file_heads, "HEAD_ROWS", 10)
     many = [{"_id": f"q{n}", "text": "Who built the mill?"} for n in range(500)]
     pl.DataFrame({"passage": [f"p{n}" for n in range(50)], "text": ["The mill."] * 50}).write_parquet(
         tmp_path / "corpus.parquet"
@@ -396,18 +396,18 @@ def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monk
             "broken.csv": "system,query,text\n" + "".join(f"long,q{n},{cells}\n" for n in range(200)),
         }
     )
-    plan = start(folder).plan
+    plan = init_workspace(folder).plan
     space = config.read(folder)
     assert (space.collection.queries, space.collection.passages) == ("queries.jsonl", "corpus.parquet")
     assert dict(space.systems) == {"long": 'run("long.run")'}
     assert space.limit == 100
     assert any("the first 100" in line for line in plan.assumed)
     assert plan.unused == ["wide.jsonl: its first line is too long to be looked at"]
-    assert space.answers == config.Writing(file="broken.csv")
+    assert space.answers == config.AnswerConfig(file="broken.csv")
 
 
 def test_many_files_are_not_all_looked_at(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_heads, "FILES", 2)
+    monkeypatch.setattr(file_heads, "MAX_FILES", 2)
     space, plan = begun(put({f"{n}.run": RUN for n in range(5)}))
     assert set(space.systems) == {"0", "1"}
     assert plan.unused == ["3 more files were not looked at: there are 5"]
@@ -433,26 +433,26 @@ def test_an_empty_folder_gets_a_file_with_nothing_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
 def test_templates_are_read(name: str, tmp_path: Path) -> None:
-    start(tmp_path, name)
+    init_workspace(tmp_path, name)
     space = config.read(tmp_path)
     assert space.systems
-    assert tomllib.loads(filled(TEMPLATES[name])) == tomllib.loads((tmp_path / "ragworth.toml").read_text())
+    assert tomllib.loads(fill_template(TEMPLATES[name])) == tomllib.loads((tmp_path / "ragworth.toml").read_text())
 
 
 def test_the_template_demo_fits_the_demo(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "demo", tmp_path, dirs_exist_ok=True)
-    start(tmp_path, "demo", force=True)
+    init_workspace(tmp_path, "demo", force=True)
     assert set(used(tmp_path).systems) == set(TEMPLATES["demo"]["systems"])
 
 
 def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
-    whole = re.sub(r"^# (?=\S+ = |\[)", "", template(), flags=re.M).replace("file = ", "# file = ")
+    whole = re.sub(r"^# (?=\S+ = |\[)", "", template_text(), flags=re.M).replace("file = ", "# file = ")
     (tmp_path / "ragworth.toml").write_text(whole, encoding="utf-8")
     space = config.read(tmp_path)
     assert len(space.systems) == 7
     assert len(space.grades) == 7
     assert len(space.judgments) == 6
-    (tmp_path / "ragworth.toml").write_text(template(), encoding="utf-8")
+    (tmp_path / "ragworth.toml").write_text(template_text(), encoding="utf-8")
     assert config.read(tmp_path).answers is None
 
 
@@ -460,9 +460,9 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "ragworth.toml"
     file.write_text("# mine")
     with pytest.raises(InputError, match=r"it is there already(.|\n)*--force"):
-        start(tmp_path)
+        init_workspace(tmp_path)
     assert file.read_text() == "# mine"
-    start(tmp_path, force=True)
+    init_workspace(tmp_path, force=True)
     assert "[collection]" in file.read_text()
     assert [each.name for each in tmp_path.iterdir()] == ["ragworth.toml"]
 
@@ -470,16 +470,16 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "ragworth.toml").mkdir()
     with pytest.raises(FormatError, match="cannot be written"):
-        start(tmp_path, force=True)
+        init_workspace(tmp_path, force=True)
     with pytest.raises(InputError, match="there is no such folder"):
-        start(tmp_path / "nowhere")
+        init_workspace(tmp_path / "nowhere")
     with pytest.raises(InputError, match="there is no template 'x'"):
-        start(tmp_path, "x", force=True)
+        init_workspace(tmp_path, "x", force=True)
 
 
 def test_looking_writes_nothing(put: Put) -> None:
     folder = put({"a.run": RUN})
-    look(folder)
+    inspect_folder(folder)
     assert [each.name for each in folder.iterdir()] == ["a.run"]
 
 
@@ -487,6 +487,6 @@ def test_looking_writes_nothing(put: Put) -> None:
     "name", ["a", "a b", 'a"b', "a'b", "a\\b", "ä", "a.b", "", "a\nb", "a\x7f", "#", "=", "\t", "🦭"]
 )
 def test_names_and_texts_come_back_as_they_were(name: str) -> None:
-    assert tomllib.loads(f"{key(name)} = {written(name)}") == {name: name}
+    assert tomllib.loads(f"{toml_key(name)} = {format_toml(name)}") == {name: name}
     both: dict[str, str | bool] = {"run": name, "graded": True}
-    assert tomllib.loads(f"x = {written(both)}\ny = {written([name, name])}") == {"x": both, "y": [name, name]}
+    assert tomllib.loads(f"x = {format_toml(both)}\ny = {format_toml([name, name])}") == {"x": both, "y": [name, name]}

@@ -53,7 +53,7 @@ _PUBLIC = {
     "grade": "ragworth.graders.grading",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
-    "prompt": "ragworth.prompts:load",
+    "prompt": "ragworth.prompts:load_prompt",
     "Job": "ragworth.calls.job",
     "Prompt": "ragworth.llm.contract",
     "Generate": "ragworth.llm.contract",
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from ragworth.metrics.engine import Tokens
     from ragworth.metrics.passage_utility import utilities
     from ragworth.metrics.required_passages import required
-    from ragworth.prompts import load as prompt
+    from ragworth.prompts import load_prompt as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk
     from ragworth.retrieval.run import retrieve

@@ -6,7 +6,7 @@ They stand before everything that takes long to import, so that Ctrl-C is handle
 import os
 
 try:
-    from ragworth.interrupts import EXIT_CODE, install, leave
+    from ragworth.interrupts import EXIT_CODE, exit_now, install
 
     install()
 except KeyboardInterrupt:
@@ -20,7 +20,7 @@ def run() -> None:
 
         start()
     except KeyboardInterrupt:
-        leave(EXIT_CODE)
+        exit_now(EXIT_CODE)
 
 
 if __name__ == "__main__":

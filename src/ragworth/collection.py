@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ragworth.errors import TableError, counted, listed, quoted
+from ragworth.errors import TableError, format_count, format_list, quote_short
 from ragworth.tables import Contexts, Judgments, Ratings, coercion
 from ragworth.tables.coercion import Data
-from ragworth.tables.duplicates import repeated_rows
+from ragworth.tables.duplicates import duplicate_rows
 
-WORD = r"\w+|[^\w\s]"
+WORD_PATTERN = r"\w+|[^\w\s]"
 """What is counted as a token: runs of letters and digits, and single other signs."""
 
-COUNTER = "words and punctuation marks"
+WORD_UNIT = "words and punctuation marks"
 """The same in words, for results."""
 
 
-def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
+def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
     """A table of (id, text) called after its id."""
     frame = coercion.to_frame(data, source=source)
     ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
@@ -30,19 +30,19 @@ def _texts(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.Dat
     if texts["text"].null_count():
         row = texts["text"].is_null().arg_true()[0]
         raise TableError(
-            f"row {row + 1}: {kind} {quoted(ids[row])} has no text", expected="text in every row", file=source
+            f"row {row + 1}: {kind} {quote_short(ids[row])} has no text", expected="text in every row", file=source
         )
-    again = repeated_rows(texts, [kind])
+    again = duplicate_rows(texts, [kind])
     if unique and len(again):
         raise TableError(
-            f"row {again[0] + 1}: the {kind} {quoted(ids[int(again[0])])} is there twice",
+            f"row {again[0] + 1}: the {kind} {quote_short(ids[int(again[0])])} is there twice",
             expected=f"each {kind} once",
             file=source,
         )
     return texts
 
 
-def empty(*names: str) -> pl.DataFrame:
+def empty_text_frame(*names: str) -> pl.DataFrame:
     return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
 
 
@@ -61,10 +61,10 @@ class Collection:
     notes: what was noticed while reading.
     """
 
-    queries: pl.DataFrame = field(default_factory=lambda: empty("query", "text"))
-    passages: pl.DataFrame = field(default_factory=lambda: empty("passage", "text"))
-    answers: pl.DataFrame = field(default_factory=lambda: empty("query", "text"))
-    subquestions: pl.DataFrame = field(default_factory=lambda: empty("query", "subquestion", "text"))
+    queries: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "text"))
+    passages: pl.DataFrame = field(default_factory=lambda: empty_text_frame("passage", "text"))
+    answers: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "text"))
+    subquestions: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "subquestion", "text"))
     relevance: Judgments | None = None
     ratings: Ratings | None = None
     notes: tuple[str, ...] = ()
@@ -85,21 +85,21 @@ class Collection:
         """A checked collection from data frames or dicts of columns."""
         parts: dict[str, object] = {}
         if queries is not None:
-            parts["queries"] = _texts("query", queries, source)
+            parts["queries"] = _text_table("query", queries, source)
         if passages is not None:
-            parts["passages"] = _texts("passage", passages, source)
+            parts["passages"] = _text_table("passage", passages, source)
         if answers is not None:
-            parts["answers"] = _texts("query", answers, source, unique=False)
+            parts["answers"] = _text_table("query", answers, source, unique=False)
         if subquestions is not None:
             frame = coercion.to_frame(subquestions, source=source)
             query = coercion.id_column(frame, "query", table="sub-question", source=source)
-            named = _texts("subquestion", frame, source, unique=False).insert_column(0, query)
-            again = repeated_rows(named, ["query", "subquestion"])
+            named = _text_table("subquestion", frame, source, unique=False).insert_column(0, query)
+            again = duplicate_rows(named, ["query", "subquestion"])
             if len(again):
                 number = int(again[0])
                 raise TableError(
-                    f"row {number + 1}: the query {quoted(query[number], 24)} has the sub-question "
-                    f"{quoted(named['subquestion'][number], 24)} twice",
+                    f"row {number + 1}: the query {quote_short(query[number], 24)} has the sub-question "
+                    f"{quote_short(named['subquestion'][number], 24)} twice",
                     expected="each sub-question of a query once",
                     file=source,
                 )
@@ -126,8 +126,8 @@ class Collection:
                 strange = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
                 if len(strange):
                     plural = "queries" if kind == "query" else "passages"
-                    few = listed([quoted(s, 24) for s in strange[:3]], 3)
-                    notes.append(f"{counted(len(strange), kind, plural)} {verb} but without text ({few})")
+                    few = format_list([quote_short(s, 24) for s in strange[:3]], 3)
+                    notes.append(f"{format_count(len(strange), kind, plural)} {verb} but without text ({few})")
         return notes
 
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
@@ -144,13 +144,13 @@ class Collection:
             ]
             strange = pl.concat(found).unique(maintain_order=True)
             for (system,), part in strange.group_by("system", maintain_order=True):
-                few = listed([quoted(s, 24) for s in part[kind].head(4)], 3)
-                notes.append(f"{system}: {counted(part.height, kind, plural)} not in the collection ({few})")
+                few = format_list([quote_short(s, 24) for s in part[kind].head(4)], 3)
+                notes.append(f"{system}: {format_count(part.height, kind, plural)} not in the collection ({few})")
         return tuple(notes)
 
     def tokens(self) -> pl.DataFrame:
         """How long each passage is, in words and punctuation marks: passage, tokens."""
-        return self.passages.select("passage", pl.col("text").str.count_matches(WORD).alias("tokens"))
+        return self.passages.select("passage", pl.col("text").str.count_matches(WORD_PATTERN).alias("tokens"))
 
     def equals(self, other: Collection) -> bool:
         """Whether both hold the same tables."""
@@ -162,7 +162,7 @@ class Collection:
         )
 
 
-def merged(parts: Sequence[Collection]) -> Collection:
+def merge_collections(parts: Sequence[Collection]) -> Collection:
     """Several collections as one. The same text may come twice; another text for the same id is an error."""
     texts: dict[str, pl.DataFrame] = {}
     for kind, keys in (
@@ -176,10 +176,10 @@ def merged(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
-        again = repeated_rows(every, keys)
+        again = duplicate_rows(every, keys)
         if len(again):
             row = every.row(int(again[0]), named=True)
-            name = ", ".join(f"{key} {quoted(row[key], 24)}" for key in keys)
+            name = ", ".join(f"{key} {quote_short(row[key], 24)}" for key in keys)
             raise TableError(f"two texts for {name}", expected="one text for each id", remedy="give it in one place")
         texts[kind] = every
     relevance = [part.relevance for part in parts if part.relevance is not None]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, RagworthError, listed
+from ragworth.errors import InputError, MetricError, RagworthError, format_list
 from ragworth.metrics.declaration import parse
-from ragworth.metrics.ground_truth import number
+from ragworth.metrics.ground_truth import query_numbers
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import CORRELATIONS
 from ragworth.stats.paired import TESTS, Test, holm, paired_p, smallest_detectable
@@ -22,11 +22,11 @@ from ragworth.tables import OK, Scores
 Floats = npt.NDArray[np.float64]
 
 
-FEWEST = 100
+MIN_RESAMPLES = 100
 """Resamples below which an interval says nothing."""
 
 
-class Matrix(NamedTuple):
+class ScoreMatrix(NamedTuple):
     """One metric's values, queries × systems; NaN where there is none."""
 
     metric: str
@@ -35,16 +35,16 @@ class Matrix(NamedTuple):
     values: Floats
 
 
-def matrices(scores: Scores) -> list[Matrix]:
+def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     """The scores of each metric as a matrix."""
-    result: list[Matrix] = []
+    result: list[ScoreMatrix] = []
     for metric in scores.distinct("metric"):
         part = scores.having("metric", [metric]).frame
         queries, systems = part["query"].unique(maintain_order=True), part["system"].unique(maintain_order=True)
         values = np.full((len(queries), len(systems)), np.nan)
-        at = number(part["query"], queries), number(part["system"], systems)
+        at = query_numbers(part["query"], queries), query_numbers(part["system"], systems)
         values[at] = part["value"].fill_null(float("nan")).to_numpy()
-        result.append(Matrix(metric, queries, systems.to_list(), values))
+        result.append(ScoreMatrix(metric, queries, systems.to_list(), values))
     return result
 
 
@@ -71,9 +71,9 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
     others have none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if
     nearly all values are equal and the metric has no finite range.
     """
-    _check(level, resamples, seed)
+    _check_arguments(level, resamples, seed)
     rows: list[dict[str, object]] = []
-    for matrix in matrices(scores):
+    for matrix in score_matrices(scores):
         interval = mean_intervals(
             matrix.values, level=level, resamples=resamples, seed=seed, bounds=value_bounds(matrix.metric)
         )
@@ -85,8 +85,8 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
                     "metric": matrix.metric,
                     "system": system,
                     "mean": float(np.nanmean(values)) if n else None,
-                    "low": _number(interval.low[i]),
-                    "high": _number(interval.high[i]),
+                    "low": _none_if_nan(interval.low[i]),
+                    "high": _none_if_nan(interval.high[i]),
                     "n": n,
                 }
             )
@@ -103,7 +103,7 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
         "n": pl.Int64,
     }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
-    return frame.with_columns(pl.col("missing").map_elements(_reasons, return_dtype=pl.String))
+    return frame.with_columns(pl.col("missing").map_elements(_missing_reasons, return_dtype=pl.String))
 
 
 def _counts(part: pl.DataFrame) -> pl.DataFrame:
@@ -113,19 +113,19 @@ def _counts(part: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _reasons(statuses: pl.Series) -> str:
+def _missing_reasons(statuses: pl.Series) -> str:
     return ", ".join(f"{row[1]} {row[0]}" for row in statuses.value_counts(sort=True).iter_rows())
 
 
-def _number(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _check(level: float, resamples: int, seed: int) -> None:
+def _check_arguments(level: float, resamples: int, seed: int) -> None:
     if not 0 < level < 1:
         raise InputError(f"the confidence level is {level}", expected="a number between 0 and 1, such as 0.95")
-    if resamples < FEWEST:
-        raise InputError(f"{resamples} resamples are too few for an interval", expected=f"{FEWEST} or more")
+    if resamples < MIN_RESAMPLES:
+        raise InputError(f"{resamples} resamples are too few for an interval", expected=f"{MIN_RESAMPLES} or more")
     if seed < 0:
         raise InputError(f"the seed is {seed}", expected="0 or more")
 
@@ -153,7 +153,9 @@ class Comparison(NamedTuple):
         rows = self.differences.filter(pl.col("metric") == metric)
         if not rows.height:
             known = self.differences["metric"].unique(maintain_order=True).to_list()
-            raise MetricError(f"{metric} was not compared", expected=listed(known, 12), remedy=f"add it: -m '{metric}'")
+            raise MetricError(
+                f"{metric} was not compared", expected=format_list(known, 12), remedy=f"add it: -m '{metric}'"
+            )
         void = rows.filter(pl.col("p_holm").is_null())
         if void.height:
             row = void.row(0, named=True)
@@ -191,9 +193,9 @@ def compare(
 
     A query counts when both systems have a value for it.
     """
-    _check(level, resamples, seed)
+    _check_arguments(level, resamples, seed)
     if test not in TESTS:
-        raise InputError(f"unknown test {test!r}", expected=listed(list(TESTS), 9))
+        raise InputError(f"unknown test {test!r}", expected=format_list(list(TESTS), 9))
     if family not in ("metric", "all"):
         raise InputError(f"unknown family {family!r}", expected="metric or all")
     systems = scores.distinct("system")
@@ -202,17 +204,17 @@ def compare(
             f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
         )
     if baseline is not None and baseline not in systems:
-        raise InputError(f"there is no system {baseline!r} to compare with", expected=listed(systems, 12))
+        raise InputError(f"there is no system {baseline!r} to compare with", expected=format_list(systems, 12))
     first = baseline if baseline is not None else systems[0]
     pairs = list(combinations(systems, 2)) if all_pairs else [(first, s) for s in systems if s != first]
     rows: list[dict[str, object]] = []
     changed: list[pl.DataFrame] = []
-    for matrix in matrices(scores):
+    for matrix in score_matrices(scores):
         column = {system: matrix.values[:, i] for i, system in enumerate(matrix.systems)}
         here = [(a, b) for a, b in pairs if a in column and b in column]
         if not here:
             continue
-        pair_differences = np.stack([_difference(column[a], column[b]) for a, b in here], axis=1)
+        pair_differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in here], axis=1)
         bounds = difference_bounds(value_bounds(matrix.metric))
         if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
             raise InputError(
@@ -234,8 +236,8 @@ def compare(
                     "mean_baseline": float(column[a][both].mean()) if both.any() else None,
                     "mean_system": float(column[b][both].mean()) if both.any() else None,
                     "difference": float(differences.mean()) if both.any() else None,
-                    "low": _number(interval.low[i]),
-                    "high": _number(interval.high[i]),
+                    "low": _none_if_nan(interval.low[i]),
+                    "high": _none_if_nan(interval.high[i]),
                     "p": paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds)
                     if both.any()
                     else None,
@@ -244,22 +246,22 @@ def compare(
                     "losses": int((up * differences < 0).sum()),
                     "n": int(both.sum()),
                     "total": len(both),
-                    "detectable": _number(detectable),
+                    "detectable": _none_if_nan(detectable),
                 }
             )
-            changed.append(_changes(matrix, a, b, column, changes))
+            changed.append(_largest_changes(matrix, a, b, column, changes))
     if not rows:
         raise InputError("no metric was computed for two of the systems", expected="the same metrics for all systems")
-    return Comparison(_corrected(rows, family), pl.concat(changed), test, level, resamples, seed)
+    return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
 
 
-def _difference(before: Floats, after: Floats) -> Floats:
+def _rounded_difference(before: Floats, after: Floats) -> Floats:
     """After − before, and exactly 0 where they differ by no more than rounding."""
     difference = after - before
     return np.where(np.abs(difference) < 1e-12, 0.0, difference)
 
 
-DIFFERENCES: dict[str, type[pl.DataType]] = {
+DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
     "metric": pl.String,
     "baseline": pl.String,
     "system": pl.String,
@@ -279,9 +281,9 @@ DIFFERENCES: dict[str, type[pl.DataType]] = {
 }
 
 
-def _corrected(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
+def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
     """The rows with Holm's p-values beside the plain ones."""
-    frame = pl.DataFrame(rows, schema=DIFFERENCES)
+    frame = pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA)
     parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
     return pl.concat(
         part.with_columns(
@@ -291,7 +293,7 @@ def _corrected(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
     )
 
 
-def _changes(matrix: Matrix, a: str, b: str, column: dict[str, Floats], most: int) -> pl.DataFrame:
+def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floats], most: int) -> pl.DataFrame:
     """The queries on which two systems differ most; none that do not differ."""
     frame = pl.DataFrame(
         {
@@ -302,7 +304,7 @@ def _changes(matrix: Matrix, a: str, b: str, column: dict[str, Floats], most: in
             "before": column[a],
             "after": column[b],
         }
-    ).with_columns(pl.Series("difference", _difference(column[a], column[b])))
+    ).with_columns(pl.Series("difference", _rounded_difference(column[a], column[b])))
     moved = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
     return moved.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
 
@@ -325,23 +327,23 @@ def correlate(
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
     rows: list[dict[str, object]] = []
     for first, second in combinations(scores.distinct("metric"), 2):
-        both = _side_by_side(_known(scores, first), _known(scores, second))
+        both = _join_metrics(_known_values(scores, first), _known_values(scores, second))
         if over == "systems":
             both = both.group_by("system", maintain_order=True).agg(pl.col("value", "value_right").mean())
         x, y = both["value"].to_numpy(), both["value_right"].to_numpy()
         row: dict[str, object] = {"first": first, "second": second, "n": both.height}
-        rows.append(row | {name: _number(CORRELATIONS[name](x, y)) for name in measures})
+        rows.append(row | {name: _none_if_nan(CORRELATIONS[name](x, y)) for name in measures})
     schema = {"first": pl.String, "second": pl.String, "n": pl.Int64} | dict.fromkeys(measures, pl.Float64)
     return pl.DataFrame(rows, schema=schema)
 
 
-def _known(scores: Scores, metric: str) -> pl.DataFrame:
+def _known_values(scores: Scores, metric: str) -> pl.DataFrame:
     """system, query and value of the scores of one metric that have a value."""
     rows = scores.having("metric", [metric]).frame
     return rows.filter(pl.col("status") == OK).select("system", "query", "value")
 
 
-def _side_by_side(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+def _join_metrics(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
     """The values of two metrics for the contexts that have both: system, query, value, value_right."""
     keys = ["system", "query"]
     if first.select(keys).equals(second.select(keys)):

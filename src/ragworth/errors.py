@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SHOWN = 5
+MAX_NAMED = 5
 """How many problems of one kind an error spells out before it only counts them."""
 
-WIDTH = 80
+QUOTE_WIDTH = 80
 """How much of a piece of input an error quotes."""
 
 
@@ -108,7 +108,7 @@ class StoreError(InputError):
     """A store of calls cannot be opened, is in use by another process, or is damaged."""
 
 
-class Stopped(RagworthError):  # noqa: N818 (it is not a mistake)
+class JobStopped(RagworthError):  # noqa: N818 (it is not a mistake)
     """A job ended early, on request or because its budget was spent. What is done is kept."""
 
     exit_code = 4
@@ -136,7 +136,7 @@ def look_swapped(problems: Sequence[Exception]) -> bool:
     return all(any(isinstance(p, kind) for p in problems) for kind in (RunGivenError, QrelsGivenError))
 
 
-SWAPPED = "the run and the qrels look swapped: exchange them"
+SWAPPED_REMEDY = "the run and the qrels look swapped: exchange them"
 """What to do about :func:`look_swapped`."""
 
 
@@ -151,33 +151,35 @@ class BadLine:
         return f"line {self.line}: {self.found}"
 
 
-MOST_PATH = 4096
+MAX_PATH_LENGTH = 4096
 """Characters of a path that an error shows: all of them, since the user has to judge where it leads."""
 
 
-def quoted(text: object, width: int = WIDTH) -> str:
+def quote_short(text: object, width: int = QUOTE_WIDTH) -> str:
     """``text`` as a short, printable quotation: control characters escaped, long input cut."""
     shown = repr(text if isinstance(text, str) else str(text))
     return shown if len(shown) <= width else f"{shown[: width - 2]}…{shown[0]}"
 
 
-def listed(items: list[str], most: int = SHOWN) -> str:
+def format_list(items: list[str], most: int = MAX_NAMED) -> str:
     """The first few of ``items`` in words, with how many more there are."""
     rest = len(items) - most
     shown = ", ".join(items[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
-def shown(names: list[str], most: int = 12) -> str:
+def format_names(names: list[str], most: int = 12) -> str:
     """Names of columns out of somebody's file, each cut to a readable length."""
-    return listed([name if name.isprintable() and len(name) <= 24 else quoted(name, 24) for name in names], most)
+    return format_list(
+        [name if name.isprintable() and len(name) <= 24 else quote_short(name, 24) for name in names], most
+    )
 
 
-def one(noun: str) -> str:
+def with_article(noun: str) -> str:
     """``a table``, ``an answer``: a noun, quoted or not, with its article."""
     return f"{'an' if noun.lstrip(chr(39))[:1] in tuple('aeiou') else 'a'} {noun}"
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def format_count(number: int, noun: str, plural: str = "") -> str:
     """``1 query``, ``3 queries``: a number with its noun."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

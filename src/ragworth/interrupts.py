@@ -35,8 +35,8 @@ def install() -> None:
 def handle(number: int, frame: FrameType | None) -> None:
     """End at once, or by KeyboardInterrupt."""
     global _pressed
-    if _pressed or _importing(frame):
-        leave()
+    if _pressed or _is_importing(frame):
+        exit_now()
     _pressed = True
     raise KeyboardInterrupt
 
@@ -47,7 +47,7 @@ def end_at_once() -> None:
     _pressed = True
 
 
-def leave(code: int = EXIT_CODE) -> None:
+def exit_now(code: int = EXIT_CODE) -> None:
     """End the process now, whatever its threads are doing."""
     try:
         sys.stdout.flush()
@@ -57,7 +57,7 @@ def leave(code: int = EXIT_CODE) -> None:
     os._exit(code)
 
 
-def _importing(frame: FrameType | None) -> bool:
+def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -9,14 +9,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import SHOWN, FormatError, InputError, listed
-from ragworth.formats.values import values
+from ragworth.errors import MAX_NAMED, FormatError, InputError, format_list
+from ragworth.formats.values import read_values
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Response, Score, Scored
 from ragworth.prompts.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AskOptions:
     """What is asked of each row: labels to choose from, a column to score, or else a text to generate."""
 
     labels: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         rows = []
         expected = 'a JSON object a line, such as {"query": "…", "passage": "…"}'
         try:
-            for line, value in values(path, [], skip=False, expected=expected):
+            for line, value in read_values(path, [], skip=False, expected=expected):
                 if not isinstance(value, dict):
                     raise FormatError("this is not a JSON object", file=path, line=line, expected=expected)
                 rows.append(value)
@@ -54,23 +54,23 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         return rows
     import polars as pl
 
-    from ragworth.formats.files import chunks
+    from ragworth.formats.files import read_chunks
     from ragworth.formats.frames import read_parquet
 
     if suffixes.endswith(".parquet"):
         return read_parquet(path).to_dicts()
     try:
         if suffixes.endswith(".csv"):
-            return pl.read_csv(b"".join(chunks(path)), infer_schema=False).fill_null("").to_dicts()
+            return pl.read_csv(b"".join(read_chunks(path)), infer_schema=False).fill_null("").to_dicts()
         if suffixes.endswith(".tsv"):
-            frame = pl.read_csv(b"".join(chunks(path)), infer_schema=False, separator="\t", quote_char=None)
+            frame = pl.read_csv(b"".join(read_chunks(path)), infer_schema=False, separator="\t", quote_char=None)
             return frame.fill_null("").to_dicts()
     except pl.exceptions.PolarsError as error:
         raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
     raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
 
 
-def _results(way: Way) -> tuple[str, ...]:
+def _result_columns(way: AskOptions) -> tuple[str, ...]:
     """Columns that results go into."""
     own: tuple[str, ...]
     if way.labels:
@@ -82,7 +82,7 @@ def _results(way: Way) -> tuple[str, ...]:
     return ("status", "detail", "cut", *own)
 
 
-def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way, file: str) -> list[Request]:
+def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: AskOptions, file: str) -> list[Request]:
     """One request a row. Columns without a slot are left aside; rows that do not fit are reported together."""
     made: list[Request] = []
     problems: list[str] = []
@@ -94,8 +94,8 @@ def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way, fi
             problems.append(f"row {number}: {error.found}")
             expected = expected or error.expected
     if problems:
-        shown = tuple(problems[1:SHOWN])
-        rest = len(problems) - SHOWN
+        shown = tuple(problems[1:MAX_NAMED])
+        rest = len(problems) - MAX_NAMED
         raise InputError(
             problems[0],
             file=file,
@@ -105,10 +105,12 @@ def requests(template: Template, rows: Sequence[Mapping[str, Any]], way: Way, fi
     return made
 
 
-def _request(template: Template, row: Mapping[str, Any], way: Way) -> Request:
-    taken = [name for name in _results(way) if name in row]
+def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Request:
+    taken = [name for name in _result_columns(way) if name in row]
     if taken:
-        raise InputError(f"there are columns that results go into: {listed(taken)}", expected="other names for them")
+        raise InputError(
+            f"there are columns that results go into: {format_list(taken)}", expected="other names for them"
+        )
     prompt = template.render({name: row[name] for name in template.names if name in row})
     if way.labels:
         return Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
@@ -144,7 +146,7 @@ def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Fa
     return found
 
 
-def written(row: Mapping[str, Any], *, plain: bool) -> bytes:
+def to_jsonl(row: Mapping[str, Any], *, plain: bool) -> bytes:
     """A row as a line of JSONL; ``plain`` spells out everything but ASCII, for terminals."""
     text = json.dumps(row, ensure_ascii=plain, default=str) + "\n"
     return text.encode("utf-8", "backslashreplace")  # half a character becomes an escape of JSON

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
 
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, format_list
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class Registry(Generic[T]):
         near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
         return InputError(
             f"unknown {self.kind} {name!r}",
-            expected=listed(self.names(), most=30),
+            expected=format_list(self.names(), most=30),
             remedy="did you mean " + " or ".join(folded[n] for n in near) + "?" if near else "",
         )
 

@@ -8,35 +8,37 @@ from typing import Literal
 
 Shortage = Literal["memory", "threads", "files"]
 
-MEMORY = re.compile(
+MEMORY_PATTERN = re.compile(
     r"out of memory|(can't|cannot|could not|failed to|unable to) allocate|bad_alloc|memory allocation|"
     r"failed to map segment|Polars binary is missing",  # Polars says so when its library can't be loaded
     re.IGNORECASE,
 )
-THREADS = re.compile(r"can't start new thread|thread ?pool|failed to spawn thread|pthread_create", re.IGNORECASE)
-CODES: dict[int | None, Shortage] = {errno.ENOMEM: "memory", errno.EAGAIN: "threads", errno.EMFILE: "files"}
+THREADS_PATTERN = re.compile(
+    r"can't start new thread|thread ?pool|failed to spawn thread|pthread_create", re.IGNORECASE
+)
+ERRNO_SHORTAGES: dict[int | None, Shortage] = {errno.ENOMEM: "memory", errno.EAGAIN: "threads", errno.EMFILE: "files"}
 
-CHAIN = 8
+MAX_CAUSES = 8
 """How many causes of an error are looked at."""
 
 
-def shortage(error: BaseException) -> Shortage | None:
+def find_shortage(error: BaseException) -> Shortage | None:
     """What the machine ran out of, if that is what an error or one of its causes says."""
     found: BaseException | None = error
-    for _ in range(CHAIN):
+    for _ in range(MAX_CAUSES):
         if found is None:
             return None
-        if (short := _says(found)) is not None:
+        if (short := _shortage_of(found)) is not None:
             return short
         found = found.__cause__ or found.__context__
     return None
 
 
-def _says(error: BaseException) -> Shortage | None:
+def _shortage_of(error: BaseException) -> Shortage | None:
     if isinstance(error, MemoryError):
         return "memory"
-    if isinstance(error, OSError) and error.errno in CODES:
-        return CODES[error.errno]
+    if isinstance(error, OSError) and error.errno in ERRNO_SHORTAGES:
+        return ERRNO_SHORTAGES[error.errno]
     # RuntimeError of threading and torch, ImportError of the loader, Polars' errors and panics.
     text = str(error)[:2000]
-    return "threads" if THREADS.search(text) else "memory" if MEMORY.search(text) else None
+    return "threads" if THREADS_PATTERN.search(text) else "memory" if MEMORY_PATTERN.search(text) else None

@@ -28,10 +28,10 @@ from typing import Any
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import FormatError, TableError, counted, listed, quoted
+from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
 from ragworth.parquet import read_parquet
-from ragworth.storage.file_record import NAME as RECORD
-from ragworth.storage.file_record import Record
+from ragworth.storage.file_record import RECORD_NAME as RECORD
+from ragworth.storage.file_record import FileRecord
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
 
 FORMAT = 1
@@ -45,15 +45,15 @@ TABLES: dict[str, type[Table]] = {
     "outcomes": Outcomes,
     "scores": Scores,
 }
-NEEDED = ("contexts", "scores")
-ESTIMATES = ("estimates", "estimated-differences")
+REQUIRED_TABLES = ("contexts", "scores")
+ESTIMATE_TABLES = ("estimates", "estimated-differences")
 """What follows from a better judge of a sample (`ragworth.two_judges`)."""
-TEXTS = ("queries", "passages", "answers", "subquestions")
+TEXT_TABLES = ("queries", "passages", "answers", "subquestions")
 MANIFEST = "manifest.json"
-BESIDE = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
+EXTRA_FILES = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
 """What an evaluation writes beside them."""
-REMEDY = "move it away or delete it, or write to another folder (--results DIR)"
-AGAIN = "delete the damaged files and evaluate again: they are rebuilt from the store of calls"
+OVERWRITE_REMEDY = "move it away or delete it, or write to another folder (--results DIR)"
+REBUILD_REMEDY = "delete the damaged files and evaluate again: they are rebuilt from the store of calls"
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,14 @@ class Results:
         Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
         """
         files = {f"{name}.parquet": table.parts for name in TABLES if (table := getattr(self, name)) is not None}
-        files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATES if name in self.estimates}
-        files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXTS}
+        files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATE_TABLES if name in self.estimates}
+        files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXT_TABLES}
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
-                raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
+                raise TableError(f"{quote_short(name)} cannot name a file", expected="letters, digits, _ and -")
             files[f"said/{name}.parquet"] = [frame]
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
-        record = record_of(folder)
+        record = results_record(folder)
         record.refuse_foreign([*files, MANIFEST])
         digests = {name: record.write(name, partial(parts.write_parquet, frames)) for name, frames in files.items()}
         record.remove(name for name in record.names - set(files) if _is_table(name))
@@ -113,29 +113,29 @@ class Results:
     def read(cls, folder: str | Path) -> Results:
         """Read back what :meth:`write` wrote."""
         folder = Path(folder)
-        manifest = _manifest(folder)
+        manifest = _read_manifest(folder)
         inside = manifest.pop("results")
-        frames = _frames(folder, inside["files"])
+        frames = _read_frames(folder, inside["files"])
         made: dict[str, Any] = dict.fromkeys(TABLES)
         for name, table in TABLES.items():
             if (frame := frames.get(f"{name}.parquet")) is not None:
                 made[name] = table(frame, source=str(folder / f"{name}.parquet"))
                 made[name].notes = tuple(inside["notes"].get(name, ()))
         made["contexts"].empty = frozenset((system, query) for system, query in inside["empty"])
-        texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXTS}
+        texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXT_TABLES}
         said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
-        estimates = {name: frames[file] for name in ESTIMATES if (file := f"{name}.parquet") in frames}
+        estimates = {name: frames[file] for name in ESTIMATE_TABLES if (file := f"{name}.parquet") in frames}
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
 
 
-def record_of(folder: str | Path) -> Record:
+def results_record(folder: str | Path) -> FileRecord:
     """Which files of a folder of results ragworth wrote."""
-    return Record(folder, written_earlier, REMEDY)
+    return FileRecord(folder, legacy_files, OVERWRITE_REMEDY)
 
 
-def delete(folder: Path) -> None:
+def delete_results(folder: Path) -> None:
     """Delete results, and the folder where nothing else is in it."""
-    record = record_of(folder)
+    record = results_record(folder)
     record.remove(record.names)
     record.finish()
     if not record.names:
@@ -145,18 +145,18 @@ def delete(folder: Path) -> None:
             each.rmdir()
 
 
-def written_earlier(folder: Path) -> dict[str, str]:
+def legacy_files(folder: Path) -> dict[str, str]:
     """What a version without records wrote: the tables that its manifest names, and what stands beside them.
 
     Of the latter there were no digests, so they are taken as they are now: they have fixed names, or are figures that
     the report names.
     """
     try:
-        manifest = _manifest(folder)
+        manifest = _read_manifest(folder)
     except FormatError:
         return {}
     found = {name: str(digest) for name, digest in manifest["results"]["files"].items() if _is_table(name)}
-    beside = [MANIFEST, *BESIDE]
+    beside = [MANIFEST, *EXTRA_FILES]
     with suppress(OSError, ValueError):
         report = (folder / "report.md").read_text(encoding="utf-8")
         beside += [f"figures/{name}.svg" for name in re.findall(r"\]\(figures/([\w-]+)\.svg\)", report)]
@@ -166,21 +166,21 @@ def written_earlier(folder: Path) -> dict[str, str]:
     return found
 
 
-def fixed_names() -> list[str]:
+def fixed_file_names() -> list[str]:
     """All files that results have, or may have, whatever is evaluated."""
     return [
-        *(f"{name}.parquet" for name in (*TABLES, *ESTIMATES)),
-        *(f"texts/{name}.parquet" for name in TEXTS),
+        *(f"{name}.parquet" for name in (*TABLES, *ESTIMATE_TABLES)),
+        *(f"texts/{name}.parquet" for name in TEXT_TABLES),
         MANIFEST,
     ]
 
 
 def _is_table(name: str) -> bool:
     """Whether this module writes files of this name."""
-    return name in fixed_names()[:-1] or re.fullmatch(r"said/[\w-]+\.parquet", name) is not None
+    return name in fixed_file_names()[:-1] or re.fullmatch(r"said/[\w-]+\.parquet", name) is not None
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
         raise FormatError("there is no such folder", file=str(folder), expected="results of ragworth evaluate")
@@ -190,25 +190,28 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise FormatError(
             "it has no manifest.json: these are no results, or they were not written to their end",
             file=str(folder),
-            remedy=AGAIN,
+            remedy=REBUILD_REMEDY,
         ) from error
     except (OSError, ValueError) as error:
-        raise FormatError(f"cannot be read as JSON: {error}", file=str(path), remedy=AGAIN) from error
+        raise FormatError(f"cannot be read as JSON: {error}", file=str(path), remedy=REBUILD_REMEDY) from error
     inside = manifest.get("results") if isinstance(manifest, dict) else None
     if not isinstance(inside, dict) or not {"format", "empty", "notes", "files"} <= set(inside):
-        raise FormatError("it does not say what the folder holds", file=str(path), remedy=AGAIN)
+        raise FormatError("it does not say what the folder holds", file=str(path), remedy=REBUILD_REMEDY)
     if inside["format"] != FORMAT:
         raise FormatError(
-            f"these results are of format {inside['format']}", file=str(path), expected=f"format {FORMAT}", remedy=AGAIN
+            f"these results are of format {inside['format']}",
+            file=str(path),
+            expected=f"format {FORMAT}",
+            remedy=REBUILD_REMEDY,
         )
-    lacking = [name for name in NEEDED if f"{name}.parquet" not in inside["files"]]
-    lacking += [f"texts/{name}" for name in TEXTS if f"texts/{name}.parquet" not in inside["files"]]
+    lacking = [name for name in REQUIRED_TABLES if f"{name}.parquet" not in inside["files"]]
+    lacking += [f"texts/{name}" for name in TEXT_TABLES if f"texts/{name}.parquet" not in inside["files"]]
     if lacking:
-        raise FormatError(f"it names no {listed(lacking)}", file=str(path), remedy=AGAIN)
+        raise FormatError(f"it names no {format_list(lacking)}", file=str(path), remedy=REBUILD_REMEDY)
     return dict(manifest)
 
 
-def _frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]:
+def _read_frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]:
     """The files that the manifest names, each checked against its digest; all that are wrong are told together."""
     frames: dict[str, pl.DataFrame] = {}
     wrong: list[str] = []
@@ -227,9 +230,9 @@ def _frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]
             wrong.append(f"{name}: {error.found}")
     if wrong:
         raise FormatError(
-            f"{counted(len(wrong), 'file')} of these results cannot be used",
+            f"{format_count(len(wrong), 'file')} of these results cannot be used",
             more=tuple(wrong[:12]),
             file=str(folder),
-            remedy=AGAIN,
+            remedy=REBUILD_REMEDY,
         )
     return frames

@@ -15,14 +15,14 @@ import polars as pl
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
-from ragworth.metrics.declaration import Metric, parse, plain
+from ragworth.metrics.declaration import Metric, format_number, parse
 from ragworth.metrics.engine import Metrics, Tokens
-from ragworth.metrics.utility import Weights
+from ragworth.metrics.utility import UdcgWeights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
 
 
-def split(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], list[Any]]:
+def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], list[Any]]:
     """Metrics of ours, and measures of ir_measures; what neither knows is an error.
 
     Paths of files that metrics name start at ``folder``; without one, at the current folder.
@@ -31,21 +31,21 @@ def split(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], l
     ours: list[str | Metric] = []
     theirs: list[Any] = []
     for item in given:
-        measure = _foreign(item) if isinstance(item, str) else None
+        measure = _ir_measure(item) if isinstance(item, str) else None
         if measure is None:
             ours.append(item)
         elif measure not in theirs:
             theirs.append(measure)
-    return (_filled(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
+    return (_bind_files(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
 
 
-def digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:
+def metric_file_digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:
     """By written form, a hash of what the files of metrics hold: what scores depend on besides the metric's name."""
-    parts = split(metrics, folder)[0]
-    return {str(metric): _theta(metric, folder).digest for metric in parts if "theta" in metric.files}
+    parts = split_metrics(metrics, folder)[0]
+    return {str(metric): _read_theta(metric, folder).digest for metric in parts if "theta" in metric.files}
 
 
-def _filled(metrics: list[Metric], folder: Path | None) -> list[Metric]:
+def _bind_files(metrics: list[Metric], folder: Path | None) -> list[Metric]:
     """Metrics with what their files hold; all that cannot be used are reported together."""
     made: list[Metric] = []
     problems: list[InputError] = []
@@ -54,7 +54,7 @@ def _filled(metrics: list[Metric], folder: Path | None) -> list[Metric]:
             made.append(metric)
             continue
         try:
-            made.append(bound(metric, _theta(metric, folder)))
+            made.append(bind_theta(metric, _read_theta(metric, folder)))
         except InputError as error:
             problems.append(error)
     if len(problems) == 1:
@@ -66,11 +66,11 @@ def _filled(metrics: list[Metric], folder: Path | None) -> list[Metric]:
     return made
 
 
-def _theta(metric: Metric, folder: Path | None) -> Theta:
+def _read_theta(metric: Metric, folder: Path | None) -> Theta:
     return Theta.read((folder or Path()) / metric.files["theta"])
 
 
-def bound(metric: Metric, theta: Theta) -> Metric:
+def bind_theta(metric: Metric, theta: Theta) -> Metric:
     """UDCG with learned weights; refuses those that were learned for something else than the metric asks for."""
     right = replace(metric, cutoff=theta.k)
     if metric.cutoff != theta.k:
@@ -86,22 +86,22 @@ def bound(metric: Metric, theta: Theta) -> Metric:
         )
     if metric.values["rel"] != theta.rel:
         raise MetricError(
-            f"{metric}: these weights were learned with rel={plain(theta.rel)}",
+            f"{metric}: these weights were learned with rel={format_number(theta.rel)}",
             remedy=f"ask for {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'rel': theta.rel})}",
         )
-    return metric.given(theta=Weights(theta.alpha, theta.beta, theta.variant == "binary"))
+    return metric.given(theta=UdcgWeights(theta.alpha, theta.beta, theta.variant == "binary"))
 
 
-def _foreign(text: str) -> Any | None:
+def _ir_measure(text: str) -> Any | None:
     """A measure that only ir_measures has, if it is installed."""
     try:
         parse(text)
     except MetricError:
         if find_spec("ir_measures") is None:
             return None
-        from ragworth.interop.ir_measures import foreign
+        from ragworth.interop.ir_measures import find_measure
 
-        return foreign(text)
+        return find_measure(text)
     return None
 
 
@@ -141,7 +141,7 @@ def score(
     Scores with one row for each system, metric and judged query. A score that cannot be had has a status
     that says why, and no value. ``notes`` tells what did not match.
     """
-    ours, theirs = split(metrics, folder)
+    ours, theirs = split_metrics(metrics, folder)
     if isinstance(contexts, (list, tuple)) and contexts and all(isinstance(each, Contexts) for each in contexts):
         contexts = Contexts.concat(list(contexts))
     contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
@@ -154,7 +154,7 @@ def score(
     parts: list[Scores] = []
     if ours:
         parts.append(
-            engine.score(
+            engine.score_tables(
                 contexts,
                 judgments,
                 ours,
@@ -166,10 +166,12 @@ def score(
             )
         )
     if theirs:
-        from ragworth.interop.ir_measures import score_foreign
+        from ragworth.interop.ir_measures import score_ir_measures
 
         parts.append(
-            score_foreign(contexts, judgments, theirs, complete=complete, judged_only=judged_only, max_rank=max_rank)
+            score_ir_measures(
+                contexts, judgments, theirs, complete=complete, judged_only=judged_only, max_rank=max_rank
+            )
         )
     if len(parts) == 1:
         return parts[0]

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators.annotation import Annotated
+from ragworth.annotators.annotation import AnnotationResult
 from ragworth.collection import Collection
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 PASSAGES = {
     "p1": "Ann Lee built the mill.",
@@ -30,21 +30,23 @@ WORLD = Collection.of(
 RUN = {"q1": {"p1": 4.0, "p2": 3.0, "p3": 2.0, "p4": 1.0}}
 
 
-def by_text(replies: Mapping[str, Reply], otherwise: Reply) -> Callable[[Request], Reply]:
+def by_text(replies: Mapping[str, ScriptedReply], otherwise: ScriptedReply) -> Callable[[Request], ScriptedReply]:
     """A script that gives the reply of the first of these texts that the prompt's last message holds."""
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
         return next((reply for text, reply in replies.items() if text in last), otherwise)
 
     return script
 
 
-def by_passage(replies: Mapping[str, Reply], otherwise: Reply = "") -> Callable[[Request], Reply]:
+def by_passage(
+    replies: Mapping[str, ScriptedReply], otherwise: ScriptedReply = ""
+) -> Callable[[Request], ScriptedReply]:
     return by_text({PASSAGES[name]: reply for name, reply in replies.items()}, otherwise)
 
 
-def column(found: Annotated, name: str, *keys: str) -> dict[Any, Any]:
+def column(found: AnnotationResult, name: str, *keys: str) -> dict[Any, Any]:
     """A column by passage, or by other keys."""
     wanted = keys or ("passage",)
     return {row[: len(wanted)] if len(wanted) > 1 else row[0]: row[-1] for row in found.frame[[*wanted, name]].rows()}
@@ -54,10 +56,10 @@ def trace(logprobs: Sequence[float], entropies: Sequence[float]) -> Trace:
     return Trace(tuple(f"t{n} " for n in range(len(logprobs))), tuple(logprobs), tuple(entropies))
 
 
-def three(grounded: Trace, forced: Trace | Failure, alone: Trace | Failure) -> Callable[[Request], Reply]:
+def three(grounded: Trace, forced: Trace | Failure, alone: Trace | Failure) -> Callable[[Request], ScriptedReply]:
     """What confidence asks for: an answer with the context, the same one read without, and one of its own without."""
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         if isinstance(request, Score):
             assert not request.prompt.passages
             return forced
@@ -85,7 +87,7 @@ class Sampler(Scripted):
         ]
 
 
-def statuses(found: Annotated) -> list[str]:
+def statuses(found: AnnotationResult) -> list[str]:
     return found.frame["status"].to_list()
 
 

@@ -17,12 +17,12 @@ import ragworth
 from ragworth.annotators.annotation import annotate
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import Card, Choose, Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.answerability import calibrated, labels_for
-from ragworth.tasks.labels import way_for
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.answerability import answerability_labels, calibrate
+from ragworth.tasks.labels import choose_label_method
 from tests.annotate.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column
 
-SAID: dict[str, Reply] = {"p1": {"NO-RESPONSE": 0.1}, "p2": {"NO-RESPONSE": 0.9}}
+SAID: dict[str, ScriptedReply] = {"p1": {"NO-RESPONSE": 0.1}, "p2": {"NO-RESPONSE": 0.9}}
 
 
 def reader(script: Any = None, *, declining: float | None = 2.0, **options: Any) -> Scripted:
@@ -34,13 +34,13 @@ def reader(script: Any = None, *, declining: float | None = 2.0, **options: Any)
 
 def test_a_probability_is_calibrated() -> None:
     card = Card("scripted", "m", declining=2.0)
-    assert calibrated(0.9, card) == pytest.approx(0.75)
-    assert calibrated(0.9, card) == pytest.approx(1 / (1 + math.exp(-math.log(9) / 2)))
-    assert calibrated(0.1, card) == pytest.approx(0.25)
-    assert [calibrated(p, card) for p in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
-    assert calibrated(0.9, replace(card, declining=1.0)) == pytest.approx(0.9)
-    assert calibrated(0.9, replace(card, declining=None)) == 0.9
-    assert 0 <= calibrated(5e-324, replace(card, declining=0.3)) < calibrated(1 - 2**-53, card) <= 1
+    assert calibrate(0.9, card) == pytest.approx(0.75)
+    assert calibrate(0.9, card) == pytest.approx(1 / (1 + math.exp(-math.log(9) / 2)))
+    assert calibrate(0.1, card) == pytest.approx(0.25)
+    assert [calibrate(p, card) for p in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
+    assert calibrate(0.9, replace(card, declining=1.0)) == pytest.approx(0.9)
+    assert calibrate(0.9, replace(card, declining=None)) == 0.9
+    assert 0 <= calibrate(5e-324, replace(card, declining=0.3)) < calibrate(1 - 2**-53, card) <= 1
 
 
 def test_abstention_is_calibrated_and_keeps_what_the_model_said() -> None:
@@ -96,7 +96,7 @@ def test_one_that_always_or_never_answers_is_at_the_ends_of_the_scale() -> None:
 
 
 def test_labels_can_still_be_asked_for() -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         assert isinstance(request, Choose)
         assert request.labels == ("YES", "NO")
         return {"YES": 0.6, "NO": 0.2}
@@ -115,12 +115,14 @@ def test_any_model_can_be_asked_for_answerability() -> None:
 
 def test_what_no_passage_answers_is_not_asked_in_that_way() -> None:
     card = reader().card
-    assert way_for(card, "auto", "grades") == "labels"
+    assert choose_label_method(card, "auto", "grades") == "labels"
     with pytest.raises(InputError, match="how='answerability' is not possible for grades") as error:
-        way_for(card, "answerability", "grades")
+        choose_label_method(card, "answerability", "grades")
     assert error.value.expected == "auto, labels, parsed"
     with pytest.raises(ModelError):
-        way_for(replace(card, abilities=frozenset({"generate"})), "answerability", "relevance", answerable=True)
+        choose_label_method(
+            replace(card, abilities=frozenset({"generate"})), "answerability", "relevance", answerable=True
+        )
 
 
 def test_abstention_and_relevance_share_their_calls(tmp_path: Path) -> None:
@@ -136,5 +138,5 @@ def test_abstention_and_relevance_share_their_calls(tmp_path: Path) -> None:
 
 def test_an_endpoint_is_asked_for_one_label_alone() -> None:
     card = Card("openai", "m", endpoint="http://localhost")
-    assert labels_for(card) == ("NO-RESPONSE",)
-    assert labels_for(replace(card, endpoint=""))[0] == "NO-RESPONSE"
+    assert answerability_labels(card) == ("NO-RESPONSE",)
+    assert answerability_labels(replace(card, endpoint=""))[0] == "NO-RESPONSE"

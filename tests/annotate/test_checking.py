@@ -8,12 +8,12 @@ import pytest
 
 import ragworth
 from ragworth.annotators import annotation
-from ragworth.annotators.reliability import check
+from ragworth.annotators.reliability import check_annotation
 from ragworth.calls.job import Job
 from ragworth.collection import Collection
 from ragworth.llm.contract import Choose, Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.reliability import Check, table
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.reliability import ReliabilityCheck, table
 
 GOOD = {"a": True, "b": True, "c": False, "d": False}
 """Which passages hold the answer, by people."""
@@ -34,14 +34,14 @@ def run() -> ragworth.Contexts:
 
 def checks(
     model: Scripted, kind: str = "relevance", second: Scripted | None = None, folder: Path | None = None
-) -> dict[tuple[str, str], Check]:
+) -> dict[tuple[str, str], ReliabilityCheck]:
     texts = world(subquestions={"query": ["q1"], "subquestion": ["1"], "text": ["What?"]})
     with Job(model) as job:
-        annotator = annotation.made(kind, job.card, texts, folder, {})
-        things = annotation.items(annotator, run(), texts)
-        judged = annotation.finished(annotator, things, job)
+        annotator = annotation.build_annotator(kind, job.card, texts, folder, {})
+        things = annotation.annotation_items(annotator, run(), texts)
+        judged = annotation.run_annotation(annotator, things, job)
         other = Job(second) if second is not None else None
-        found = check(annotator, things, judged, job, other)
+        found = check_annotation(annotator, things, judged, job, other)
     assert len(found) == len({(one.check, one.measure) for one in found})
     assert table(found).height == len(found)
     return {(one.check, one.measure): one for one in found}
@@ -50,7 +50,7 @@ def checks(
 def says(yes: dict[str, float], swapped: dict[str, float] | None = None) -> Scripted:
     """A judge with a probability of YES for each passage, and others when everything is in the other order."""
 
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         assert isinstance(request, Choose)
         text = request.prompt.messages[-1].content
         chosen = yes if swapped is None or text.startswith("Question") else swapped
@@ -97,7 +97,7 @@ def test_a_judge_who_always_says_the_same_has_no_kappa_with_himself() -> None:
 
 
 def test_probabilities_are_compared_as_quantities() -> None:
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         text = request.prompt.messages[-1].content
         p = next((n for n, name in enumerate(GOOD) if f"text {name}" in text), 3)
         moved = 0.1 if text.startswith("Question") else 0.0  # the other order asks the question first

@@ -10,12 +10,12 @@ import pytest
 
 import ragworth
 from ragworth import Collection, Ratings
-from ragworth.annotators.annotation import Annotated, annotate
-from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune
-from ragworth.annotators.token_confidence import Tokens, confidences, key_tokens
+from ragworth.annotators.annotation import AnnotationResult, annotate
+from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
+from ragworth.annotators.token_confidence import TokenStatistics, confidences, key_tokens
 from ragworth.calls.programs import NoValue
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match.overlap import COMPARISONS
 from tests.annotate.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
 
@@ -42,7 +42,7 @@ def test_abstention_by_the_first_token() -> None:
 
 
 def test_abstention_by_the_whole_sequence_is_another_question_to_the_model() -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         assert isinstance(request, Choose)
         return declines(0.5) if request.estimator == "first-token" else declines(0.25)
 
@@ -89,7 +89,7 @@ def test_all_samples_decline_or_none_does() -> None:
 # Utility and distraction
 
 
-def judged(**p_abstain: float) -> Annotated:
+def judged(**p_abstain: float) -> AnnotationResult:
     script = by_passage({name: declines(p) for name, p in p_abstain.items()}, declines(0.9))
     return annotate("abstention", RUN, WORLD, Scripted(script))
 
@@ -97,7 +97,7 @@ def judged(**p_abstain: float) -> Annotated:
 QRELS = {"query": ["q1"] * 3, "passage": ["p1", "p2", "p3"], "relevance": [1, 0, 0]}
 
 
-def both(found: Annotated, **relevance: Any) -> ragworth.Judgments:
+def both(found: AnnotationResult, **relevance: Any) -> ragworth.Judgments:
     assert isinstance(found.table, ragworth.Judgments)
     return ragworth.Judgments.concat([found.table, ragworth.Judgments(relevance or QRELS)])
 
@@ -170,7 +170,7 @@ def test_relevance_in_grades() -> None:
 def test_a_judge_of_relevance_sees_accepted_answers_and_a_grader_does_not() -> None:
     prompts: list[str] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         prompts.append("\n".join(message.content for message in request.prompt.messages))
         return {"YES": 1.0} if isinstance(request, Choose) and "YES" in request.labels else {"3": 1.0}
 
@@ -192,7 +192,7 @@ def test_relevance_by_what_a_model_writes() -> None:
 
 
 def test_the_best_of_the_accepted_answers() -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         assert isinstance(request, Score)
         if PASSAGES["p1"] in request.prompt.messages[-1].content:
             return trace([-1.0], [0.5]) if request.continuation == "Ann" else trace([-0.25, -0.5], [0.5, 0.5])
@@ -280,7 +280,7 @@ WITHOUT = {
 }
 
 
-def sure(forced: Trace = FORCED, alone: Trace = ALONE, grounded: Trace = GROUNDED, **settings: Any) -> Annotated:
+def sure(forced: Trace = FORCED, alone: Trace = ALONE, grounded: Trace = GROUNDED, **settings: Any) -> AnnotationResult:
     return annotate("confidence", {"q1": {"p1": 1.0}}, WORLD, Scripted(three(grounded, forced, alone)), **settings)
 
 
@@ -349,7 +349,7 @@ def test_the_bound_of_a_change_is_a_setting() -> None:
 @pytest.mark.parametrize(("relative", "calls"), [(True, 5), (False, 4)])
 def test_what_is_the_same_for_all_contexts_of_a_query_is_asked_once(relative: bool, calls: int) -> None:
     # Two contexts: an answer and a reading of it each (the readings differ), and one answer without any.
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         if isinstance(request, Score):
             return -1.0
         return "x y" if PASSAGES["p2"] in request.prompt.messages[-1].content else "u v w"
@@ -364,7 +364,7 @@ def test_what_is_the_same_for_all_contexts_of_a_query_is_asked_once(relative: bo
 def test_measures_that_need_less_ask_less() -> None:
     requests: list[Request] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         requests.append(request)
         return GROUNDED
 
@@ -386,7 +386,7 @@ def test_every_passage_as_a_context_of_its_own() -> None:
 def test_the_whole_context_is_shown_in_its_order() -> None:
     prompts: list[str] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         prompts.append(request.prompt.messages[-1].content)
         return "x"
 
@@ -397,7 +397,7 @@ def test_the_whole_context_is_shown_in_its_order() -> None:
 
 
 def test_measures_of_tokens_alone() -> None:
-    found = confidences(Tokens([1.0, 2.0]), 0.05, 0.1, ("PPL", "Entropy"))
+    found = confidences(TokenStatistics([1.0, 2.0]), 0.05, 0.1, ("PPL", "Entropy"))
     assert found["PPL"] == -E(1.5)
     assert isinstance(found["Entropy"], NoValue)
 
@@ -408,7 +408,7 @@ def test_measures_of_tokens_alone() -> None:
 def test_the_likeliest_rating_and_the_expected_one_feed_coverage() -> None:
     """Cov is the share of answerable sub-questions (η = 3) that some passage answers."""
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
         if PASSAGES["p1"] in last:
             # "Who?": 5. "When?": likeliest 2, though the mean is 2·0.4 + 4·0.3 + 5·0.3 = 3.5
@@ -471,7 +471,7 @@ def validation(*kinds: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def test_win_rates_and_the_best_settings() -> None:
-    found = tune(*validation(NARROW, NARROW, WIDE), a=(0.5, 0.05), top=(0.1,), folds=3)
+    found = tune_key_tokens(*validation(NARROW, NARROW, WIDE), a=(0.5, 0.05), top=(0.1,), folds=3)
     assert [(one.measure, one.a, one.top, one.pairs, one.queries) for one in found.best] == [
         ("KeyPPL", 0.05, 0.1, 3, 3),
         ("KeyEntropy", 0.05, 0.1, 3, 3),
@@ -485,16 +485,16 @@ def test_win_rates_and_the_best_settings() -> None:
 
 def test_cross_validation_never_looks_at_what_it_is_tried_on() -> None:
     # Two queries that want opposite settings, each a fold: what is chosen on one always loses on the other.
-    found = tune(*validation(NARROW, WIDE), a=(0.05, 0.5), top=(0.1,), folds=2)
+    found = tune_key_tokens(*validation(NARROW, WIDE), a=(0.05, 0.5), top=(0.1,), folds=2)
     assert [(one.win_rate, one.cross_validated) for one in found.best] == [(0.5, 0.0)] * 2
     # Three of a kind and one of the other, each a fold: the three are won, the one is lost.
-    found = tune(*validation(NARROW, NARROW, WIDE, NARROW), a=(0.05, 0.5), top=(0.1,), folds=4)
+    found = tune_key_tokens(*validation(NARROW, NARROW, WIDE, NARROW), a=(0.05, 0.5), top=(0.1,), folds=4)
     assert [one.cross_validated for one in found.best] == [0.75, 0.75]
 
 
 def test_a_tie_is_half_a_win_and_equal_rates_go_to_the_papers_settings() -> None:
     same = ([0.1, 0.8], [0.2, 0.8])
-    found = tune(*validation((same, same), (same, same)))
+    found = tune_key_tokens(*validation((same, same), (same, same)))
     assert [(one.win_rate, one.a, one.top) for one in found.best] == [(0.5, 0.05, 0.1)] * 2
     assert found.grid.height == 2 * 11 * 11
 
@@ -505,7 +505,7 @@ def test_the_grids_are_those_of_the_paper() -> None:
 
 
 def test_settings_are_tuned_on_what_was_annotated() -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         good = PASSAGES["p1"] in request.prompt.messages[-1].content
         if isinstance(request, Score):
             good = request.continuation == "good"
@@ -514,6 +514,6 @@ def test_settings_are_tuned_on_what_was_annotated() -> None:
 
     found = annotate("confidence", RUN, WORLD, Scripted(script), k=2, each=True, relative=False)
     labels = pl.DataFrame({"query": ["q1"] * 2, "passage": ["p1", "p2"], "value": [1.0, 0.0]})
-    (best, _) = tune(found.frame, labels, a=(0.05, 0.5), top=(0.1,)).best
+    (best, _) = tune_key_tokens(found.frame, labels, a=(0.05, 0.5), top=(0.1,)).best
     assert (best.a, best.win_rate, best.pairs) == (0.05, 1.0, 1)
     assert math.isnan(best.cross_validated), "one query leaves nothing to choose on"

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from ragworth import Collection, prompts  # noqa: E402
-from ragworth.annotators.annotation import Annotated, annotate  # noqa: E402
+from ragworth.annotators.annotation import AnnotationResult, annotate  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
 from ragworth.llm.contract import Prompt  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
@@ -108,8 +108,8 @@ def answered(query: str, shown: tuple[str, ...]) -> tuple[Told, Told]:
     """What the model thinks of the tokens of its answer with the context, and of the same tokens without."""
     plain = plainly()
     texts = {"query": QUERIES[query], "passages": [{"text": PASSAGES[passage]} for passage in shown]}
-    grounded = plain.ids(prompts.load("reply").render(texts))
-    alone = plain.ids(prompts.load("reply-alone").render({"query": QUERIES[query]}))
+    grounded = plain.ids(prompts.load_prompt("reply").render(texts))
+    alone = plain.ids(prompts.load_prompt("reply-alone").render({"query": QUERIES[query]}))
     answer = plain.greedy(grounded if shown else alone)
     assert answer, "a model that says nothing would test nothing"
     return Told(*plain.read(grounded if shown else alone, answer)), Told(*plain.read(alone, answer))
@@ -143,11 +143,11 @@ def opened(folder: Path, batch: int = 64, **options: Any) -> Any:
     return model
 
 
-def confidence(model: Any, run: dict[str, dict[str, float]] = RUN, **settings: Any) -> Annotated:
+def confidence(model: Any, run: dict[str, dict[str, float]] = RUN, **settings: Any) -> AnnotationResult:
     return annotate("confidence", run, WORLD, model, **({"length": LENGTH, "top": TOP, "a": SOME} | settings))
 
 
-def by_context(found: Annotated) -> dict[tuple[str, ...], float]:
+def by_context(found: AnnotationResult) -> dict[tuple[str, ...], float]:
     keys = ["query", "passage", "aspect"] if "passage" in found.frame.columns else ["query", "aspect"]
     return {row[:-1]: row[-1] for row in found.frame.select(*keys, "value").rows()}
 
@@ -185,7 +185,7 @@ def test_likelihood(folder: Path, batch: int) -> None:
     assert found.height == 5
     for query, passage, value, answer in found.select("query", "passage", "value", "answer").iter_rows():
         texts = {"query": QUERIES[query], "passages": [{"text": PASSAGES[passage]}]}
-        before = plain.ids(prompts.load("reply").render(texts))
+        before = plain.ids(prompts.load_prompt("reply").render(texts))
         means = {}
         for text in ANSWERS[query]:
             tokens = plain.tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -224,5 +224,5 @@ def test_a_relative_confidence_needs_only_the_answers_without_a_context_on_top(f
     model.generate = noted
     confidence(model, store=store)
     assert sorted(request.prompt.messages[-1].content for request in asked) == sorted(
-        prompts.load("reply-alone").render({"query": text}).messages[-1].content for text in QUERIES.values()
+        prompts.load_prompt("reply-alone").render({"query": text}).messages[-1].content for text in QUERIES.values()
     )

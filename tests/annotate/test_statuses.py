@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from ragworth import Collection
-from ragworth.annotators import KINDS
-from ragworth.annotators.abstention import UNFIT
-from ragworth.annotators.annotation import Annotated, annotate, finished, items, made
-from ragworth.annotators.control_questions import CONTROLS
-from ragworth.calls.budget import Limits
-from ragworth.calls.job import BUDGET, Job
+from ragworth.annotators import ANNOTATORS
+from ragworth.annotators.abstention import UNFIT_MODEL
+from ragworth.annotators.annotation import AnnotationResult, annotate, annotation_items, build_annotator, run_annotation
+from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.calls.budget import JobLimits
+from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.errors import InputError, ModelError, PromptError, RagworthError
 from ragworth.llm.contract import (
     Choose,
@@ -30,21 +30,21 @@ from ragworth.llm.contract import (
     Scored,
     Trace,
 )
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tables import OK, Contexts
 from tests.annotate.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace
 
 EVERY = ("abstention", "relevance", "downstream", "likelihood", "confidence", "ratings")
 
 
-def fine(request: Request) -> Reply:
+def fine(request: Request) -> ScriptedReply:
     """An answer to everything."""
     if isinstance(request, Choose):
         return {label: 0.9 / len(request.labels) for label in request.labels}
     return "Ann" if isinstance(request, Generate) else -0.5
 
 
-def without(found: Annotated, status: str) -> None:
+def without(found: AnnotationResult, status: str) -> None:
     """Every row lacks a value, for this reason, and the notes count them."""
     frame = found.frame
     assert frame["value"].null_count() == frame.height > 0
@@ -57,7 +57,7 @@ def without(found: Annotated, status: str) -> None:
 
 
 def test_every_kind_is_tried_here() -> None:
-    assert sorted(KINDS.names()) == sorted(EVERY)
+    assert sorted(ANNOTATORS.names()) == sorted(EVERY)
 
 
 # Texts that are not there
@@ -87,7 +87,7 @@ def test_texts_that_are_missing(kind: str, part: dict[str, Any], status: str) ->
         assert statuses(found) == [OK, OK]  # a rating asks the sub-questions, not the query
         return
     without(found, status)
-    assert model.calls == (2 * len(CONTROLS) if kind == "abstention" else 0)
+    assert model.calls == (2 * len(CONTROL_QUESTIONS) if kind == "abstention" else 0)
 
 
 @pytest.mark.parametrize("kind", ["downstream", "likelihood"])
@@ -157,7 +157,7 @@ def test_failed_calls(kind: str, reason: str) -> None:
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_one_failure_leaves_the_others_alone(kind: str) -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         return Failure("timed-out", "late") if PASSAGES["p2"] in request.prompt.messages[-1].content else fine(request)
 
     settings: dict[str, Any] = {"each": True} if kind == "confidence" else {}
@@ -259,7 +259,7 @@ def test_an_empty_answer_has_no_confidence() -> None:
     without(found, "empty-answer")
 
 
-def sure(script: Callable[[Request], Reply], **settings: Any) -> Annotated:
+def sure(script: Callable[[Request], ScriptedReply], **settings: Any) -> AnnotationResult:
     return annotate("confidence", {"q1": {"p1": 1.0}}, WORLD, Scripted(script), **settings)
 
 
@@ -294,7 +294,7 @@ def test_half_a_character_in_an_answer_is_no_end_of_the_run() -> None:
 class Cutting(Scripted):
     """A model that has to cut every passage with a word in it, and says so."""
 
-    def __init__(self, script: Callable[[Request], Reply], word: str) -> None:
+    def __init__(self, script: Callable[[Request], ScriptedReply], word: str) -> None:
         super().__init__(script)
         self.word = word
 
@@ -342,7 +342,7 @@ def test_one_answer_for_which_a_passage_was_cut_makes_the_best_unknown() -> None
                 for request, one in zip(requests, found, strict=True)
             ]
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         assert isinstance(request, Score)
         return -1.0 if request.continuation == "Ann" else -2.0
 
@@ -392,13 +392,13 @@ def test_a_real_model_cuts_or_refuses_what_is_too_long(tmp_path: Path) -> None:
 
 def declining(passages: float, controls: float | Failure) -> Scripted:
     """A model with one probability to decline for the user's passages and another for the controls."""
-    usual: Reply = controls if isinstance(controls, Failure) else {"NO-RESPONSE": controls}
+    usual: ScriptedReply = controls if isinstance(controls, Failure) else {"NO-RESPONSE": controls}
     return Scripted(by_passage({name: {"NO-RESPONSE": passages} for name in PASSAGES}, usual))
 
 
 def test_a_model_that_never_declines_is_unfit() -> None:
     found = annotate("abstention", RUN, WORLD, declining(0.001, 0.002))
-    without(found, UNFIT)
+    without(found, UNFIT_MODEL)
     assert found.frame["p"].to_list() == [0.001] * 4, "what it said is kept beside"
     assert any("unfit" in note for note in found.notes)
 
@@ -418,7 +418,7 @@ def test_a_model_that_was_never_tried_on_controls_is_not_called_unfit() -> None:
 
 
 def test_a_model_that_always_declines_is_unfit_as_well() -> None:
-    without(annotate("abstention", RUN, WORLD, declining(0.99, 0.99)), UNFIT)
+    without(annotate("abstention", RUN, WORLD, declining(0.99, 0.99)), UNFIT_MODEL)
     assert statuses(annotate("abstention", RUN, WORLD, declining(0.99, 0.5))) == [OK] * 4
 
 
@@ -429,27 +429,27 @@ def test_one_passage_on_which_it_declines_is_enough() -> None:
 
 def test_the_floor_is_a_setting() -> None:
     assert statuses(annotate("abstention", RUN, WORLD, declining(0.001, 0.002), floor=0.001)) == [OK] * 4
-    without(annotate("abstention", RUN, WORLD, declining(0.4, 0.4), floor=0.5), UNFIT)
+    without(annotate("abstention", RUN, WORLD, declining(0.4, 0.4), floor=0.5), UNFIT_MODEL)
 
 
 def test_rows_that_failed_keep_their_own_reason_in_an_unfit_model() -> None:
     script = by_passage({"p2": Failure("timed-out", "late", retry=False)}, {"NO-RESPONSE": 0.0})
     found = annotate("abstention", RUN, WORLD, Scripted(script))
-    assert column(found, "status") == {"p1": UNFIT, "p2": "timed-out", "p3": UNFIT, "p4": UNFIT}
+    assert column(found, "status") == {"p1": UNFIT_MODEL, "p2": "timed-out", "p3": UNFIT_MODEL, "p4": UNFIT_MODEL}
 
 
 # Budgets
 
 
-def limited(kind: str, calls: int) -> Annotated:
-    with Job(Scripted(fine), limits=Limits(calls=calls)) as job:
-        annotator = made(kind, job.card, WORLD, None, {})
-        return finished(annotator, items(annotator, Contexts(RUN), WORLD), job)
+def limited(kind: str, calls: int) -> AnnotationResult:
+    with Job(Scripted(fine), limits=JobLimits(calls=calls)) as job:
+        annotator = build_annotator(kind, job.card, WORLD, None, {})
+        return run_annotation(annotator, annotation_items(annotator, Contexts(RUN), WORLD), job)
 
 
 def test_what_the_budget_did_not_reach_was_not_asked() -> None:
     found = limited("relevance", 3)
-    assert statuses(found) == [OK] * 3 + [BUDGET]
+    assert statuses(found) == [OK] * 3 + [NOT_ASKED]
     assert found.frame["value"].to_list()[3] is None
     assert "the budget of 3 calls is spent" in found.frame["reason"][3]
     assert found.notes[0] == "3 of 4 judgments have a value; without one: not-asked 1"
@@ -457,8 +457,8 @@ def test_what_the_budget_did_not_reach_was_not_asked() -> None:
 
 def test_a_budget_that_ends_between_two_rounds() -> None:
     # An answer with the context and one without; nothing is left to read the first without the context.
-    assert set(limited("confidence", 2).frame["status"]) <= {BUDGET, OK}
-    assert BUDGET in limited("confidence", 2).frame["status"]
+    assert set(limited("confidence", 2).frame["status"]) <= {NOT_ASKED, OK}
+    assert NOT_ASKED in limited("confidence", 2).frame["status"]
 
 
 # Models and settings that cannot do it

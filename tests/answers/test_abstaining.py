@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.text_match.refusal_phrases import KINDS, patterns, read
-from ragworth.text_match.refusals import abstains
+from ragworth.text_match.refusal_phrases import PHRASE_KINDS, parse_phrases, refusal_patterns
+from ragworth.text_match.refusals import find_refusal
 
 DECLINES = {
     "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],
@@ -87,7 +87,7 @@ ANSWERS = [
     ("language", "text"), [(language, text) for language, texts in DECLINES.items() for text in texts]
 )
 def test_declining(language: str, text: str) -> None:
-    found = abstains(text)
+    found = find_refusal(text)
     assert found is not None
     assert found.language in (language, "")
     assert found.phrase.casefold().replace("’", "'") in text.casefold().replace("’", "'")
@@ -95,53 +95,53 @@ def test_declining(language: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_answering(text: str) -> None:
-    assert abstains(text) is None
+    assert find_refusal(text) is None
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "…", "?!"])
 def test_nothing_said(text: str) -> None:
-    assert abstains(text) is None
+    assert find_refusal(text) is None
 
 
 def test_phrases_of_ones_own() -> None:
-    assert abstains("Das geht uns nichts an.") is None
-    assert abstains("Das geht  uns NICHTS an.", ["geht uns  nichts an"]) == ("geht  uns nichts an", "")
-    assert abstains("PASS", ["pass"]) is not None
-    assert abstains("The passenger", ["pass"]) is None
-    assert abstains("PASS, but it was Paris", ["pass"]) is None
-    assert abstains("Paris", [""]) is None
+    assert find_refusal("Das geht uns nichts an.") is None
+    assert find_refusal("Das geht  uns NICHTS an.", ["geht uns  nichts an"]) == ("geht  uns nichts an", "")
+    assert find_refusal("PASS", ["pass"]) is not None
+    assert find_refusal("The passenger", ["pass"]) is None
+    assert find_refusal("PASS, but it was Paris", ["pass"]) is None
+    assert find_refusal("Paris", [""]) is None
 
 
 def test_the_table() -> None:
-    table = read(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
+    table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
     assert len(table) == 16, "labels and fifteen languages"
     for name, language in table.items():
         if name == "labels":
             assert language.labels == sorted(set(language.labels), key=language.labels.index)
             continue
-        assert all(language.phrases[kind] for kind in KINDS), name
-        for phrase in (one for kind in KINDS for one in language.phrases[kind]):
+        assert all(language.phrases[kind] for kind in PHRASE_KINDS), name
+        for phrase in (one for kind in PHRASE_KINDS for one in language.phrases[kind]):
             assert not re.search(phrase, "Paris, 5 June 1987"), phrase
             assert "{" not in re.sub(r"\{0,60\}", "", phrase), f"a name that is not listed: {phrase}"
-    assert len(patterns().by_language) == 15
+    assert len(refusal_patterns().by_language) == 15
 
 
 @given(st.text(max_size=80))
 def test_any_text(text: str) -> None:
-    found = abstains(text)
+    found = find_refusal(text)
     assert found is None or found.phrase
-    assert abstains(f"I don't know.\n{text}.") is not None or text.strip()
+    assert find_refusal(f"I don't know.\n{text}.") is not None or text.strip()
 
 
 @given(
     st.sampled_from([text for texts in DECLINES.values() for text in texts]), st.sampled_from(["", " ", "\n", "*", '"'])
 )
 def test_marks_and_blanks_around_do_not_matter(text: str, mark: str) -> None:
-    assert abstains(f"{mark}{text}{mark}") is not None
+    assert find_refusal(f"{mark}{text}{mark}") is not None
 
 
 @pytest.mark.parametrize("piece", ["the passages ", "no information ", "i do not ", "word. ", '"', "not "])
 def test_time_grows_with_the_length(piece: str) -> None:
     start = time.perf_counter()
-    abstains(piece * (20_000 // len(piece)))
+    find_refusal(piece * (20_000 // len(piece)))
     assert time.perf_counter() - start < 5

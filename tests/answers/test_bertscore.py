@@ -16,9 +16,9 @@ import pytest
 
 import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError, ModelError
-from ragworth.graders.grading import Graded
+from ragworth.graders.grading import GradingResult
 from ragworth.text_match import bertscore, token_encoder
-from ragworth.text_match.bertscore import BERTScore, Best, Pair
+from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
 from tests.answers import tiny_encoders
 
 pytest.importorskip("torch")
@@ -51,12 +51,12 @@ def crossed(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     return [a for a in texts for _ in texts], [b for _ in texts for b in texts]
 
 
-def numbers(pairs: Sequence[Pair]) -> list[tuple[float, float, float]]:
+def numbers(pairs: Sequence[BERTScorePair]) -> list[tuple[float, float, float]]:
     assert all(pair.status == "ok" for pair in pairs)
     return [(pair.precision or 0.0, pair.recall or 0.0, pair.f1 or 0.0) for pair in pairs]
 
 
-def same(got: Sequence[Pair], wanted: Sequence[Pair]) -> None:
+def same(got: Sequence[BERTScorePair], wanted: Sequence[BERTScorePair]) -> None:
     for one, other in zip(numbers(got), numbers(wanted), strict=True):
         assert one == pytest.approx(other, abs=CLOSE)
 
@@ -132,19 +132,19 @@ def test_neither_batch_nor_order_nor_company_matters(scorer: BERTScore, tiny: Pa
     same(shuffled, [together[i] for i in mixed])
     same([scorer.score([a], [b])[0] for a, b in zip(left[::5], right[::5], strict=True)], together[::5])
     # So little memory that hardly two texts fit.
-    monkeypatch.setattr(bertscore, "MEMORY", 20 * 32 * 4)
+    monkeypatch.setattr(bertscore, "MAX_VECTOR_BYTES", 20 * 32 * 4)
     same(scorer.score(left, right), together)
 
 
 def test_every_text_is_read_once(scorer: BERTScore, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    vectors = token_encoder.Encoder.vectors
+    vectors = token_encoder.TokenEncoder.vectors
 
-    def counted(self: token_encoder.Encoder, rows: Sequence[Sequence[int]]) -> Any:
+    def counted(self: token_encoder.TokenEncoder, rows: Sequence[Sequence[int]]) -> Any:
         read.append(len(rows))
         return vectors(self, rows)
 
-    monkeypatch.setattr(token_encoder.Encoder, "vectors", counted)
+    monkeypatch.setattr(token_encoder.TokenEncoder, "vectors", counted)
     scorer.score(*crossed(TEXTS))
     assert read == [len(TEXTS)]
 
@@ -167,8 +167,8 @@ def test_what_is_beyond_the_limit_is_counted(scorer: BERTScore) -> None:
 @pytest.mark.parametrize("nothing", ["", " \n\t"])
 def test_an_empty_text_has_no_score_and_says_so(scorer: BERTScore, nothing: str) -> None:
     first, second, third, both = scorer.score([nothing, "the cat", "a", nothing], ["the cat", nothing, "a", nothing])
-    assert first == Pair(None, None, None, "empty-candidate")
-    assert second == Pair(None, None, None, "empty-reference")
+    assert first == BERTScorePair(None, None, None, "empty-candidate")
+    assert second == BERTScorePair(None, None, None, "empty-reference")
     assert third.status == "ok"
     assert both.status == "empty-candidate"
     assert scorer.score([], []) == []
@@ -241,9 +241,9 @@ def test_the_best_reference(scorer: BERTScore) -> None:
     )
     assert found[0][1:] == ("ok", 1, 3, 0, 0)
     assert [found[0].value, found[4].value] == pytest.approx([1, 1], abs=CLOSE)
-    assert found[1] == Best(None, "no-reference")
-    assert found[2] == Best(None, "empty-candidate")
-    assert found[3] == Best(None, "empty-reference")
+    assert found[1] == BERTScoreBest(None, "no-reference")
+    assert found[2] == BERTScoreBest(None, "empty-candidate")
+    assert found[3] == BERTScoreBest(None, "empty-reference")
     assert found[4][1:] == ("ok", 2, 2, 0, 1)
     one_by_one = [scorer.score(["cats"], [reference])[0].f1 or 0 for reference in TEXTS]
     assert scorer.best(["cats"], [TEXTS])[0].value == pytest.approx(max(one_by_one), abs=CLOSE)
@@ -363,7 +363,7 @@ def test_graders_rescale(tiny: Path, tmp_path: Path) -> None:
     )
     rows = [{"system": "x", "query": "q", "text": "a dog ran"}, {"system": "(none)", "query": "q", "text": "the moon"}]
 
-    def grade(kind: str, **more: Any) -> Graded:
+    def grade(kind: str, **more: Any) -> GradingResult:
         return ragworth.grade(kind, rows, texts, encoder=str(tiny), layer=2, **more)
 
     plain = grade("bertscore").frame["value"][0]

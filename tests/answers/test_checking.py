@@ -7,34 +7,36 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.graders import grading
-from ragworth.graders.human_labels import labels_of
-from ragworth.graders.reliability import check
+from ragworth.graders.human_labels import parse_human_labels
+from ragworth.graders.reliability import check_grading
 from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.reliability import Check
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.reliability import ReliabilityCheck
 
 TEXTS = {"q1": "Paris", "q2": "I don't know.", "q3": "Rome", "q4": "It was Paris."}
 
 
-def checks(model: Scripted, second: Scripted | None = None, people: dict[str, float] | None = None) -> dict[str, Check]:
+def checks(
+    model: Scripted, second: Scripted | None = None, people: dict[str, float] | None = None
+) -> dict[str, ReliabilityCheck]:
     queries = list(TEXTS)
     texts = ragworth.Collection.of(
         queries={"query": queries, "text": [f"Where, {query}?" for query in queries]},
         answers={"query": queries, "text": ["Paris"] * len(queries)},
     )
     answers = {"system": ["s"] * 4, "query": queries, "text": list(TEXTS.values())}
-    book = grading.book_of(answers)
+    book = grading.to_answer_book(answers)
     rows = {"system": ["s"] * len(people or {}), "query": list(people or {}), "value": list((people or {}).values())}
     with Job(model) as job:
-        grader = grading.made("judge", job.card, texts, book, None, {})
-        graded = grading.finished(grader, book.answers, job)
-        labels = labels_of(rows, grader) if people is not None else None
-        found = check(grader, book.answers, graded, job, Job(second) if second else None, labels)
+        grader = grading.build_grader("judge", job.card, texts, book, None, {})
+        graded = grading.run_grading(grader, book.answers, job)
+        labels = parse_human_labels(rows, grader) if people is not None else None
+        found = check_grading(grader, book.answers, graded, job, Job(second) if second else None, labels)
     return {one.check: one for one in found if one.measure.startswith("Cohen")}
 
 
 def judge(labels: dict[str, str], swapped: dict[str, str] | None = None) -> Scripted:
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         first = request.prompt.messages[0].content
         ordinary = first.index("CORRECT if") < first.index("ABSTAINED if")
         chosen = labels if ordinary or swapped is None else swapped
@@ -79,11 +81,11 @@ def test_words_are_compared_under_the_same_settings() -> None:
         relevance={"q1": {"a": 1}, "q3": {"a": 1}},
     )
     answers = [{"system": "s", "query": query, "text": TEXTS[query], "shown": ["b"]} for query in ("q1", "q3")]
-    book = grading.book_of(answers)
+    book = grading.to_answer_book(answers)
     with Job(judge(RIGHT)) as job:
-        grader = grading.made("judge", job.card, texts, book, None, {"partial": False})
-        graded = grading.finished(grader, book.answers, job)
-        found = check(grader, book.answers, graded, None)
+        grader = grading.build_grader("judge", job.card, texts, book, None, {"partial": False})
+        graded = grading.run_grading(grader, book.answers, job)
+        found = check_grading(grader, book.answers, graded, None)
     assert [one.value for one in found if one.check == "by words"] == [1.0]
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.errors import InputError
-from ragworth.text_match.refusals import abstains
-from ragworth.text_match.short_answers import grade
+from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.short_answers import grade_short_answer
 
 CORRECT = [
     ("contains", "It was Paris, of course.", ["London", "Paris"]),
@@ -69,7 +69,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("how", "text", "accepted"), CORRECT)
 def test_correct(how: str, text: str, accepted: list[str]) -> None:
-    verdict = grade(text, accepted)
+    verdict = grade_short_answer(text, accepted)
     assert verdict.label == "correct"
     assert verdict.why.startswith(f"{how} ")
     assert repr(accepted[-1]) in verdict.why
@@ -77,45 +77,45 @@ def test_correct(how: str, text: str, accepted: list[str]) -> None:
 
 @pytest.mark.parametrize(("text", "accepted"), WRONG)
 def test_wrong(text: str, accepted: list[str]) -> None:
-    assert grade(text, accepted).label == "wrong"
+    assert grade_short_answer(text, accepted).label == "wrong"
 
 
 def test_declining_comes_first() -> None:
-    assert grade("I do not know", ["no"]) == ("abstained", "declines: 'i do not know'")
-    assert grade("I don't know whether it was Paris.", ["Paris"]).label == "abstained"
-    assert grade("The text does not say, but it was Paris.", ["Paris"]).label == "correct"
-    assert grade("PASS", ["Paris"]).label == "wrong"
-    assert grade("PASS", ["Paris"], phrases=["pass"]).label == "abstained"
+    assert grade_short_answer("I do not know", ["no"]) == ("abstained", "declines: 'i do not know'")
+    assert grade_short_answer("I don't know whether it was Paris.", ["Paris"]).label == "abstained"
+    assert grade_short_answer("The text does not say, but it was Paris.", ["Paris"]).label == "correct"
+    assert grade_short_answer("PASS", ["Paris"]).label == "wrong"
+    assert grade_short_answer("PASS", ["Paris"], phrases=["pass"]).label == "abstained"
 
 
 def test_declining_may_be_the_accepted_answer() -> None:
-    assert grade("Unknown.", ["unknown"]).label == "correct"
-    assert grade("It is unknown", ["unknown"]).label == "correct"
-    assert grade("I don't know", ["none"]).label == "abstained"
+    assert grade_short_answer("Unknown.", ["unknown"]).label == "correct"
+    assert grade_short_answer("It is unknown", ["unknown"]).label == "correct"
+    assert grade_short_answer("I don't know", ["none"]).label == "abstained"
 
 
 def test_correct_without_a_relevant_passage_is_partially_correct() -> None:
-    assert grade("Paris", ["Paris"], relevant_shown=True).label == "correct"
-    verdict = grade("Paris", ["Paris"], relevant_shown=False)
+    assert grade_short_answer("Paris", ["Paris"], relevant_shown=True).label == "correct"
+    verdict = grade_short_answer("Paris", ["Paris"], relevant_shown=False)
     assert verdict == ("partially-correct", "contains 'Paris', though no relevant passage was shown")
-    assert grade("Berlin", ["Paris"], relevant_shown=False).label == "wrong"
-    assert grade("I don't know", ["Paris"], relevant_shown=False).label == "abstained"
+    assert grade_short_answer("Berlin", ["Paris"], relevant_shown=False).label == "wrong"
+    assert grade_short_answer("I don't know", ["Paris"], relevant_shown=False).label == "abstained"
 
 
 def test_documented_limits() -> None:
     """Denied, and said of something else: words cannot tell."""
-    assert grade("It was not Paris.", ["Paris"]).label == "correct"
-    assert grade("The French capital", ["Paris"]).label == "wrong"
-    assert grade("東京都", ["京都"]).label == "correct"
+    assert grade_short_answer("It was not Paris.", ["Paris"]).label == "correct"
+    assert grade_short_answer("The French capital", ["Paris"]).label == "wrong"
+    assert grade_short_answer("東京都", ["京都"]).label == "correct"
 
 
 def test_what_cannot_be_graded() -> None:
     with pytest.raises(InputError, match="to be graded is blank"):
-        grade(" \n", ["x"])
+        grade_short_answer(" \n", ["x"])
     with pytest.raises(InputError, match="no accepted answers"):
-        grade("x", [])
+        grade_short_answer("x", [])
     with pytest.raises(InputError, match="accepted answer 2 of 2 is blank"):
-        grade("x", ["y", " "])
+        grade_short_answer("x", ["y", " "])
 
 
 ANSWER = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip()))
@@ -123,24 +123,24 @@ ANSWER = st.text(min_size=1, max_size=20).filter(lambda text: bool(text.strip())
 
 @given(ANSWER)
 def test_an_accepted_answer_is_correct(answer: str) -> None:
-    assert grade(answer, [answer]).label == "correct"
+    assert grade_short_answer(answer, [answer]).label == "correct"
 
 
 @given(ANSWER, st.lists(ANSWER, min_size=1, max_size=3), ANSWER)
 def test_more_accepted_answers_never_make_it_wrong(text: str, accepted: list[str], other: str) -> None:
-    if grade(text, accepted).label == "correct":
-        assert grade(text, [*accepted, other]).label == "correct"
-        assert grade(text, [other, *accepted]).label == "correct"
+    if grade_short_answer(text, accepted).label == "correct":
+        assert grade_short_answer(text, [*accepted, other]).label == "correct"
+        assert grade_short_answer(text, [other, *accepted]).label == "correct"
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_another_number_is_wrong(said: int, accepted: int) -> None:
     expected = "correct" if said == accepted else "wrong"
-    assert grade(f"There were {said:,} of them.", [str(accepted)]).label == expected
-    assert grade(f"There were {said} people", [f"{accepted:,} people"]).label == expected
+    assert grade_short_answer(f"There were {said:,} of them.", [str(accepted)]).label == expected
+    assert grade_short_answer(f"There were {said} people", [f"{accepted:,} people"]).label == expected
 
 
 @given(ANSWER)
 def test_the_reason_for_abstaining_is_the_detectors(text: str) -> None:
-    verdict = grade(text, ["Popocatépetl volcano"])
-    assert (verdict.label == "abstained") == (abstains(text) is not None)
+    verdict = grade_short_answer(text, ["Popocatépetl volcano"])
+    assert (verdict.label == "abstained") == (find_refusal(text) is not None)

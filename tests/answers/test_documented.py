@@ -14,9 +14,11 @@ from ragworth.text_match import bertscore
 
 PAGE = (Path(__file__).parents[2] / "docs" / "grading.md").read_text(encoding="utf-8")
 STATUSES = [
-    definitions.TRUNCATED, definitions.EMPTY, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
-    text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS, text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
-    oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL, utility.NO_ZERO_SHOT, utility.WORTHLESS,
+    definitions.TRUNCATED, definitions.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
+    text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS,
+    text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
+    oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL,
+    utility.NO_ZERO_SHOT, utility.ZERO_SHOT_WORTHLESS,
     coverage.NO_TOKENS, coverage.NO_REQUIRED, bertscore.EMPTY_CANDIDATE, bertscore.EMPTY_REFERENCE, bertscore.NO_WEIGHT,
     "no-label", "too-long", "timed-out", "not-asked",
 ]  # fmt: skip

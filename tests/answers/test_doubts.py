@@ -11,7 +11,7 @@ from ragworth.calls.job import Job
 from ragworth.errors import InputError
 from ragworth.graders import grading
 from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -30,7 +30,7 @@ MINE = IDEAL[:2]
 def against_itself(best: str) -> Scripted:
     """A judge that gives ``best`` to an answer that is the ideal one, and 3 to the first of the others, else 2."""
 
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         text = request.prompt.messages[-1].content
         if any(text.count(ideal) == 2 for ideal in ("Ann Lee", "Ducks do")):
             return {best: 1.0}
@@ -56,11 +56,11 @@ def test_a_judge_that_does_not_know_its_own() -> None:
 
 def test_controls_are_planned_for_and_can_be_left_out() -> None:
     with Job(against_itself("5")) as job:
-        book = grading.book_of(IDEAL)
-        grader = grading.made("ideal", job.card, TEXTS, book, None, {})
-        assert grading.planned(grader, book.answers, job).plan.asked == 4
-        assert grading.planned(grader, book.answers, job, controlled=False).plan.asked == 2
-        assert grading.finished(grader, book.answers, job, controlled=False).notes == ()
+        book = grading.to_answer_book(IDEAL)
+        grader = grading.build_grader("ideal", job.card, TEXTS, book, None, {})
+        assert grading.plan_grading(grader, book.answers, job).plan.asked == 4
+        assert grading.plan_grading(grader, book.answers, job, controlled=False).plan.asked == 2
+        assert grading.run_grading(grader, book.answers, job, controlled=False).notes == ()
 
 
 def test_against_accepted_answers_the_oracles_are_answers_like_others() -> None:

@@ -14,12 +14,12 @@ import pytest
 import ragworth
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, ModelError, PromptError
-from ragworth.generation.answering import Answered
-from ragworth.generation.oracle import Oracle
+from ragworth.generation.answering import AnsweringResult
+from ragworth.generation.oracle import OracleSelector
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.text_lookup import Texts
-from ragworth.text_match.citations import bare, citations
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.citations import parse_citations, without_citations
 
 PASSAGES = {"a": "Ann built the mill.", "b": "The mill is old.", "c": "Ducks swim here.", "e": "  "}
 TEXTS = ragworth.Collection.of(
@@ -44,10 +44,10 @@ RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"c": 1.0}}
 class Heard:
     """A model that says the same to everything and remembers what it was asked."""
 
-    def __init__(self, says: Callable[[Generate], Reply] = lambda request: "Ann", **more: Any) -> None:
+    def __init__(self, says: Callable[[Generate], ScriptedReply] = lambda request: "Ann", **more: Any) -> None:
         self.asked: list[Generate] = []
 
-        def script(request: Request) -> Reply:
+        def script(request: Request) -> ScriptedReply:
             assert isinstance(request, Generate)
             self.asked.append(request)
             return says(request)
@@ -60,7 +60,9 @@ class Heard:
         return [request.prompt.messages[-1].content for request in self.asked]
 
 
-def answered(contexts: Any = RUN, collection: ragworth.Collection = TEXTS, model: Any = None, **more: Any) -> Answered:
+def answered(
+    contexts: Any = RUN, collection: ragworth.Collection = TEXTS, model: Any = None, **more: Any
+) -> AnsweringResult:
     return ragworth.answer(contexts, collection, model or Heard().model, **more)
 
 
@@ -136,17 +138,17 @@ def test_where_the_oracle_does_not_know() -> None:
     failed = ragworth.Collection.of(
         ratings=RATED.ratings.frame.with_columns(status.alias("status"), value.alias("value"))
     )
-    oracle = Oracle(Texts(failed))
+    oracle = OracleSelector(TextLookup(failed))
     assert oracle.passages("q2") == ("c",)
     for query, reason in (("q1", "unjudged"), ("q3", "no-ratings")):
         with pytest.raises(NoValue) as caught:
             oracle.passages(query)
         assert caught.value.status == reason
     with pytest.raises(NoValue) as caught:
-        Oracle(Texts(RATED), eta=6).passages("q1")
+        OracleSelector(TextLookup(RATED), eta=6).passages("q1")
     assert caught.value.status == "no-answerable"
     with pytest.raises(InputError, match="cannot go by 'magic'"):
-        Oracle(Texts(RATED), "magic")
+        OracleSelector(TextLookup(RATED), "magic")
 
 
 def test_k_and_length_tied_to_the_oracle() -> None:
@@ -315,12 +317,12 @@ def test_citations_are_ids() -> None:
     ],
 )
 def test_forms_of_citations(text: str, cited: tuple[str, ...], strays: int) -> None:
-    assert citations(text, ["a", "b", "c"]) == (cited, strays)
+    assert parse_citations(text, ["a", "b", "c"]) == (cited, strays)
 
 
 def test_a_text_without_its_citations() -> None:
-    assert bare("Ann built it [1]. It is old [2, 1][3].") == "Ann built it. It is old."
-    assert bare("no [marks] here") == "no [marks] here"
+    assert without_citations("Ann built it [1]. It is old [2, 1][3].") == "Ann built it. It is old."
+    assert without_citations("no [marks] here") == "no [marks] here"
 
 
 def test_prompts_by_name_or_file(tmp_path: Path) -> None:
@@ -403,4 +405,4 @@ def test_bad_input() -> None:
 
 
 def test_citations_that_repeat_are_one() -> None:
-    assert citations("[1][1][2]", ["a", "b"]).passages == ("a", "b")
+    assert parse_citations("[1][1][2]", ["a", "b"]).passages == ("a", "b")

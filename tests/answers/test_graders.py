@@ -14,11 +14,11 @@ import ragworth
 from ragworth.calls.job import Job
 from ragworth.errors import InputError, ModelError
 from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GRADERS, Graded, book_of, made, planned
+from ragworth.graders.grading import GRADERS, GradingResult, build_grader, plan_grading, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match import similarity
-from ragworth.text_match.bertscore import Pair
+from ragworth.text_match.bertscore import BERTScorePair
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -34,7 +34,7 @@ def table(*rows: tuple[Any, ...]) -> ragworth.Answers:
     return ragworth.Answers([dict(zip(names, (*row, "ok")[:5], strict=True)) for row in rows])
 
 
-def values(graded: Graded, *columns: str) -> list[tuple[Any, ...]]:
+def values(graded: GradingResult, *columns: str) -> list[tuple[Any, ...]]:
     return graded.table.frame.select(*(columns or ("system", "query", "value", "status"))).rows()
 
 
@@ -141,7 +141,7 @@ def test_judge_by_probabilities() -> None:
 def test_what_the_judge_sees() -> None:
     seen: list[Request] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         seen.append(request)
         return {"WRONG": 1.0}
 
@@ -173,7 +173,7 @@ def test_what_the_judge_sees() -> None:
         (Failure("too-long", retry=False), None, None, "too-long"),
     ],
 )
-def test_judge_by_what_it_writes(said: Reply, value: float | None, label: str | None, status: str) -> None:
+def test_judge_by_what_it_writes(said: ScriptedReply, value: float | None, label: str | None, status: str) -> None:
     model = Scripted(lambda request: said, abilities=("generate",))
     shown = ragworth.Contexts({"q1": {"b": 1.0}}, system="x")
     graded = ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, model, contexts=shown)
@@ -218,7 +218,7 @@ def test_ideal_answers_of_each_repeat() -> None:
 
 
 def test_ideal_answers_that_are_accepted_ones() -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         return "5" if request.prompt.messages[-1].content.split("<ideal ")[1].splitlines()[1] == "Ann" else "2"
 
     graded = ragworth.grade(
@@ -226,7 +226,7 @@ def test_ideal_answers_that_are_accepted_ones() -> None:
     )
     assert graded.frame.select("value", "against").rows() == [(5.0, "Ann")]
 
-    def failing(request: Request) -> Reply:
+    def failing(request: Request) -> ScriptedReply:
         return (
             "5"
             if request.prompt.messages[-1].content.split("<ideal ")[1].splitlines()[1] == "Ann"
@@ -308,7 +308,7 @@ def test_repeats_are_averaged_over_those_that_have_a_value() -> None:
     ("text", "status"), [("  ", "ok"), (None, "timed-out"), (None, "refused"), (None, "too-long"), ("", "empty-answer")]
 )
 def test_answers_without_a_text(kind: str, text: str | None, status: str) -> None:
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         raise AssertionError("nothing is asked about it")
 
     ideal = [("(oracle)", "q2", 0, None, "refused")] if kind == "ideal" else []
@@ -352,20 +352,23 @@ class Pretend:
         self.f1 = f1
         self.calls: list[int] = []
 
-    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[Pair]:
+    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[BERTScorePair]:
         self.calls.append(len(candidates))
         pairs = list(zip(candidates, references, strict=True))
         return [
-            Pair(None, None, None, "empty-candidate" if pair[0] == "☃" else "empty-reference")
+            BERTScorePair(None, None, None, "empty-candidate" if pair[0] == "☃" else "empty-reference")
             if "☃" in pair
-            else Pair(0.5, 0.5, self.f1.get(pair, 0.0), "ok", int(pair[0].endswith("…")), int(pair[1].endswith("…")))
+            else BERTScorePair(
+                0.5, 0.5, self.f1.get(pair, 0.0), "ok", int(pair[0].endswith("…")), int(pair[1].endswith("…"))
+            )
             for pair in pairs
         ]
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, f1: Mapping[tuple[str, str], float]) -> Pretend:
     scorer = Pretend(f1)
-    monkeypatch.setattr(similarity, "encoded", lambda *given, **more: similarity.Encoded(scorer))  # type: ignore[arg-type]
+    compare = similarity.BERTScoreSimilarity(scorer)  # type: ignore[arg-type]
+    monkeypatch.setattr(similarity, "build_bertscore_similarity", lambda *given, **more: compare)
     return scorer
 
 
@@ -534,7 +537,7 @@ SUBS = ragworth.Collection.of(
 )
 
 
-def rating(scores: Mapping[str, Reply]) -> Scripted:
+def rating(scores: Mapping[str, ScriptedReply]) -> Scripted:
     """A judge that rates by the sub-question, whatever the answer."""
     return Scripted(
         lambda request: scores[request.prompt.messages[-1].content.rpartition(" ")[2]], abilities=("generate",)
@@ -590,7 +593,7 @@ def test_coverage_without_ratings_takes_all_sub_questions() -> None:
 @pytest.mark.parametrize(
     ("said", "status"), [("10", "unparsable"), ("I am sorry", "refused"), (Failure("timed-out"), "timed-out")]
 )
-def test_one_failed_rating_leaves_no_value(said: Reply, status: str) -> None:
+def test_one_failed_rating_leaves_no_value(said: ScriptedReply, status: str) -> None:
     graded = ragworth.grade("coverage", table(("x", "q1", 0, "Ann")), SUBS, rating({"S1": "5", "S2": said, "S3": "5"}))
     assert graded.frame["status"].to_list() == [status, status]
     assert graded.frame["value"].to_list() == [None, None]
@@ -672,12 +675,12 @@ def test_what_it_would_take() -> None:
     given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("y", "q2", 0, None, "refused"))
     model = choosing({"CORRECT": 1.0})
     with Job(model) as job:
-        book = book_of(given)
-        grader = made("judge", job.card, TEXTS, book, None, {})
-        plan = planned(grader, book.answers, job).plan
+        book = to_answer_book(given)
+        grader = build_grader("judge", job.card, TEXTS, book, None, {})
+        plan = plan_grading(grader, book.answers, job).plan
         assert (plan.asked, plan.distinct) == (2, 1)
-        grader = made("coverage", job.card, SUBS, book, None, {})
-        assert planned(grader, book.answers, job).plan.asked == 6
+        grader = build_grader("coverage", job.card, SUBS, book, None, {})
+        assert plan_grading(grader, book.answers, job).plan.asked == 6
     assert model.calls == 0
 
 
@@ -703,7 +706,7 @@ def test_bad_input() -> None:
     with pytest.raises(ModelError, match="cannot choose"):
         ragworth.grade("judge", given, TEXTS, Scripted({}, abilities=("generate",)), how="labels")
     with pytest.raises(ModelError, match="asks a model, and none was given"):
-        made("judge", None, TEXTS, book_of(given), None, {})
+        build_grader("judge", None, TEXTS, to_answer_book(given), None, {})
 
 
 @pytest.mark.parametrize("kind", GRADERS.names())
@@ -725,7 +728,7 @@ def test_a_grader_of_ones_own() -> None:
     from typing import ClassVar
 
     from ragworth.generation.answer_book import Answer
-    from ragworth.tasks.findings import Finding
+    from ragworth.tasks.findings import AspectValues
 
     @dataclass(frozen=True)
     class Length(Grader):
@@ -733,8 +736,8 @@ def test_a_grader_of_ones_own() -> None:
         title: ClassVar[str] = "how long it is"
         aspects: ClassVar[tuple[str, ...]] = ("length",)
 
-        def value(self, answer: Answer) -> Finding:
-            return Finding({"length": float(len(self.text(answer)))})
+        def value(self, answer: Answer) -> AspectValues:
+            return AspectValues({"length": float(len(self.text(answer)))})
 
     GRADERS.add("length", Length)
     try:
@@ -746,7 +749,7 @@ def test_a_grader_of_ones_own() -> None:
 def test_requests_are_of_the_kind_that_the_model_can_do() -> None:
     seen: list[type] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         seen.append(type(request))
         return "CORRECT" if isinstance(request, Generate) else {"CORRECT": 1.0}
 

@@ -13,11 +13,11 @@ from ragworth.calls.job import Job
 from ragworth.errors import InputError
 from ragworth.graders import grading
 from ragworth.graders.contract import Grader
-from ragworth.graders.human_labels import labels_of, read_labels
-from ragworth.graders.reliability import check
+from ragworth.graders.human_labels import parse_human_labels, read_human_labels
+from ragworth.graders.reliability import check_grading
 from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.reliability import Check
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.reliability import ReliabilityCheck
 
 QUERIES = ["q1", "q2", "q3", "q4"]
 TEXTS = ragworth.Collection.of(
@@ -30,7 +30,7 @@ SCORES = {"q1": "5", "q2": "3", "q3": "1", "q4": "4"}
 
 
 def model(says: dict[str, str]) -> Scripted:
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         text = "".join(message.content for message in request.prompt.messages)
         return {next((word for query, word in says.items() if f"Where, {query}?" in text), "3"): 0.9}
 
@@ -42,19 +42,23 @@ def made(kind: str = "judge", repeats: int = 1, **settings: Any) -> tuple[Grader
         {"system": "s", "query": query, "repeat": n, "text": "Paris"} for query in QUERIES for n in range(repeats)
     ]
     job = Job(model(SCORES if kind == "ideal" else GRADES))
-    return grading.made(kind, job.card, TEXTS, grading.book_of(answers), None, settings), answers, job
+    return grading.build_grader(kind, job.card, TEXTS, grading.to_answer_book(answers), None, settings), answers, job
 
 
 def people(values: list[Any], column: str = "value", **more: Any) -> pl.DataFrame:
     return pl.DataFrame({"system": ["s"] * len(values), "query": QUERIES[: len(values)], column: values, **more})
 
 
-def compared(labels: Any, kind: str = "judge", repeats: int = 1, **settings: Any) -> list[Check]:
+def compared(labels: Any, kind: str = "judge", repeats: int = 1, **settings: Any) -> list[ReliabilityCheck]:
     grader, _, job = made(kind, repeats, **settings)
     with job:
-        graded = grading.finished(grader, grader.book.answers, job)
-        theirs = labels_of(labels, grader)
-        return [one for one in check(grader, grader.book.answers, graded, None, None, theirs) if "given" in one.check]
+        graded = grading.run_grading(grader, grader.book.answers, job)
+        theirs = parse_human_labels(labels, grader)
+        return [
+            one
+            for one in check_grading(grader, grader.book.answers, graded, None, None, theirs)
+            if "given" in one.check
+        ]
 
 
 @pytest.mark.parametrize("column", ["value", "label"])
@@ -77,7 +81,7 @@ def test_words_and_numbers(values: list[Any], column: str) -> None:
 def test_partially_correct_in_words() -> None:
     grader, *_ = made()
     for word in ("partially-correct", "Partially correct", "partially_correct", "0.5"):
-        assert labels_of(people([word, "wrong"]), grader).frames["grade"]["value"].to_list() == [0.5, -1.0]
+        assert parse_human_labels(people([word, "wrong"]), grader).frames["grade"]["value"].to_list() == [0.5, -1.0]
 
 
 def test_ones_and_noughts_are_correct_or_not() -> None:
@@ -96,12 +100,14 @@ def test_ones_and_noughts_are_correct_or_not() -> None:
 def test_a_partially_correct_answer_is_correct_where_only_that_is_asked() -> None:
     grader, answers, job = made()
     texts = ragworth.Collection(**{**TEXTS.__dict__, "relevance": ragworth.Judgments({"q1": {"a": 1}})})
-    book = grading.book_of(answers, ragworth.Contexts({"q1": {"b": 1.0}}, system="s"))
-    grader = grading.made("judge", job.card, texts, book, None, {})
+    book = grading.to_answer_book(answers, ragworth.Contexts({"q1": {"b": 1.0}}, system="s"))
+    grader = grading.build_grader("judge", job.card, texts, book, None, {})
     with job:
-        graded = grading.finished(grader, book.answers, job)
+        graded = grading.run_grading(grader, book.answers, job)
         assert graded.frame["label"][0] == "partially-correct"
-        found = check(grader, book.answers, graded, None, None, labels_of(people([1, 0, 0, 1]), grader))
+        found = check_grading(
+            grader, book.answers, graded, None, None, parse_human_labels(people([1, 0, 0, 1]), grader)
+        )
     assert [one.value for one in found if one.check == "given labels"] == [1.0]
 
 
@@ -129,7 +135,7 @@ def test_what_the_grader_cannot_give_is_refused(kind: str, values: list[Any], wo
     settings: dict[str, Any] = {"ideal": "accepted"} if kind == "ideal" else {}
     grader, *_ = made(kind, **settings)
     with pytest.raises(InputError) as caught:
-        labels_of(people(values), grader)
+        parse_human_labels(people(values), grader)
     assert words in str(caught.value)
 
 
@@ -148,19 +154,19 @@ def test_all_that_was_graded_counts() -> None:
 )
 def test_aspects(aspects: list[str], used: list[float]) -> None:
     grader, *_ = made()
-    assert labels_of(people([1, 0, -1, 1], aspect=aspects), grader).frames["grade"]["value"].to_list() == used
+    assert parse_human_labels(people([1, 0, -1, 1], aspect=aspects), grader).frames["grade"]["value"].to_list() == used
 
 
 def test_aspects_that_are_none_of_the_graders() -> None:
     grader, *_ = made()
     with pytest.raises(InputError, match="the labels are of fluency, truth") as caught:
-        labels_of(people([1, 0, -1, 1], aspect=["fluency", "truth"] * 2), grader)
+        parse_human_labels(people([1, 0, -1, 1], aspect=["fluency", "truth"] * 2), grader)
     assert "grade, human" in str(caught.value)
     coverage, *_ = made("coverage")
     with pytest.raises(InputError, match="the labels are of ours"):
-        labels_of(people([1.0], aspect=["ours"]), coverage)
-    assert list(labels_of(people([1.0]), coverage).frames) == ["coverage"]
-    assert list(labels_of(people([1.0, 0.5], aspect=["density", "coverage"]), coverage).frames) == [
+        parse_human_labels(people([1.0], aspect=["ours"]), coverage)
+    assert list(parse_human_labels(people([1.0]), coverage).frames) == ["coverage"]
+    assert list(parse_human_labels(people([1.0, 0.5], aspect=["density", "coverage"]), coverage).frames) == [
         "coverage",
         "density",
     ]
@@ -169,11 +175,11 @@ def test_aspects_that_are_none_of_the_graders() -> None:
 def test_tables_that_cannot_be_read() -> None:
     grader, *_ = made()
     with pytest.raises(InputError, match="needs a 'value' or 'label' column"):
-        labels_of({"system": ["s"], "query": ["q1"], "grade": [1]}, grader)
+        parse_human_labels({"system": ["s"], "query": ["q1"], "grade": [1]}, grader)
     with pytest.raises(InputError, match="a second label for system 's', query 'q1'"):
-        labels_of({"system": ["s", "s"], "query": ["q1", "q1"], "value": [1, 0]}, grader)
+        parse_human_labels({"system": ["s", "s"], "query": ["q1", "q1"], "value": [1, 0]}, grader)
     with pytest.raises(InputError, match="there are no labels"):
-        labels_of(people([None]), grader)
+        parse_human_labels(people([None]), grader)
 
 
 def test_repeats() -> None:
@@ -199,9 +205,9 @@ def test_from_a_file(tmp_path: Path) -> None:
     grader, *_ = made()
     path = tmp_path / "people.csv"
     path.write_text("system,query_id,label\ns,q1,correct\ns,q2,1\n")
-    assert read_labels(path, grader).frames["grade"]["value"].to_list() == [1.0, 1.0]
+    assert read_human_labels(path, grader).frames["grade"]["value"].to_list() == [1.0, 1.0]
     path.write_text("system,query_id,value,label\ns,q1,wrong,right\ns,q2,-1,wrong\ns,q3,,\n")
-    assert read_labels(path, grader).frames["grade"]["value"].to_list() == [-1.0, -1.0]
+    assert read_human_labels(path, grader).frames["grade"]["value"].to_list() == [-1.0, -1.0]
     path.write_text("system,query_id,label\ns,q1,perfect\n")
     with pytest.raises(InputError, match=r"people.csv: row 1: the label is 'perfect'"):
-        read_labels(path, grader)
+        read_human_labels(path, grader)

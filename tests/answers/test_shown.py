@@ -9,7 +9,7 @@ import pytest
 
 import ragworth
 from ragworth.errors import InputError
-from ragworth.graders.grading import book_of
+from ragworth.graders.grading import to_answer_book
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Who swims?", "Who sings?"]},
@@ -52,7 +52,7 @@ def test_what_is_given_fills_in_what_was_not_recorded() -> None:
             "rank": [1, 1, 1, 1],
         }
     )
-    book = book_of(answers, run)
+    book = to_answer_book(answers, run)
     # Recorded goes before given, for each system and query.
     assert book.shown("x", "q1") == ("b",)
     assert book.shown("x", "q2") == ("c",)
@@ -66,7 +66,7 @@ def test_what_is_given_fills_in_what_was_not_recorded() -> None:
 
 def test_given_emptiness_does_not_undo_what_was_recorded() -> None:
     run = ragworth.Contexts({"q2": {"c": 1.0}}, system="x", empty=[("x", "q1"), ("x", "q3")])
-    book = book_of(rows("x", {"q1": ["a"], "q2": [], "q3": None}), run)
+    book = to_answer_book(rows("x", {"q1": ["a"], "q2": [], "q3": None}), run)
     assert [book.shown("x", query) for query in RIGHT] == [("a",), (), ()]
 
 
@@ -86,10 +86,10 @@ def test_no_note_where_it_would_not_matter() -> None:
 
 
 def test_what_shown_may_be() -> None:
-    book = book_of([{"system": "x", "query": "q1", "text": "Ann", "shown": '["a", "b"]'}])
+    book = to_answer_book([{"system": "x", "query": "q1", "text": "Ann", "shown": '["a", "b"]'}])
     assert book.shown("x", "q1") == ("a", "b")
     with pytest.raises(InputError, match="the column 'shown' holds"):
-        book_of([{"system": "x", "query": "q1", "text": "Ann", "shown": 3}])
+        to_answer_book([{"system": "x", "query": "q1", "text": "Ann", "shown": 3}])
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])

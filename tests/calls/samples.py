@@ -30,7 +30,7 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 YES = {"yes": 0.75, "no": 0.25}
 
@@ -53,16 +53,16 @@ def share(request: Request) -> dict[str, float]:
 class Noted:
     """A script that notes what it is asked."""
 
-    def __init__(self, script: Callable[[Request], Reply] = share) -> None:
+    def __init__(self, script: Callable[[Request], ScriptedReply] = share) -> None:
         self.script = script
         self.seen: list[Request] = []
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> ScriptedReply:
         self.seen.append(request)
         return self.script(request)
 
 
-def fresh(script: Callable[[Request], Reply] = share, **options: Any) -> tuple[Scripted, Noted]:
+def fresh(script: Callable[[Request], ScriptedReply] = share, **options: Any) -> tuple[Scripted, Noted]:
     """A scripted model, and what it notes."""
     noted = Noted(script)
     return Scripted(noted, **options), noted

@@ -12,7 +12,7 @@ import pytest
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.maintenance import Choice, prune, verify
+from ragworth.calls.maintenance import CallFilter, prune, verify
 from ragworth.calls.serialization import response_to_json
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, StoreError
@@ -28,7 +28,7 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import YES, count, filled, fresh, question, questions, tampered
 
 PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
@@ -40,7 +40,7 @@ MIXED: list[Request] = [
 ]
 
 
-def reply(request: Request) -> Reply:
+def reply(request: Request) -> ScriptedReply:
     if isinstance(request, Generate):
         return "so \x1b[31m it"
     return -1.5 if isinstance(request, Score) else YES
@@ -63,7 +63,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_holdings_by_model_and_kind(path: Path) -> None:
     with Store(path) as kept:
-        held = maintenance.holdings(kept)
+        held = maintenance.stored_calls(kept)
     assert [(one.model, one.kind, one.calls, one.prompt_tokens, one.new_tokens) for one in held] == [
         ("scripted", "choose", 2, 6, 2),
         ("scripted", "generate", 1, 4, 3),
@@ -79,22 +79,28 @@ def test_holdings_by_model_and_kind(path: Path) -> None:
 
 def test_troubles_by_reason(path: Path) -> None:
     with Store(path) as kept:
-        assert maintenance.troubles(kept) == [maintenance.Trouble("scripted", "choose", "server-error", 2, "down")]
+        assert maintenance.failed_calls(kept) == [
+            maintenance.FailedCalls("scripted", "choose", "server-error", 2, "down")
+        ]
 
 
 def test_an_empty_store_holds_nothing(tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite") as kept:
-        assert (maintenance.holdings(kept), maintenance.troubles(kept), list(maintenance.exported(kept))) == (
+        assert (
+            maintenance.stored_calls(kept),
+            maintenance.failed_calls(kept),
+            list(maintenance.export_calls(kept)),
+        ) == (
             [],
             [],
             [],
         )
-        assert verify(kept) == maintenance.Verified(0, 0, [])
+        assert verify(kept) == maintenance.VerificationResult(0, 0, [])
 
 
 def test_an_export_holds_everything(path: Path) -> None:
     with Store(path) as kept:
-        found = {call["kind"]: json.loads(json.dumps(call)) for call in maintenance.exported(kept)}
+        found = {call["kind"]: json.loads(json.dumps(call)) for call in maintenance.export_calls(kept)}
     made = found["generate"]
     assert made["model"]["name"] == "scripted"
     assert made["request"]["messages"] == [["system", "Be brief."], ["user", "Why? Ω\ud800"]]
@@ -110,13 +116,13 @@ def test_an_export_holds_everything(path: Path) -> None:
 
 def test_a_sound_store_is_found_sound(path: Path) -> None:
     with Store(path) as kept:
-        assert verify(kept) == maintenance.Verified(6, 0, [])
+        assert verify(kept) == maintenance.VerificationResult(6, 0, [])
 
 
 def test_calls_without_prompts_are_counted_as_unchecked(path: Path) -> None:
     with Store(path) as kept:
-        prune(kept, Choice(kind="choose", prompts=True), dry=False)
-        assert verify(kept) == maintenance.Verified(6, 4, [])
+        prune(kept, CallFilter(kind="choose", prompts=True), dry=False)
+        assert verify(kept) == maintenance.VerificationResult(6, 4, [])
 
 
 def test_a_prompt_that_was_changed_is_found(path: Path) -> None:
@@ -186,17 +192,17 @@ def test_a_response_that_cannot_be_read_ends_a_job_in_words(path: Path) -> None:
     assert noted.seen == []
 
 
-CHOICES: dict[str, tuple[Choice, int]] = {
-    "model": (Choice(model="other"), 2),
-    "backend": (Choice(model="scripted"), 6),
-    "kind": (Choice(kind="score"), 1),
-    "model-and-kind": (Choice(model="other", kind="score"), 0),
-    "errors": (Choice(errors=True), 2),
-    "errors-of-a-kind": (Choice(errors=True, kind="score"), 0),
-    "prompts": (Choice(prompts=True), 6),
-    "prompts-of-errors": (Choice(prompts=True, errors=True), 2),
-    "old": (Choice(older_than_days=1), 0),
-    "old-enough": (Choice(older_than_days=0.0, kind="choose"), 4),
+CHOICES: dict[str, tuple[CallFilter, int]] = {
+    "model": (CallFilter(model="other"), 2),
+    "backend": (CallFilter(model="scripted"), 6),
+    "kind": (CallFilter(kind="score"), 1),
+    "model-and-kind": (CallFilter(model="other", kind="score"), 0),
+    "errors": (CallFilter(errors=True), 2),
+    "errors-of-a-kind": (CallFilter(errors=True, kind="score"), 0),
+    "prompts": (CallFilter(prompts=True), 6),
+    "prompts-of-errors": (CallFilter(prompts=True, errors=True), 2),
+    "old": (CallFilter(older_than_days=1), 0),
+    "old-enough": (CallFilter(older_than_days=0.0, kind="choose"), 4),
 }
 
 
@@ -220,7 +226,7 @@ def test_taking_calls_out(name: str, path: Path) -> None:
 
 def test_what_was_taken_out_is_asked_again_and_the_rest_is_not(path: Path) -> None:
     with Store(path) as kept:
-        prune(kept, Choice(kind="score"), dry=False)
+        prune(kept, CallFilter(kind="score"), dry=False)
         model, noted = fresh(reply)
         list(Job(model, kept).run(MIXED))
     assert noted.seen == [MIXED[3]]
@@ -229,23 +235,23 @@ def test_what_was_taken_out_is_asked_again_and_the_rest_is_not(path: Path) -> No
 def test_taking_out_needs_to_know_what(path: Path) -> None:
     with Store(path) as kept:
         with pytest.raises(InputError, match="nothing was said"):
-            prune(kept, Choice(), dry=False)
+            prune(kept, CallFilter(), dry=False)
         with pytest.raises(InputError, match="no model 'mistral'") as caught:
-            prune(kept, Choice(model="mistral"), dry=False)
+            prune(kept, CallFilter(model="mistral"), dry=False)
         assert "other, scripted" in str(caught.value)
     assert count(path, "answers") == 6
 
 
 def test_everything_is_older_than_0_days(path: Path) -> None:
     with Store(path) as kept:
-        assert prune(kept, Choice(older_than_days=0.0), dry=True) == 6
+        assert prune(kept, CallFilter(older_than_days=0.0), dry=True) == 6
 
 
 def test_taking_out_waits_for_nobody(path: Path) -> None:
     with Store(path) as kept, Store(path) as other, other.writing():
         with pytest.raises(StoreError, match="another process is writing"):
-            prune(kept, Choice(kind="choose"), dry=False)
-        assert prune(kept, Choice(kind="choose"), dry=True) == 4
+            prune(kept, CallFilter(kind="choose"), dry=False)
+        assert prune(kept, CallFilter(kind="choose"), dry=True) == 4
     assert count(path, "answers") == 6
 
 
@@ -254,13 +260,13 @@ def test_the_file_gets_smaller(tmp_path: Path) -> None:
     filled(found, questions(300, words=100))
     before = found.stat().st_size
     with Store(found) as kept:
-        prune(kept, Choice(kind="choose"), dry=False)
+        prune(kept, CallFilter(kind="choose"), dry=False)
     assert found.stat().st_size < before / 2
 
 
 def test_the_shapes_of_an_export(path: Path) -> None:
     with Store(path) as kept:
-        shapes = {call["kind"]: set(call["response"]) for call in maintenance.exported(kept)}
+        shapes = {call["kind"]: set(call["response"]) for call in maintenance.export_calls(kept)}
     assert shapes == {
         "generate": {"outputs"},
         "score": set(Trace._fields),

@@ -12,7 +12,7 @@ from ragworth.calls.budget import Price
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.errors import InputError
-from ragworth.executors.checks import checked
+from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import (
     Card,
     Choose,
@@ -52,7 +52,7 @@ def choose(*labels: str) -> Choose:
     ],
 )
 def test_probabilities_that_none_can_be(labels: tuple[str, ...], values: tuple[float, ...]) -> None:
-    found = checked(choose(*labels), chosen(*values))
+    found = check_outcome(choose(*labels), chosen(*values))
     assert isinstance(found, Failure)
     assert found.reason == "malformed"
 
@@ -68,7 +68,7 @@ def test_probabilities_that_none_can_be(labels: tuple[str, ...], values: tuple[f
     ],
 )
 def test_probabilities_that_can_be(labels: tuple[str, ...], values: tuple[float, ...]) -> None:
-    assert checked(choose(*labels), chosen(*values)) == chosen(*values)
+    assert check_outcome(choose(*labels), chosen(*values)) == chosen(*values)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_traces_that_none_can_be(trace: Trace) -> None:
         (Score(PROMPT, "a"), Scored(trace, USAGE)),
         (Generate(PROMPT), Generated((Output("a", "stop", trace),), USAGE)),
     ):
-        found = checked(request, response)
+        found = check_outcome(request, response)
         assert isinstance(found, Failure)
         assert found.reason == "malformed"
 
@@ -97,7 +97,7 @@ HUGE = [10**30, 2**63 - 1, 2**63, -1, math.nan, math.inf, None, "many"]
 @pytest.mark.parametrize("number", HUGE)
 def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
     answer = Generated((Output("a", "stop"),), Usage(number, 4, number, number))
-    found = checked(Generate(PROMPT), answer)
+    found = check_outcome(Generate(PROMPT), answer)
     assert isinstance(found, Generated)
     assert found.usage == Usage(0, 4, 0.0)
     assert found.outputs == answer.outputs

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.maintenance import Choice
+from ragworth.calls.maintenance import CallFilter
 from ragworth.calls.salvage import rebuild
 from ragworth.calls.store import Store
 from ragworth.cli import main
@@ -77,11 +77,11 @@ def test_altered_answers_are_refused_taken_out_and_asked_again(name: str, path: 
                 use(Job(model, kept))
             assert f"ragworth calls prune {path} --damaged" in str(caught.value)
         with pytest.raises(StoreError, match=f"{bad} answer"):
-            list(maintenance.exported(kept))
+            list(maintenance.export_calls(kept))
         assert noted.seen == []
-        assert maintenance.prune(kept, Choice(damaged=True), dry=True) == bad
+        assert maintenance.prune(kept, CallFilter(damaged=True), dry=True) == bad
         before = count(path, "answers")
-        assert maintenance.prune(kept, Choice(damaged=True), dry=False) == bad
+        assert maintenance.prune(kept, CallFilter(damaged=True), dry=False) == bad
         assert count(path, "answers") == before - bad
         assert count(path, "errors") == 2
         assert list(Job(model, kept).run(ASKED)) == right
@@ -100,8 +100,8 @@ def test_an_alteration_that_is_not_used_does_not_stop_a_job(path: Path) -> None:
 def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
     tampered(path, "UPDATE requests SET request = x'00' WHERE key = (SELECT min(key) FROM answers)")
     with Store(path) as kept:
-        assert maintenance.prune(kept, Choice(damaged=True), dry=False) == 1
-        assert maintenance.verify(kept) == maintenance.Verified(30, 1, [])
+        assert maintenance.prune(kept, CallFilter(damaged=True), dry=False) == 1
+        assert maintenance.verify(kept) == maintenance.VerificationResult(30, 1, [])
         model, noted = fresh()
         list(Job(model, kept).run(ASKED))
     assert noted.seen == []
@@ -109,11 +109,11 @@ def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
 
 def test_damaged_is_chosen_alone(path: Path) -> None:
     with Store(path) as kept, pytest.raises(RagworthError, match="--damaged is given with other choices"):
-        maintenance.prune(kept, Choice(damaged=True, kind="score"), dry=True)
+        maintenance.prune(kept, CallFilter(damaged=True, kind="score"), dry=True)
 
 
 def test_a_request_that_unpacks_to_too_much_is_damaged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.calls.store.LARGEST_REQUEST", 40)
+    monkeypatch.setattr("ragworth.calls.store.MAX_REQUEST_SIZE", 40)
     with Store(path) as kept:
         problems = maintenance.verify(kept).problems
     assert len(problems) == 30
@@ -180,7 +180,7 @@ def test_an_impossible_usage_is_bounded_and_the_answer_kept(number: int, tmp_pat
         model, noted = fresh()
         assert list(Job(model, kept).run(ASKED)) == first
         assert noted.seen == []
-        (held,) = maintenance.holdings(kept)
+        (held,) = maintenance.stored_calls(kept)
         assert held.calls == 30
         assert held.uncounted == 0
 
@@ -357,14 +357,14 @@ def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
         found = kept.card_of(models[1].card)
         assert found is not None
         assert found.template == "b"
-        assert maintenance.dated_ahead(kept) == 3
-        assert maintenance.prune(kept, Choice(older_than_days=30), dry=True) == 0
+        assert maintenance.count_future_dates(kept) == 3
+        assert maintenance.prune(kept, CallFilter(older_than_days=30), dry=True) == 0
         clock = 1e9  # set back: everything is in the future, and nothing is lost or asked again
         silent, noted = fresh()
         silent.card = models[1].card
         assert len(list(Job(silent, kept).run(ASKED))) == 30
         assert noted.seen == []
-        assert maintenance.prune(kept, Choice(older_than_days=0), dry=True) == 0
+        assert maintenance.prune(kept, CallFilter(older_than_days=0), dry=True) == 0
         assert maintenance.verify(kept).problems == []
 
 
@@ -384,7 +384,7 @@ def test_a_damaged_file_is_rebuilt_from_all_that_can_be_read(tmp_path: Path) -> 
     pages_overwritten(path, path.stat().st_size // 4096 // 2, path.stat().st_size // 4096 - 3)
     before = path.read_bytes()
     with Store(path) as kept, pytest.raises(StoreError, match="malformed") as caught:
-        list(maintenance.exported(kept))
+        list(maintenance.export_calls(kept))
     assert "--damaged" in str(caught.value)
     assert called("verify", str(path)).exit_code == 2
     assert "would go into a new one" in called("prune", str(path), "--damaged", "--dry-run").stdout
@@ -423,7 +423,7 @@ def test_a_store_is_repaired_without_holding_it_in_memory(tmp_path: Path) -> Non
         list(Job(Scripted(lambda _: text), kept).run(asked))
     tampered(path, "UPDATE answers SET kind = 'score' WHERE unicode(hex(key)) % 2")
     with Store(path) as kept:
-        altered, peak = measured(lambda: maintenance.prune(kept, Choice(damaged=True), dry=False))
+        altered, peak = measured(lambda: maintenance.prune(kept, CallFilter(damaged=True), dry=False))
         assert 0 < altered < 100
         assert peak < 2e6
         assert maintenance.verify(kept).problems == []

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworth.calls import job, maintenance
-from ragworth.calls.budget import Limits, Price, Tally
-from ragworth.calls.job import BUDGET, PATIENCE, Interrupted, Job, ask
+from ragworth.calls.budget import JobLimits, JobTally, Price
+from ragworth.calls.job import MAX_FAILURES_IN_A_ROW, NOT_ASKED, Job, JobInterrupted, ask
 from ragworth.calls.store import Store
-from ragworth.errors import InputError, ModelError, RagworthError, Stopped
-from ragworth.executors.local import Threads
+from ragworth.errors import InputError, JobStopped, ModelError, RagworthError
+from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import (
     Card,
     Choose,
@@ -36,7 +36,7 @@ from ragworth.llm.contract import (
     Span,
     Usage,
 )
-from ragworth.llm.sampled import Sampled
+from ragworth.llm.sampled import SampledModel
 from ragworth.llm.scripted import Faults, Scripted
 from tests.calls.samples import YES, Noted, count, filled, fresh, question, questions, share
 
@@ -56,7 +56,7 @@ def reasons(outcomes: Sequence[Response | Failure]) -> list[str]:
 
 @pytest.fixture(params=[1, 3, 16384], ids=["window-1", "window-3", "window-whole"])
 def window(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(job, "WINDOW", request.param)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", request.param)
     return int(request.param)
 
 
@@ -81,7 +81,7 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
 
 
 def test_equal_requests_are_asked_once_without_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "WINDOW", 2)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 2)
     model, noted = fresh()
     list(Job(model).run([question(1), question(2), question(1)]))
     assert len(noted.seen) == 2
@@ -98,7 +98,7 @@ def test_what_is_kept_is_not_asked_again(tmp_path: Path) -> None:
 
 
 def test_an_answer_is_kept_before_it_is_given_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "WINDOW", 4)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 4)
     with Store(tmp_path / "c.sqlite") as kept, Store(tmp_path / "c.sqlite") as other:
         for number, _ in enumerate(Job(Scripted(share), kept).run(questions(10)), 1):
             assert other.query("SELECT count(*) FROM answers")[0][0] >= number
@@ -133,7 +133,7 @@ def test_counts_of_a_job_are_those_of_its_plan(tmp_path: Path) -> None:
 
 
 def test_distinct_and_cached_do_not_depend_on_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "WINDOW", 2)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 2)
     asked = [question(n) for n in (0, 1, 0, 1)]
     with Store(tmp_path / "c.sqlite") as kept:
         work = Job(Scripted(share), kept)
@@ -221,7 +221,7 @@ def test_no_more_calls_are_under_way_than_the_model_serves() -> None:
 # Budgets
 
 
-def spent(tally: Tally) -> int:
+def spent(tally: JobTally) -> int:
     return tally.prompt_tokens + tally.new_tokens
 
 
@@ -229,10 +229,10 @@ def spent(tally: Tally) -> int:
 @settings(max_examples=40)
 def test_no_more_calls_than_allowed(most: int, batch: int, concurrency: int, faults: float) -> None:
     model, _ = fresh(batch=batch, concurrency=concurrency, faults=Faults(error=faults))
-    work = Job(model, limits=Limits(calls=most))
+    work = Job(model, limits=JobLimits(calls=most))
     found = list(work.run(questions(10)))
     assert model.calls == work.tally.calls == min(most, 10)
-    assert reasons(found).count(BUDGET) == work.tally.not_asked == 10 - min(most, 10)
+    assert reasons(found).count(NOT_ASKED) == work.tally.not_asked == 10 - min(most, 10)
     assert bool(work.stopped) == (most < 10)
 
 
@@ -241,7 +241,7 @@ def test_no_more_calls_than_allowed(most: int, batch: int, concurrency: int, fau
 def test_no_more_tokens_than_allowed(most: int, batch: int, concurrency: int, length: int) -> None:
     model, _ = fresh(lambda _: "a b c d e f g h i j", batch=batch, concurrency=concurrency)
     asked = [Generate(Prompt.text(f"question{i} and more"), max_tokens=length) for i in range(12)]
-    work = Job(model, limits=Limits(tokens=most))
+    work = Job(model, limits=JobLimits(tokens=most))
     found = list(work.run(asked))
     assert spent(work.tally) <= most
     assert reasons(found).count("ok") == work.tally.done == 12 - work.tally.not_asked
@@ -251,7 +251,7 @@ def test_no_more_tokens_than_allowed(most: int, batch: int, concurrency: int, le
 @settings(max_examples=40)
 def test_no_more_cost_than_allowed(most: float, batch: int) -> None:
     model, _ = fresh(lambda _: "a b c", batch=batch)
-    work = Job(model, limits=Limits(cost=most), price=Price(2.0, 8.0))
+    work = Job(model, limits=JobLimits(cost=most), price=Price(2.0, 8.0))
     list(work.run([Generate(Prompt.text(f"question{i}"), max_tokens=10) for i in range(12)]))
     assert work.tally.cost is not None
     assert work.tally.cost <= most
@@ -260,20 +260,20 @@ def test_no_more_cost_than_allowed(most: float, batch: int) -> None:
 
 def test_no_more_tokens_than_allowed_when_tokens_are_short() -> None:
     model = Scripted(lambda _: YES)
-    work = Job(model, limits=Limits(tokens=400))
+    work = Job(model, limits=JobLimits(tokens=400))
     list(work.run([Choose(Prompt.text(f"{i} " + "a " * 200), ("yes", "no")) for i in range(10)]))
     assert spent(work.tally) <= 400
 
 
 def test_no_more_tokens_than_allowed_when_scoring() -> None:
-    work = Job(Scripted(lambda _: -1.0), limits=Limits(tokens=100))
+    work = Job(Scripted(lambda _: -1.0), limits=JobLimits(tokens=100))
     list(work.run([Score(Prompt.text(f"Question {i}:"), "word " * 50) for i in range(10)]))
     assert spent(work.tally) <= 100
 
 
 def test_no_more_tokens_than_allowed_when_sampling() -> None:
-    sampled = Sampled(Scripted(lambda _: "yes it is so and so on and on", batch=64), samples=16)
-    work = Job(sampled, limits=Limits(tokens=300))
+    sampled = SampledModel(Scripted(lambda _: "yes it is so and so on and on", batch=64), samples=16)
+    work = Job(sampled, limits=JobLimits(tokens=300))
     plan = work.plan(questions(4))
     list(work.run(questions(4)))
     assert work.tally.new_tokens <= plan.most_new_tokens
@@ -281,7 +281,7 @@ def test_no_more_tokens_than_allowed_when_sampling() -> None:
 
 
 def test_a_budget_is_used_before_it_is_said_to_be_spent() -> None:
-    work = Job(Scripted(lambda _: "ok", batch=16), limits=Limits(tokens=2000))
+    work = Job(Scripted(lambda _: "ok", batch=16), limits=JobLimits(tokens=2000))
     list(work.run([Generate(Prompt.text(f"question{i}"), max_tokens=256) for i in range(100)]))
     # A hundred calls of two tokens each are far from 2,000, and no call could take more than 266.
     assert work.tally.done == 100
@@ -291,22 +291,22 @@ def test_a_budget_counts_only_what_is_asked(tmp_path: Path) -> None:
     filled(tmp_path / "c.sqlite", questions(6))
     model, noted = fresh()
     with Store(tmp_path / "c.sqlite") as kept:
-        work = Job(model, kept, limits=Limits(calls=2))
+        work = Job(model, kept, limits=JobLimits(calls=2))
         found = list(work.run(questions(10)))
-        assert reasons(found) == ["ok"] * 8 + [BUDGET] * 2
+        assert reasons(found) == ["ok"] * 8 + [NOT_ASKED] * 2
         assert "the budget of 2 calls is spent" in str(found[-1])
         # The same again goes on.
-        assert reasons(list(Job(model, kept, limits=Limits(calls=2)).run(questions(10)))) == ["ok"] * 10
+        assert reasons(list(Job(model, kept, limits=JobLimits(calls=2)).run(questions(10)))) == ["ok"] * 10
     assert len(noted.seen) == 4
     assert count(tmp_path / "c.sqlite", "errors") == 0
 
 
 def test_a_spent_budget_still_gives_what_later_windows_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(tmp_path / "c.sqlite", questions(9)[6:])
-    monkeypatch.setattr(job, "WINDOW", 3)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 3)
     with Store(tmp_path / "c.sqlite") as kept:
-        found = list(Job(Scripted(share), kept, limits=Limits(calls=1)).run(questions(9)))
-    assert reasons(found) == ["ok", *[BUDGET] * 5, *["ok"] * 3]
+        found = list(Job(Scripted(share), kept, limits=JobLimits(calls=1)).run(questions(9)))
+    assert reasons(found) == ["ok", *[NOT_ASKED] * 5, *["ok"] * 3]
 
 
 def endpoint() -> Scripted:
@@ -318,9 +318,9 @@ def endpoint() -> Scripted:
 
 def test_a_cost_limit_needs_a_price() -> None:
     with pytest.raises(InputError, match="what the endpoint charges is not known") as caught:
-        Job(endpoint(), limits=Limits(cost=1.0))
+        Job(endpoint(), limits=JobLimits(cost=1.0))
     assert "--price" in str(caught.value)
-    assert Job(endpoint(), limits=Limits(cost=1.0), price=Price(0.1, 0.2)).price == Price(0.1, 0.2)
+    assert Job(endpoint(), limits=JobLimits(cost=1.0), price=Price(0.1, 0.2)).price == Price(0.1, 0.2)
 
 
 def test_local_models_cost_nothing_and_endpoints_nobody_knows_what() -> None:
@@ -360,12 +360,12 @@ def test_what_a_model_cannot_do_is_refused_before_anything_is_asked(need: str) -
 
 def test_a_job_of_failures_alone_gives_up(tmp_path: Path) -> None:
     broken, noted = fresh(lambda _: Failure("server-error", "no such model"), batch=1)
-    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(Stopped, match="no such model") as caught:
+    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(JobStopped, match="no such model") as caught:
         list(Job(broken, kept).run(questions(500)))
-    assert len(noted.seen) == PATIENCE
+    assert len(noted.seen) == MAX_FAILURES_IN_A_ROW
     assert caught.value.exit_code == 4
     assert "run the same again" in str(caught.value)
-    assert count(tmp_path / "c.sqlite", "errors") == PATIENCE
+    assert count(tmp_path / "c.sqlite", "errors") == MAX_FAILURES_IN_A_ROW
 
 
 def test_a_job_with_a_success_now_and_then_does_not_give_up() -> None:
@@ -383,14 +383,14 @@ def test_a_job_whose_endpoint_has_died_gives_up(reason: str) -> None:
         return YES if request == question(0) else Failure(reason, retry=reason != "unauthorised")
 
     model = Scripted(script, batch=1)
-    with pytest.raises(Stopped, match="25 calls in a row have failed"):
+    with pytest.raises(JobStopped, match="25 calls in a row have failed"):
         list(Job(model).run(questions(5000)))
     assert model.calls == 26
 
 
 def test_a_limit_takes_the_first_rows_first() -> None:
     asked = [Choose(Prompt.text("word " * (i + 1)), ("yes", "no")) for i in range(50)]
-    found = list(Job(Scripted({"*": YES}, batch=8), limits=Limits(calls=3)).run(asked))
+    found = list(Job(Scripted({"*": YES}, batch=8), limits=JobLimits(calls=3)).run(asked))
     assert reasons(found) == ["ok"] * 3 + ["not-asked"] * 47
 
 
@@ -431,13 +431,13 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
     def script(request: Request) -> dict[str, float] | Failure:
         ready.wait(20)
         number = int(share(request)["yes"] * 1000)
-        if number < PATIENCE + 3:
+        if number < MAX_FAILURES_IN_A_ROW + 3:
             return Failure("server-error")
         threading.Event().wait(0.3)
         return YES
 
     # 32 calls, eight at a time: the last batches are under way when the 25th failure comes.
-    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(Stopped):
+    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(JobStopped):
         list(Job(Scripted(script, batch=1, concurrency=8), kept).run(questions(32)))
     assert count(tmp_path / "c.sqlite", "answers") >= 1
     assert count(tmp_path / "c.sqlite", "answers") + count(tmp_path / "c.sqlite", "errors") == 32
@@ -451,7 +451,7 @@ def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Pa
         threading.Event().wait(slow.get(number, 0))
         return YES if number >= 160 else Failure("server-error")
 
-    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(Stopped):
+    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(JobStopped):
         list(Job(Scripted(script, batch=30, concurrency=3), kept).run(questions(190)[100:]))
     assert count(tmp_path / "c.sqlite", "errors") == 60
     assert count(tmp_path / "c.sqlite", "answers") == 30
@@ -517,7 +517,7 @@ def test_a_backend_that_wants_to_exit_does_not_hang_the_job() -> None:
     def script(request: Request) -> str:
         raise SystemExit(1)
 
-    work = Threads(Scripted(script))
+    work = ThreadWorkers(Scripted(script))
     work.submit(questions(2))
     ended = work.wait(1.0)
     work.close()
@@ -525,7 +525,7 @@ def test_a_backend_that_wants_to_exit_does_not_hang_the_job() -> None:
 
 
 def test_a_job_that_is_left_in_the_middle_lets_go_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "WINDOW", 2)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 2)
     with Store(tmp_path / "c.sqlite") as kept:
         running = Job(Scripted(share), kept).run(questions(10))
         assert isinstance(next(running), Chosen)
@@ -679,7 +679,7 @@ def interrupted(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     done = interrupted(str(path))
-    assert done.returncode == Interrupted.exit_code == 130, done.stderr
+    assert done.returncode == JobInterrupted.exit_code == 130, done.stderr
     kept = count(path, "answers")
     assert 22 <= kept < 200  # the call that the interrupt came in, and nothing much after it
     assert done.stdout == f"interrupted after {kept} calls; what was done is kept: run the same again to go on\n"
@@ -710,7 +710,7 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
     with Store(tmp_path / "c.sqlite") as kept:
         try:
             list(Job(model, kept).run(questions(4000)))
-        except Interrupted:
+        except JobInterrupted:
             pass
         except KeyboardInterrupt:  # it would end all the tests
             pytest.fail("the interrupt came through")

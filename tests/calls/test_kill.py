@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.serialization import key_of, model_digest
+from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import filled, questions
@@ -110,8 +110,8 @@ def test_ten_kills_and_nothing_kept_is_paid_for_again(tmp_path: Path) -> None:
     with Store(path) as store, Store(tmp_path / "whole.sqlite") as other:
         assert list(Job(silent, store).run(questions(CALLS))) == whole
         assert silent.calls == 0
-        assert maintenance.verify(store) == maintenance.Verified(CALLS, 0, [])
+        assert maintenance.verify(store) == maintenance.VerificationResult(CALLS, 0, [])
         columns = "key, model, kind, prompt_tokens, new_tokens"
         tables = [one.query(f"SELECT {columns} FROM answers ORDER BY key") for one in (store, other)]
         assert tables[0] == tables[1]
-        assert {key_of(model_digest(silent.card), one).hex() for one in questions(CALLS)} == set(times)
+        assert {call_key(model_digest(silent.card), one).hex() for one in questions(CALLS)} == set(times)

@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from ragworth.calls.budget import Price, Tally
+from ragworth.calls.budget import JobTally, Price
 from ragworth.calls.job import Job
-from ragworth.calls.progress import AWAY, Progress, duration
+from ragworth.calls.progress import LOG_INTERVAL, Progress, format_seconds
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
 
@@ -50,25 +50,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     ],
 )
 def test_durations_in_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_seconds(seconds) == words
 
 
 def test_a_line_says_rate_time_left_store_and_failures() -> None:
-    tally = Tally(None, asked=1616, distinct=1616, cached=1204, done=409, failed=3)
+    tally = JobTally(None, asked=1616, distinct=1616, cached=1204, done=409, failed=3)
     line = Progress().line(tally, 1588, 10.84)
     assert line == "412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed"
 
 
 def test_slow_rates_have_a_decimal_and_money_is_shown_when_it_is_known() -> None:
-    tally = Tally(Price(1.0, 10.0), asked=5, distinct=5, done=5, prompt_tokens=500_000, new_tokens=50_000)
+    tally = JobTally(Price(1.0, 10.0), asked=5, distinct=5, done=5, prompt_tokens=500_000, new_tokens=50_000)
     assert Progress().line(tally, 0, 10.0) == "5 calls · 0.5/s · 0 from the store · 0 failed · cost 1"
-    free = Tally(Price(0.0, 0.0), asked=1, distinct=1, done=1)
+    free = JobTally(Price(0.0, 0.0), asked=1, distinct=1, done=1)
     assert Progress().line(free, 0, 2.0) == "1 call · 0.5/s · 0 from the store · 0 failed"
 
 
 def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> None:
     # 100 of 400 looked at, of which 40 were missing and all are done: 40 % of 300 are to come.
-    tally = Tally(None, asked=100, distinct=100, cached=60, done=40)
+    tally = JobTally(None, asked=100, distinct=100, cached=60, done=40)
     assert Progress(400).line(tally, 0, 4.0).startswith("40 of 160 calls · 10/s · 12 s left")
     assert Progress(100).line(tally, 0, 4.0).startswith("40 calls")
 
@@ -79,16 +79,16 @@ def test_whose_calls_they_are_and_a_clock_for_each_job(clock: Clock) -> None:
     clock.now += 100
     shown.asking("reranked: setwise")
     clock.now += 2
-    shown.update(Tally(None, asked=10, distinct=10, done=4), 6)
+    shown.update(JobTally(None, asked=10, distinct=10, done=4), 6)
     assert stream.getvalue() == "\rreranked: setwise: 4 of 10 calls · 2.0/s · 3 s left · 0 from the store · 0 failed"
 
 
 def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
     """Where answers lead to more calls, nobody knows how many there will be."""
     shown = Progress(stream=io.StringIO())
-    shown.update(Tally(None, asked=4, distinct=4, done=2), 2)
-    assert shown.line(Tally(None, asked=4, distinct=4, done=3), 1, 3.0).startswith("3 of 4 calls · 1.0/s · 1 s left")
-    tally = Tally(None, asked=8, distinct=8, done=5)
+    shown.update(JobTally(None, asked=4, distinct=4, done=2), 2)
+    assert shown.line(JobTally(None, asked=4, distinct=4, done=3), 1, 3.0).startswith("3 of 4 calls · 1.0/s · 1 s left")
+    tally = JobTally(None, asked=8, distinct=8, done=5)
     shown.update(tally, 3)
     assert shown.line(tally, 3, 5.0) == "5 calls so far · 1.0/s · 0 from the store · 0 failed"
     assert shown.line(tally, 0, 5.0).startswith("5 calls · ")
@@ -97,13 +97,13 @@ def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
 
 
 def test_nothing_done_yet_has_no_rate() -> None:
-    assert Progress(10).line(Tally(None), 0, 0.0) == "0 calls · 0 from the store · 0 failed"
+    assert Progress(10).line(JobTally(None), 0, 0.0) == "0 calls · 0 from the store · 0 failed"
 
 
 def test_a_terminal_gets_one_line_again_and_again(clock: Clock) -> None:
     stream = Terminal()
     shown = Progress(1000, stream)
-    tally = Tally(None, asked=1000, distinct=1000)
+    tally = JobTally(None, asked=1000, distinct=1000)
     for _ in range(100):
         clock.now += 0.02
         tally.done += 10
@@ -125,7 +125,7 @@ def test_a_terminal_gets_one_line_again_and_again(clock: Clock) -> None:
 def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -> None:
     stream = io.StringIO()
     shown = Progress(None, stream)
-    tally = Tally(None, asked=100, distinct=100)
+    tally = JobTally(None, asked=100, distinct=100)
     for _ in range(100):
         clock.now += 1.0
         tally.done += 1
@@ -133,7 +133,7 @@ def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -
     shown.done(tally)
     lines = stream.getvalue().splitlines()
     assert "\r" not in stream.getvalue()
-    assert len(lines) == 100 // AWAY + 1
+    assert len(lines) == 100 // LOG_INTERVAL + 1
     assert lines[0].startswith("30 of 100 calls · 1.0/s · 70 s left")
     assert lines[-1].startswith("100 calls")
 
@@ -142,7 +142,7 @@ def test_a_job_tells_its_watcher_after_every_batch() -> None:
     told: list[tuple[int, int]] = []
 
     class Watcher:
-        def update(self, tally: Tally, waiting: int) -> None:
+        def update(self, tally: JobTally, waiting: int) -> None:
             told.append((tally.done, waiting))
 
     list(Job(Scripted(share, batch=2), watcher=Watcher()).run(questions(5)))
@@ -172,11 +172,11 @@ def test_short_work_is_not_told_of_in_a_file(clock: Clock) -> None:
     stream = io.StringIO()
     shown = Progress(stream=stream)
     shown.working("encoding", 1, 3)
-    clock.now += AWAY / 2
+    clock.now += LOG_INTERVAL / 2
     shown.working("encoding", 3, 3)
     assert not stream.getvalue()
     shown.working("scoring", 1, 30)
-    clock.now += AWAY
+    clock.now += LOG_INTERVAL
     shown.working("scoring", 2, 30)
     clock.now += 1
     shown.working("scoring", 3, 30)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls.serialization import (
-    key_of,
+    call_key,
     model_digest,
     request_from_json,
     request_to_json,
@@ -54,15 +54,15 @@ def content(request: Request) -> tuple[Any, ...]:
 
 @given(REQUESTS, REQUESTS)
 def test_keys_are_equal_exactly_where_contents_are(one: Request, other: Request) -> None:
-    assert (key_of(MODEL, one) == key_of(MODEL, other)) == (content(one) == content(other))
+    assert (call_key(MODEL, one) == call_key(MODEL, other)) == (content(one) == content(other))
 
 
 @given(REQUESTS, SHORT, SHORT)
 def test_a_request_and_one_with_another_message_have_different_keys(one: Request, first: str, second: str) -> None:
     before = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, Message("user", first))))
     after = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, Message("user", second))))
-    assert (key_of(MODEL, before) == key_of(MODEL, after)) == (first == second)
-    assert key_of(MODEL, before) != key_of(MODEL, one)
+    assert (call_key(MODEL, before) == call_key(MODEL, after)) == (first == second)
+    assert call_key(MODEL, before) != call_key(MODEL, one)
 
 
 BOUNDARIES = [
@@ -78,15 +78,15 @@ BOUNDARIES = [
 
 
 def test_where_a_message_ends_and_who_speaks_is_part_of_the_key() -> None:
-    keys = {key_of(MODEL, Score(Prompt(tuple(messages)), "x")) for messages in BOUNDARIES}
+    keys = {call_key(MODEL, Score(Prompt(tuple(messages)), "x")) for messages in BOUNDARIES}
     assert len(keys) == len(BOUNDARIES)
 
 
 def test_what_is_not_drawn_does_not_count() -> None:
     greedy = Generate(Prompt.text("a"))
-    assert key_of(MODEL, greedy) == key_of(MODEL, replace(greedy, seed=7, top_p=0.5))
+    assert call_key(MODEL, greedy) == call_key(MODEL, replace(greedy, seed=7, top_p=0.5))
     drawn = replace(greedy, temperature=1.0)
-    assert len({key_of(MODEL, one) for one in (drawn, replace(drawn, seed=7), replace(drawn, top_p=0.5))}) == 3
+    assert len({call_key(MODEL, one) for one in (drawn, replace(drawn, seed=7), replace(drawn, top_p=0.5))}) == 3
 
 
 PART = st.sampled_from(["", "a", "b", "ab", '","'])
@@ -109,7 +109,7 @@ def test_what_a_model_can_do_is_not_who_it_is() -> None:
 def test_another_model_has_other_keys(request: Request, field: str) -> None:
     card = Card("hf", "m", "abc", "f32", "t", "http://a")
     other = replace(card, **{field: "else"})  # type: ignore[arg-type]
-    assert key_of(model_digest(card), request) != key_of(model_digest(other), request)
+    assert call_key(model_digest(card), request) != call_key(model_digest(other), request)
 
 
 # Stores in the field hold these. A change here means that everybody pays again for everything.
@@ -126,14 +126,14 @@ PINNED: dict[str, Request] = {
 
 @pytest.mark.parametrize("key", PINNED, ids=["choose", "generate", "score"])
 def test_keys_are_those_of_every_version_before(key: str) -> None:
-    assert key_of(model_digest(Card("openai", "m", endpoint="http://localhost")), PINNED[key]).hex() == key
+    assert call_key(model_digest(Card("openai", "m", endpoint="http://localhost")), PINNED[key]).hex() == key
 
 
 @given(WIDE_REQUESTS)
 def test_requests_come_back_from_json(request: Request) -> None:
     text = request_to_json(request)
     assert request_from_json(text) == request
-    assert key_of(MODEL, request_from_json(text)) == key_of(MODEL, request)
+    assert call_key(MODEL, request_from_json(text)) == call_key(MODEL, request)
     assert text.isascii()
 
 
@@ -169,7 +169,7 @@ def test_traces_with_and_without_entropies_and_bounds() -> None:
 
 def test_given_tokens_decide_the_key_and_the_text_does_not() -> None:
     by_ids = Score(Prompt.text("a"), "bc", (7, 8))
-    assert key_of(MODEL, by_ids) == key_of(MODEL, replace(by_ids, continuation="other"))
+    assert call_key(MODEL, by_ids) == call_key(MODEL, replace(by_ids, continuation="other"))
     others = [
         Score(Prompt.text("a"), "bc"),
         Score(Prompt.text("a"), "bc", (7,)),
@@ -179,7 +179,7 @@ def test_given_tokens_decide_the_key_and_the_text_does_not() -> None:
         Score(Prompt.text("a"), "-ids:[7,8]"),
         Score(Prompt.text("a"), "ids:[7,8]"),
     ]
-    assert len({key_of(MODEL, request) for request in (by_ids, *others)}) == len(others) + 1
+    assert len({call_key(MODEL, request) for request in (by_ids, *others)}) == len(others) + 1
 
 
 @given(SHORT, st.lists(st.integers(0, 300_000), max_size=4).map(tuple))
@@ -187,7 +187,7 @@ def test_scores_with_tokens_come_back_from_json(text: str, ids: tuple[int, ...])
     request = Score(Prompt.text("a"), text, ids)
     back = request_from_json(request_to_json(request))
     assert back == request
-    assert key_of(MODEL, back) == key_of(MODEL, request)
+    assert call_key(MODEL, back) == call_key(MODEL, request)
 
 
 def test_a_score_without_tokens_is_written_as_ever() -> None:

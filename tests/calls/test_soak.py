@@ -43,7 +43,9 @@ def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_pat
         assert 0.16 < sum(reasons.values()) / CALLS < 0.24
         assert all(isinstance(one, Chosen | Failure) for one in found)
         assert (
-            sum(trouble.calls for trouble in maintenance.troubles(kept)) == sum(reasons.values()) == work.tally.failed
+            sum(trouble.calls for trouble in maintenance.failed_calls(kept))
+            == sum(reasons.values())
+            == work.tally.failed
         )
         reruns = 0
         while any(isinstance(one, Failure) for one in found):
@@ -56,12 +58,12 @@ def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_pat
         assert [one.probabilities[0] for one in found if isinstance(one, Chosen)] == [
             i % 1000 / 1000 for i in range(CALLS)
         ]
-        assert maintenance.troubles(kept) == []
-        assert maintenance.verify(kept) == maintenance.Verified(CALLS, 0, [])
+        assert maintenance.failed_calls(kept) == []
+        assert maintenance.verify(kept) == maintenance.VerificationResult(CALLS, 0, [])
 
 
 def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "WINDOW", 512)
+    monkeypatch.setattr(job, "REQUEST_WINDOW", 512)
     model = Scripted(share, batch=512)
     sizes: list[int] = []
     with Store(tmp_path / "c.sqlite") as kept:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.calls.budget import FREE, Limits, Plan, Price, Tally, Tokens, estimate, price_for
+from ragworth.calls.budget import FREE, CallPlan, JobLimits, JobTally, Price, TokenEstimate, estimate_tokens, price_for
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Message, Prompt, Usage
 
 CARD = Card("openai", "m", endpoint="http://elsewhere")
-MOST = Tokens(18, 10)
+MOST = TokenEstimate(18, 10)
 
 
 def test_a_price_is_for_a_million_tokens() -> None:
@@ -35,27 +35,27 @@ def test_prices_of_local_models_and_of_endpoints() -> None:
     assert price_for(replace(CARD, endpoint=""), Price(1, 2)) == Price(1, 2)
 
 
-@pytest.mark.parametrize("limits", [Limits(calls=-1), Limits(tokens=-1), Limits(cost=-0.5)])
-def test_limits_below_0_are_refused(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [JobLimits(calls=-1), JobLimits(tokens=-1), JobLimits(cost=-0.5)])
+def test_limits_below_0_are_refused(limits: JobLimits) -> None:
     with pytest.raises(InputError, match="negative"):
         limits.check(FREE)
 
 
 def test_a_limit_that_is_no_number_is_refused() -> None:
     with pytest.raises(InputError):
-        Limits(cost=math.nan).check(FREE)
+        JobLimits(cost=math.nan).check(FREE)
 
 
 def test_an_unknown_cost_cannot_be_limited() -> None:
     with pytest.raises(InputError, match="not known"):
-        Limits(cost=0.0).check(None)
-    Limits(calls=0, tokens=0).check(None)
+        JobLimits(cost=0.0).check(None)
+    JobLimits(calls=0, tokens=0).check(None)
 
 
 def test_estimates() -> None:
     two = Prompt((Message("system", "x" * 10), Message("user", "x" * 30)))
-    assert estimate(Generate(two, max_tokens=7, n=3)) == (18, 21)
-    assert estimate(Choose(two, ("yes", "no"))) == (18, 1)
+    assert estimate_tokens(Generate(two, max_tokens=7, n=3)) == (18, 21)
+    assert estimate_tokens(Choose(two, ("yes", "no"))) == (18, 1)
 
 
 FAILED = Failure("server-error")
@@ -66,8 +66,8 @@ OUTCOMES = st.just(FAILED) | st.builds(Generated, st.just(()), USAGES)
 @given(st.lists(OUTCOMES, max_size=12), st.integers(0, 200), st.integers(0, 6))
 def test_calls_under_way_never_break_a_limit(outcomes: list[Generated | Failure], tokens: int, calls: int) -> None:
     """Whatever comes of them, if none takes more than its estimate."""
-    tally = Tally(Price(1.0, 1.0))
-    limits = Limits(calls, tokens, tokens / 2e6)
+    tally = JobTally(Price(1.0, 1.0))
+    limits = JobLimits(calls, tokens, tokens / 2e6)
     begun: list[Generated | Failure] = []
     for outcome in outcomes:
         if not tally.would_break(limits, MOST):
@@ -83,26 +83,26 @@ def test_calls_under_way_never_break_a_limit(outcomes: list[Generated | Failure]
 
 
 def test_which_limit_would_break_is_said_in_words() -> None:
-    tally = Tally(Price(1.0, 1.0))
-    assert tally.would_break(Limits(), MOST) == ""
-    assert tally.would_break(Limits(calls=0), MOST) == "0 calls"
-    assert tally.would_break(Limits(calls=1), MOST) == ""
-    assert tally.would_break(Limits(tokens=27), MOST) == "27 tokens"
-    assert tally.would_break(Limits(tokens=28), MOST) == ""
-    assert tally.would_break(Limits(cost=27e-6), MOST) == "a cost of 2.7e-05"
+    tally = JobTally(Price(1.0, 1.0))
+    assert tally.would_break(JobLimits(), MOST) == ""
+    assert tally.would_break(JobLimits(calls=0), MOST) == "0 calls"
+    assert tally.would_break(JobLimits(calls=1), MOST) == ""
+    assert tally.would_break(JobLimits(tokens=27), MOST) == "27 tokens"
+    assert tally.would_break(JobLimits(tokens=28), MOST) == ""
+    assert tally.would_break(JobLimits(cost=27e-6), MOST) == "a cost of 2.7e-05"
     tally.start(MOST)
-    assert tally.would_break(Limits(calls=1), MOST) == "1 call"
+    assert tally.would_break(JobLimits(calls=1), MOST) == "1 call"
     tally.end(MOST, FAILED)
     assert tally.reasons == {"server-error": 1}
     assert (tally.failed, tally.calls, tally.prompt_tokens) == (1, 1, 0)
 
 
 def test_costs_that_nobody_knows_are_none_and_not_0() -> None:
-    tally = Tally(None)
+    tally = JobTally(None)
     tally.start(MOST)
     tally.end(MOST, Generated((), Usage(10, 5, 0.1)))
     assert tally.cost is None
-    plan = Plan(3, 2, 1, 100, 10, None)
+    plan = CallPlan(3, 2, 1, 100, 10, None)
     assert plan.most_cost is None
     assert str(plan) == (
         "3 requests, 2 distinct, 1 answered already; 1 call to make, about 100 tokens to read and at most 10 to "

@@ -20,8 +20,8 @@ import pytest
 
 from ragworth.calls import maintenance, store
 from ragworth.calls.job import Job
-from ragworth.calls.migrations import STEPS
-from ragworth.calls.serialization import key_of, model_digest
+from ragworth.calls.migrations import MIGRATIONS
+from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError, StoreError
 from ragworth.llm.contract import Card, Failure
@@ -76,7 +76,7 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
 def test_a_store_from_the_future_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     filled(path, questions(2))
-    tampered(path, f"PRAGMA user_version = {len(STEPS) + 1}")
+    tampered(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="written by a later version") as caught:
         Store(path)
@@ -110,17 +110,17 @@ FIRST_STEP = "7f91531000404df8"
 
 
 def test_steps_are_only_added() -> None:
-    assert hashlib.sha256(" ".join(STEPS[0].split()).encode()).hexdigest()[:16] == FIRST_STEP
+    assert hashlib.sha256(" ".join(MIGRATIONS[0].split()).encode()).hexdigest()[:16] == FIRST_STEP
 
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c.sqlite"
     first = filled(path, questions(3))
     with monkeypatch.context() as later:
-        later.setattr(store, "STEPS", (*STEPS, "CREATE TABLE more (x INTEGER); INSERT INTO more VALUES (7)"))
+        later.setattr(store, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); INSERT INTO more VALUES (7)"))
         with Store(path) as kept:
             assert kept.query("SELECT x FROM more") == [(7,)]
-            assert kept.query("PRAGMA user_version") == [(len(STEPS) + 1,)]
+            assert kept.query("PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
             model, noted = fresh()
             assert list(Job(model, kept).run(questions(3))) == first
         assert noted.seen == []
@@ -148,12 +148,12 @@ def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatc
     path = tmp_path / "c.sqlite"
     filled(path, questions(3))
     with monkeypatch.context() as later:
-        later.setattr(store, "STEPS", (*STEPS, "CREATE TABLE more (x INTEGER); NONSENSE"))
+        later.setattr(store, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); NONSENSE"))
         with pytest.raises(StoreError, match="cannot be used"):
             Store(path)
     with Store(path) as kept:
         assert kept.query("SELECT name FROM sqlite_master WHERE name = 'more'") == []
-        assert maintenance.verify(kept) == maintenance.Verified(3, 0, [])
+        assert maintenance.verify(kept) == maintenance.VerificationResult(3, 0, [])
 
 
 def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_errors_stand_apart_are_counted_and_go_with_success(tmp_path: Path) -> N
     with Store(path) as kept:
         assert kept.query("SELECT reason, detail, attempts FROM errors") == [("server-error", "down", 2)]
         assert kept.query("SELECT count(*) FROM answers") == [(0,)]
-        assert list(kept.look_up([key_of(model_digest(broken.card), question(1))])) == [[]]
+        assert list(kept.look_up([call_key(model_digest(broken.card), question(1))])) == [[]]
         list(Job(Scripted(share), kept).run([question(1)]))
         assert kept.query("SELECT count(*) FROM errors") == [(0,)]
         assert kept.query("SELECT count(*) FROM answers") == [(1,)]
@@ -196,7 +196,7 @@ def test_a_failure_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite") as kept:
         model = Scripted(share)
         (answer,) = Job(model, kept).run([question(1)])
-        key = key_of(model_digest(model.card), question(1))
+        key = call_key(model_digest(model.card), question(1))
         kept.commit(model.card, [(key, question(1), Failure("server-error"))])
         assert list(Job(model, kept).run([question(1)])) == [answer]
 
@@ -319,10 +319,10 @@ def entry(name: str) -> Callable[[Callable[[Store], object]], Callable[[Store], 
 entry("open")(lambda kept: kept.path)
 entry("run")(lambda kept: list(Job(Scripted(share), kept).run(questions(70))))
 entry("plan")(lambda kept: Job(Scripted(share), kept).plan(questions(70)))
-entry("show")(lambda kept: (maintenance.holdings(kept), maintenance.troubles(kept)))
+entry("show")(lambda kept: (maintenance.stored_calls(kept), maintenance.failed_calls(kept)))
 entry("verify")(maintenance.verify)
-entry("export")(lambda kept: list(maintenance.exported(kept)))
-entry("prune")(lambda kept: maintenance.prune(kept, maintenance.Choice(kind="choose"), dry=False))
+entry("export")(lambda kept: list(maintenance.export_calls(kept)))
+entry("prune")(lambda kept: maintenance.prune(kept, maintenance.CallFilter(kind="choose"), dry=False))
 
 
 def damages(whole: bytes) -> Iterator[bytes]:

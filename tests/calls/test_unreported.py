@@ -9,16 +9,16 @@ from click.testing import CliRunner
 
 pytest.importorskip("h11")
 
-from ragworth.calls.budget import Limits, Price, Tally, Tokens, unreported
+from ragworth.calls.budget import JobLimits, JobTally, Price, TokenEstimate, unreported_tokens
 from ragworth.calls.job import Job
 from ragworth.calls.progress import Progress
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.evaluation.model_pool import spent
+from ragworth.evaluation.model_pool import run_metered
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
 from ragworth.llm.scripted import Scripted
-from ragworth.report.page.costs import Cost, stage_table, total
+from ragworth.report.page.costs import TotalCost, stage_table, total_cost
 from tests.llm.openai.endpoint import Endpoint, edited
 
 IMPOSSIBLE = {"prompt_tokens": 10**30, "completion_tokens": -1}
@@ -31,8 +31,8 @@ MODEL = Scripted(lambda request: "text")
 
 
 @pytest.mark.parametrize("change", SILENT, ids=["no usage", "impossible usage"])
-@pytest.mark.parametrize("limits", [Limits(tokens=300), Limits(cost=300e-6)], ids=["tokens", "cost"])
-def test_a_budget_ends_a_job_whose_endpoint_reports_no_usage(change: object, limits: Limits, tmp_path: Path) -> None:
+@pytest.mark.parametrize("limits", [JobLimits(tokens=300), JobLimits(cost=300e-6)], ids=["tokens", "cost"])
+def test_a_budget_ends_a_job_whose_endpoint_reports_no_usage(change: object, limits: JobLimits, tmp_path: Path) -> None:
     with Endpoint(lambda _: edited(change)) as server:  # type: ignore[arg-type]
         job = Job(llm(f"openai:toy@{server.url}"), tmp_path / "calls.sqlite", limits=limits, price=Price(1.0, 1.0))
         found = list(job.run(ASKED))
@@ -52,7 +52,7 @@ def test_reported_usage_is_not_estimated() -> None:
         job = Job(llm(f"openai:toy@{server.url}"))
         list(job.run(ASKED[:3]))
     assert (job.tally.calls, job.tally.estimated) == (3, 0)
-    assert unreported(ASKED[0], Generated((Output("", "stop"),), Usage(3, 0, 0.0)), MODEL, 1) is None
+    assert unreported_tokens(ASKED[0], Generated((Output("", "stop"),), Usage(3, 0, 0.0)), MODEL, 1) is None
 
 
 def test_samples_of_which_one_has_no_usage_are_estimated() -> None:
@@ -78,14 +78,20 @@ def test_samples_of_which_one_has_no_usage_are_estimated() -> None:
 def test_estimates_are_upper_ones() -> None:
     request = Generate(Prompt.text("äöü"), max_tokens=50)
     silent = Usage(0, 0, 0.1)
-    assert unreported(request, Generated((Output("äö", "stop"),), silent), _Far(), 1) == Tokens(6 + 16, 4)
-    assert unreported(request, Generated((Output("äö", "length"),), silent), _Far(), 1) == Tokens(6 + 16, 50)
-    assert unreported(request, Generated((Output("x" * 99, "stop"),), silent), _Far(), 1) == Tokens(6 + 16, 50)
-    assert unreported(request, Generated((Output("äö", "stop"),), Usage(7, 0, 0.1)), _Far(), 1) == Tokens(7, 4)
+    assert unreported_tokens(request, Generated((Output("äö", "stop"),), silent), _Far(), 1) == TokenEstimate(6 + 16, 4)
+    assert unreported_tokens(request, Generated((Output("äö", "length"),), silent), _Far(), 1) == TokenEstimate(
+        6 + 16, 50
+    )
+    assert unreported_tokens(request, Generated((Output("x" * 99, "stop"),), silent), _Far(), 1) == TokenEstimate(
+        6 + 16, 50
+    )
+    assert unreported_tokens(request, Generated((Output("äö", "stop"),), Usage(7, 0, 0.1)), _Far(), 1) == TokenEstimate(
+        7, 4
+    )
     labels = Choose(Prompt.text("abcd"), ("yes", "no"))
     values = (0.5, 0.5)
     chosen = Chosen(values, values, values, "first-token", Usage(0, 1, 0.1))
-    assert unreported(labels, chosen, _Far(), 1) == Tokens(3 * (4 + 16), 1)
+    assert unreported_tokens(labels, chosen, _Far(), 1) == TokenEstimate(3 * (4 + 16), 1)
 
 
 class _Far(Scripted):
@@ -99,12 +105,12 @@ class _Far(Scripted):
 
 
 def test_estimated_costs_say_so() -> None:
-    tally = Tally(Price(1000.0, 0.0), done=1, prompt_tokens=100)
+    tally = JobTally(Price(1000.0, 0.0), done=1, prompt_tokens=100)
     assert Progress().line(tally, 0, 1.0).endswith("cost 0.1")
     tally.estimated = 1
     assert Progress().line(tally, 0, 1.0).endswith("cost 0.1 (estimated)")
     stage = {"name": "answer", "calls": 10, "prompt_tokens": 100, "new_tokens": 5, "cost": 0.1, "estimated": 3}
-    cost = total({"stages": [stage]})
+    cost = total_cost({"stages": [stage]})
     assert cost is not None
     assert cost.words() == (
         "10 calls of the model, 100 tokens read, 5 written (estimated for 3 of the calls: the endpoint did not "
@@ -114,12 +120,12 @@ def test_estimated_costs_say_so() -> None:
     assert table is not None
     assert table["cost"].to_list() == ["0.1 (estimated)"]
     assert "estimated" not in cost._replace(estimated=0).words()
-    assert Cost(None, None, None, None, None, None, 3).words() == "money unknown."
+    assert TotalCost(None, None, None, None, None, None, 3).words() == "money unknown."
 
 
 def test_a_manifest_counts_calls_with_estimated_tokens() -> None:
     with Endpoint(lambda _: edited(SILENT[0])) as server:
         job = Job(llm(f"openai:toy@{server.url}"))
-        _, facts = spent(job, "answer", None, lambda: list(job.run(ASKED[:2])))
+        _, facts = run_metered(job, "answer", None, lambda: list(job.run(ASKED[:2])))
     assert facts["estimated"] == 2
     assert facts["prompt_tokens"] > 0

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import ragworth
 from ragworth.cli.chunk import command
-from ragworth.errors import FormatError, InputError, Stopped
+from ragworth.errors import FormatError, InputError, JobStopped
 from ragworth.formats import texts
 
 ROWS = [
@@ -91,7 +91,7 @@ def test_sizes_are_told_in_the_tokens_that_were_counted(folder: Path) -> None:
 
 def test_nothing_but_blanks_is_told(folder: Path) -> None:
     (folder / "blank.jsonl").write_text('{"_id": "a", "text": " "}\n{"_id": "b", "text": ""}\n')
-    with pytest.raises(Stopped, match="there is not one passage: no document has a text"):
+    with pytest.raises(JobStopped, match="there is not one passage: no document has a text"):
         call(folder, "blank.jsonl", "-o", "passages.jsonl", "--quiet")
 
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth import Judgments, Outcomes, Ratings, formats, prompts
-from ragworth.annotators import KINDS
+from ragworth.annotators import ANNOTATORS
 from ragworth.cli import main
 from ragworth.formats.frames import read_table
 
@@ -74,7 +74,7 @@ class Desk:
 
 def alone(query: str) -> str:
     """What is asked of a model that is shown no passage."""
-    return prompts.load("reply-alone").render({"query": QUERIES[query]}).messages[-1].content
+    return prompts.load_prompt("reply-alone").render({"query": QUERIES[query]}).messages[-1].content
 
 
 SCRIPTS: dict[str, Any] = {
@@ -129,8 +129,8 @@ def back(path: str, kind: str) -> pl.DataFrame:
 
 def test_there_is_a_command_for_every_kind(desk: Desk) -> None:
     listed = fine(desk("annotate", "--help")).stdout
-    assert set(SCRIPTS) == set(KINDS.names())
-    for kind in KINDS.names():
+    assert set(SCRIPTS) == set(ANNOTATORS.names())
+    for kind in ANNOTATORS.names():
         assert kind in listed
         assert "--output" in fine(desk("annotate", kind, "--help")).stdout
 
@@ -249,7 +249,7 @@ def test_rows_as_csv(desk: Desk) -> None:
 
 
 def test_what_has_no_value_is_counted_in_the_summary_and_in_a_note(desk: Desk) -> None:
-    prompt = prompts.load("relevance").render(
+    prompt = prompts.load_prompt("relevance").render(
         {"query": QUERIES["q3"], "passage": PASSAGES["p3"], "answers": ["Ann Lee"]}
     )
     script = {prompt.messages[-1].content: {"MAYBE": 1.0}, "*": {"YES": 1.0}}

@@ -19,11 +19,11 @@ from click.testing import CliRunner, Result
 from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
-from ragworth.cli.evaluate import STAGES, fitted
-from ragworth.cli.progress import WORDS, Lines
+from ragworth.cli.evaluate import STAGES, fit_leaderboard
+from ragworth.cli.progress import WORDS, StageLines
 from ragworth.evaluation import stages
-from ragworth.report.page.figures import Pictures
-from ragworth.results import record_of
+from ragworth.report.page.figures import FigureSet
+from ragworth.results import results_record
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 SCRIPTED = TOML.replace("abstention = true", 'abstention = {model = "scripted:choose.json"}').replace(
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = workspace(tmp_path / "w", SCRIPTED.replace("judge = true", 'judge = {model = "scripted:choose.json"}'))
     (made / "choose.json").write_text(json.dumps({"*": {"NO-RESPONSE": 0.25, "CORRECT": 0.7, "INCORRECT": 0.1}}))
     (made / "write.json").write_text(json.dumps({"*": "Ann"}))
-    monkeypatch.setattr("ragworth.report.page.building.pictures", lambda sources: Pictures([], {}))
+    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda sources: FigureSet([], {}))
     monkeypatch.setattr("ragworth.report.page.building.Page.write", drawn)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -47,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def drawn(page: Any, path: Path) -> None:
-    record_of(path.parent).write(path.name, b"drawn", adopt=True)
+    results_record(path.parent).write(path.name, b"drawn", adopt=True)
 
 
 def run(*arguments: str) -> Result:
@@ -128,10 +128,10 @@ def test_a_narrow_terminal_gets_fewer_metrics_and_short_names() -> None:
     names = [f"{'long ' * 12}{letter}" for letter in "ab"]
     row = {"group": "a", "UDCG@5": "0.600 [0.500, 0.700]", "nDCG@5": "0.600 [0.500, 0.700]", "wrong": "5 %"}
     table = pl.DataFrame([{"system": name} | row for name in names])
-    assert fitted(table, 200).equals(table)
-    assert fitted(table, 110).columns == ["system", "group", "UDCG@5", "wrong"]
-    assert fitted(table, 110)["system"].to_list() == names
-    assert fitted(table, 80)["system"].to_list() == ["a", "b"]
+    assert fit_leaderboard(table, 200).equals(table)
+    assert fit_leaderboard(table, 110).columns == ["system", "group", "UDCG@5", "wrong"]
+    assert fit_leaderboard(table, 110)["system"].to_list() == names
+    assert fit_leaderboard(table, 80)["system"].to_list() == ["a", "b"]
 
 
 def test_names_out_of_files_cannot_speak_to_the_terminal(folder: Path) -> None:
@@ -164,9 +164,9 @@ def test_mistakes_have_exit_code_2(folder: Path) -> None:
 
 def test_machines_get_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    assert Lines().begun("annotate.abstention") is None
+    assert StageLines().begun("annotate.abstention") is None
     monkeypatch.delenv("CI")
-    assert Lines().begun("annotate.abstention") is not None
+    assert StageLines().begun("annotate.abstention") is not None
 
 
 def test_failures_are_told(folder: Path) -> None:

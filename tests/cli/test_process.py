@@ -21,16 +21,16 @@ from tests.calls.samples import count, filled, fresh, questions, share
 
 from ragworth import interrupts
 from ragworth.calls import maintenance
-from ragworth.calls.deferred_interrupt import noted
+from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.cli.process import lacking
-from ragworth.errors import ResourceError, Stopped
-from ragworth.executors.local import Threads
+from ragworth.cli.process import resource_error
+from ragworth.errors import JobStopped, ResourceError
+from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
-from ragworth.resources import shortage
+from ragworth.resources import find_shortage
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 10
@@ -112,7 +112,7 @@ def test_where_ctrl_c_is_ignored_it_stays_so() -> None:
 def test_a_job_notes_the_first_ctrl_c_of_the_command_line_too() -> None:
     before = signal.signal(signal.SIGINT, interrupts.handle)
     try:
-        with noted() as pressed:
+        with defer_interrupt() as pressed:
             signal.raise_signal(signal.SIGINT)
             assert pressed()
         assert signal.getsignal(signal.SIGINT) is interrupts.handle
@@ -139,7 +139,7 @@ def raising(error: BaseException) -> Callable[..., None]:
 
 
 def test_ctrl_c_in_a_command_is_130(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance, "holdings", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(maintenance, "stored_calls", raising(KeyboardInterrupt()))
     result = call("calls", "show", str(store))
     assert (result.exit_code, result.stderr) == (130, "\nragworth: interrupted\n")
 
@@ -204,7 +204,7 @@ SHORTAGES: dict[str, tuple[BaseException, str]] = {
 @pytest.mark.parametrize("name", SHORTAGES)
 def test_a_shortage_is_one_line_and_exit_code_5(name: str, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     error, words = SHORTAGES[name]
-    monkeypatch.setattr(maintenance, "holdings", raising(error))
+    monkeypatch.setattr(maintenance, "stored_calls", raising(error))
     result = call("calls", "show", str(store))
     assert result.exit_code == ResourceError.exit_code == 5
     assert words in result.stderr
@@ -218,18 +218,18 @@ def test_a_shortage_behind_another_error_is_found() -> None:
         except MemoryError as error:
             raise ValueError("a table can't be made") from error
     except ValueError as error:
-        assert shortage(error) == "memory"
+        assert find_shortage(error) == "memory"
 
 
 def test_what_is_no_shortage_is_not_called_one() -> None:
     for error in (RuntimeError("a bug"), ValueError("5"), OSError(errno.ENOENT, "no such file"), KeyError("memory")):
-        assert lacking(error, None) is None
+        assert resource_error(error, None) is None
 
 
 def test_what_to_lower_depends_on_the_command() -> None:
     context = click.Context(main)
     for name, words in {"compare": "--resamples", "ask": "-O concurrency", "evaluate": "--limit"}.items():
-        assert words in str(lacking(MemoryError(), main.get_command(context, name)))
+        assert words in str(resource_error(MemoryError(), main.get_command(context, name)))
 
 
 LIMITED = """
@@ -276,15 +276,15 @@ def test_with_fewer_threads_than_wanted_all_calls_are_made(tmp_path: Path, monke
 
 
 def test_a_shortage_in_the_middle_of_a_job_loses_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    really, batches = Threads.submit, [0]
+    really, batches = ThreadWorkers.submit, [0]
 
-    def submit(self: Threads, requests: Any) -> None:
+    def submit(self: ThreadWorkers, requests: Any) -> None:
         batches[0] += 1
         if batches[0] == 4:
             raise MemoryError
         really(self, requests)
 
-    monkeypatch.setattr(Threads, "submit", submit)
+    monkeypatch.setattr(ThreadWorkers, "submit", submit)
     model, noted_calls = fresh(batch=2, concurrency=8, seconds=0.05)
     with Store(tmp_path / "c.sqlite") as kept, pytest.raises(MemoryError):
         list(Job(model, kept).run(questions(50)))
@@ -299,7 +299,7 @@ def test_a_model_without_memory_says_what_to_lower(tmp_path: Path) -> None:
         (found,) = Job(Scripted(script), kept).run(questions(1))
         assert isinstance(found, Failure)
         assert found.reason == "out-of-memory"
-        with pytest.raises(Stopped) as caught:
+        with pytest.raises(JobStopped) as caught:
             list(Job(Scripted(script), kept).run(questions(200)))
     assert MEMORY_REMEDY in str(caught.value)
     assert share(questions(1)[0]) == {"yes": 0.0}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ragworth.report import page
-from ragworth.report.page.figures import Pictures
-from ragworth.results import Results, record_of
+from ragworth.report.page.figures import FigureSet
+from ragworth.results import Results, results_record
 from tests.evaluation.samples import Models
 
 
@@ -29,9 +29,9 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def write(results: Results, path: Path, **given: Any) -> page.Page:
         built.append(given)
-        record_of(path.parent).write(path.name, b"a report", adopt=True)
+        results_record(path.parent).write(path.name, b"a report", adopt=True)
         return page.build(results, **given)
 
     monkeypatch.setattr("ragworth.report.page.write", write)
-    monkeypatch.setattr("ragworth.report.page.building.pictures", lambda sources: Pictures([], {}))
+    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda sources: FigureSet([], {}))
     return built

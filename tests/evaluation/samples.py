@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.llm.contract import Choose, Failure, Generate, Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 QUERIES = {"q1": "Who built the mill?", "q2": "When did the mill burn?", "q3": "What is ground there?"}
 ANSWERS = {"q1": ["Ann"], "q2": ["1820"], "q3": ["rye", "barley"]}
@@ -92,7 +92,7 @@ def share(request: Request) -> float:
     return zlib.crc32(text.encode()) / 2**32
 
 
-def said(request: Request) -> Reply:
+def said(request: Request) -> ScriptedReply:
     """What the model says: something else to every prompt, and always the same."""
     value = share(request)
     if isinstance(request, Choose):
@@ -103,7 +103,7 @@ def said(request: Request) -> Reply:
 class Models:
     """Opens scripted models in place of any others, and remembers what they were asked, by the written form."""
 
-    def __init__(self, script: Callable[[Request], Reply] = said) -> None:
+    def __init__(self, script: Callable[[Request], ScriptedReply] = said) -> None:
         self.script = script
         self.asked: list[tuple[str, Request]] = []
         self.failing: Callable[[Request], bool] = lambda request: False
@@ -111,7 +111,7 @@ class Models:
         self.batch = 4
 
     def __call__(self, spec: str = "embedded", **options: Any) -> Scripted:
-        def reply(request: Request) -> Reply:
+        def reply(request: Request) -> ScriptedReply:
             self.asked.append((spec, request))
             return Failure(self.reason, "scripted") if self.failing(request) else self.script(request)
 

@@ -13,10 +13,10 @@ import pytest
 
 import ragworth.evaluation.stage_cache
 from ragworth import evaluate
-from ragworth.errors import InputError, Stopped
-from ragworth.evaluation.checks import prepared
-from ragworth.evaluation.inputs import Material
-from ragworth.evaluation.stage_cache import Kept, Made, frame_digest
+from ragworth.errors import InputError, JobStopped
+from ragworth.evaluation.checks import load_checked_inputs
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
 from ragworth.tables import Contexts
 from ragworth.tables.parts import slices
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
@@ -48,21 +48,21 @@ def test_given_runs_are_dropped_once_their_contexts_are_there(
     done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was kept is read only after the runs are gone: both at once take twice the memory."""
-    materials: list[Material] = []
+    materials: list[EvaluationInputs] = []
     before: list[list[str]] = []
-    find = Kept.of
+    find = StageCache.of
 
-    def prepare(*given: Any, **more: Any) -> Material:
-        materials.append(prepared(*given, **more))
+    def prepare(*given: Any, **more: Any) -> EvaluationInputs:
+        materials.append(load_checked_inputs(*given, **more))
         return materials[-1]
 
-    def watch(self: Kept, name: str, key: Mapping[str, Any], make: Callable[[], Made]) -> Made:
+    def watch(self: StageCache, name: str, key: Mapping[str, Any], make: Callable[[], StageResult]) -> StageResult:
         if name == "retrieve":
             before.append(list(materials[-1].systems))
         return find(self, name, key, make)
 
-    monkeypatch.setattr("ragworth.evaluation.run.prepared", prepare)
-    monkeypatch.setattr(Kept, "of", watch)
+    monkeypatch.setattr("ragworth.evaluation.run.load_checked_inputs", prepare)
+    monkeypatch.setattr(StageCache, "of", watch)
     assert fresh(done) == set()
     assert fresh(done, limit=2) == set(ALL)
     assert before == [[], ["first", "second"]]
@@ -199,7 +199,9 @@ def test_until_ends_there(tmp_path: Path, models: Models) -> None:
 
 def test_a_budget_ends_it_and_the_same_again_goes_on(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w", TOML + "\n[budget]\ncalls = 24\n")
-    with pytest.raises(Stopped, match=r"answer: the budget is spent \(left for it: 2 calls\); 4 calls to go") as caught:
+    with pytest.raises(
+        JobStopped, match=r"answer: the budget is spent \(left for it: 2 calls\); 4 calls to go"
+    ) as caught:
         evaluate(folder, until="score")
     assert caught.value.exit_code == 4
     first = models.taken()
@@ -245,7 +247,7 @@ def test_failures_in_vain_are_kept(tmp_path: Path, models: Models) -> None:
 def test_failures_alone_end_it(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
     models.failing = lambda request: True
-    with pytest.raises(Stopped, match=r"annotate\.abstention: all 22 calls failed: server-error 22") as caught:
+    with pytest.raises(JobStopped, match=r"annotate\.abstention: all 22 calls failed: server-error 22") as caught:
         evaluate(folder)
     assert caught.value.exit_code == 4
     models.failing = lambda request: False
@@ -272,17 +274,17 @@ def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.Monkey
     """Stages that were kept before tables had parts are still found."""
     rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]
     frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
-    monkeypatch.setattr("ragworth.tables.parts.LARGE", 10)
+    monkeypatch.setattr("ragworth.tables.parts.MIN_ROWS_TO_SPLIT", 10)
     table = Contexts.trusted(frame)
     assert [part.height for part in table.parts] == [50, 50]
     for size in (1, 7, 50, 64, 100, 1000):  # slices end within a part, at its end, and beyond the table
-        monkeypatch.setattr("ragworth.evaluation.stage_cache.ROWS", size)
+        monkeypatch.setattr("ragworth.evaluation.stage_cache.CHUNK_ROWS", size)
         assert frame_digest(table) == frame_digest(frame)
         assert [each.height for each in slices(table.parts, size)] == [each.height for each in frame.iter_slices(size)]
     assert frame_digest(Contexts.trusted(frame.reverse())) != frame_digest(table)
-    kept = Kept(tmp_path / "stages")
+    kept = StageCache(tmp_path / "stages")
     assert not kept.has("retrieve", {})
-    assert kept.of("retrieve", {}, lambda: Made({}, tables={"contexts": table})).tables["contexts"] is table
+    assert kept.of("retrieve", {}, lambda: StageResult({}, tables={"contexts": table})).tables["contexts"] is table
     assert kept.has("retrieve", {}) and not kept.has("retrieve", {"seed": 1})
     assert kept.of("retrieve", {}, lambda: pytest.fail("it is kept")).frames["contexts"].equals(frame)
 
@@ -294,10 +296,10 @@ def test_an_empty_table_has_the_digest_of_an_empty_frame() -> None:
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    kept = Kept(tmp_path / "file" / "stages")
+    kept = StageCache(tmp_path / "file" / "stages")
     frame = pl.DataFrame({"a": [1]})
-    assert kept.of("score", {}, lambda: Made({"scores": frame})).frames["scores"].equals(frame)
-    assert kept.of("score", {}, lambda: Made({"scores": frame})).fresh
+    assert kept.of("score", {}, lambda: StageResult({"scores": frame})).frames["scores"].equals(frame)
+    assert kept.of("score", {}, lambda: StageResult({"scores": frame})).fresh
 
 
 def test_only_the_last_of_a_stage_is_kept(done: Path, models: Models) -> None:

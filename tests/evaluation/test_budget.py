@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from ragworth import config, evaluate
-from ragworth.errors import InputError, RagworthError, Stopped
-from ragworth.evaluation.plan import planned
-from ragworth.evaluation.two_judges import drawn
+from ragworth.errors import InputError, JobStopped, RagworthError
+from ragworth.evaluation.plan import plan_evaluation
+from ragworth.evaluation.two_judges import sample_by_hash
 from ragworth.llm.contract import Choose, Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.report.page.markdown import markdown
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.report.page.markdown import report_markdown
 from ragworth.results import Results
 from ragworth.two_judges import estimate
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace
@@ -50,7 +50,7 @@ class Two(Models):
     """Two models: the cheap one says nearly what the other says, and leans."""
 
     def __call__(self, spec: str = "embedded", **options: Any) -> Scripted:
-        def reply(request: Request) -> Reply:
+        def reply(request: Request) -> ScriptedReply:
             self.asked.append((spec, request))
             value = share(request) if spec.startswith("dear") else 0.3 + 0.6 * share(request)
             assert isinstance(request, Choose)
@@ -83,14 +83,14 @@ def space(folder: Path, toml: str = TOML) -> Path:
 
 def problems(folder: Path) -> str:
     with pytest.raises(RagworthError) as caught:
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder))
     assert caught.value.exit_code == 2
     return str(caught.value)
 
 
 def test_end_to_end(tmp_path: Path, two: Two, undrawn: list[dict[str, Any]]) -> None:
     folder = space(tmp_path / "w")
-    plan = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    plan = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert list(plan) == ["annotate.abstention", STAGE]
     assert two.taken() == []
     found = evaluate(folder)
@@ -128,7 +128,7 @@ def test_end_to_end(tmp_path: Path, two: Two, undrawn: list[dict[str, Any]]) -> 
     sentence = found.page.budget.sentences[0]
     assert sentence.startswith("75 expensive judgments were made, for 25 of 40 queries.")
     stand = sorted(round(75 * each / 25) for each in frame.filter(pl.col("metric") == "UDCG@2")["effective"])
-    text = markdown(found.page)
+    text = report_markdown(found.page)
     assert f"## Judged on a budget\n\n{sentence}\n\n" in text and "| first | UDCG@2 |" in text
     assert f"{stand[0]:,}" in sentence and f"{stand[-1] - 75:,} were saved" in sentence
 
@@ -154,7 +154,7 @@ def test_the_better_judge_is_in_the_budget_and_goes_on(tmp_path: Path, two: Two)
     two.batch = 4
     calls = len(two.taken()) + 3 * N + 30
     change(folder, "[metrics]", f"[budget]\ncalls = {calls}\n\n[metrics]")
-    with pytest.raises(Stopped, match=rf"{STAGE}: the budget is spent"):
+    with pytest.raises(JobStopped, match=rf"{STAGE}: the budget is spent"):
         evaluate(folder, until="score")
     first = Counter(spec for spec, _ in two.taken())
     assert 0 < first["dear"] < 75
@@ -173,7 +173,7 @@ def test_without_a_better_judge_there_is_nothing_of_it(tmp_path: Path, two: Two,
     found = evaluate(folder)
     assert found.page is not None and found.page.budget is None
     assert 'id="budget"' not in found.page.html and "#budget" not in found.page.html
-    assert "## Judged on a budget" not in markdown(found.page)
+    assert "## Judged on a budget" not in report_markdown(found.page)
     assert not list((folder / "results").glob("estimate*"))
     assert Results.read(folder / "results").estimates == {}
 
@@ -185,7 +185,7 @@ def test_a_file_of_the_better_judge(tmp_path: Path, two: Two) -> None:
     found = evaluate(folder, until="score")
     assert statuses(found.stages)[STAGE] == "given"
     assert {spec for spec, _ in two.taken()} == {"cheap"}
-    assert [stage.name for stage in planned(config.read(folder)).stages] == ["annotate.abstention"]
+    assert [stage.name for stage in plan_evaluation(config.read(folder)).stages] == ["annotate.abstention"]
     again = statuses(evaluate(folder, until="score").stages)
     assert again["score.estimates"] == "kept"
     (folder / "human.csv").write_text("query,passage,abstention\n" + "".join(rows[3:]))
@@ -204,21 +204,21 @@ def test_labels_are_shared_and_the_rest_is_judged_twice(tmp_path: Path, two: Two
 def test_a_limit_for_this_time_is_no_mistake(tmp_path: Path, two: Two) -> None:
     folder = space(tmp_path / "w")
     assert statuses(evaluate(folder, until="score", limit=6).stages)[STAGE] == "done"
-    assert len({*drawn([f"q{i}" for i in range(9)], 25, 0)}) == 9
+    assert len({*sample_by_hash([f"q{i}" for i in range(9)], 25, 0)}) == 9
     change(folder, "sample = 25", "sample = 41")
     assert "a sample of 41 is larger than the 40 queries" in problems(folder)
     change(folder, "sample = 41", "sample = 40")
-    planned(config.read(folder))
+    plan_evaluation(config.read(folder))
 
 
 def test_samples_are_drawn_by_the_seed_and_hold_smaller_ones() -> None:
     queries = [f"q{i}" for i in range(500)]
-    small, large = drawn(queries, 50, 3), drawn(queries, 120, 3)
+    small, large = sample_by_hash(queries, 50, 3), sample_by_hash(queries, 120, 3)
     assert len(small) == 50 and len(large) == 120 and small < large
-    assert drawn(reversed(queries), 50, 3) == small
-    assert len(small & drawn(queries, 50, 4)) < 25
+    assert sample_by_hash(reversed(queries), 50, 3) == small
+    assert len(small & sample_by_hash(queries, 50, 4)) < 25
     # Each query is as likely as any other.
-    often = Counter(query for seed in range(400) for query in drawn(queries, 50, seed))
+    often = Counter(query for seed in range(400) for query in sample_by_hash(queries, 50, seed))
     assert len(often) == 500 and min(often.values()) > 15 and max(often.values()) < 75
 
 
@@ -290,7 +290,7 @@ def test_a_table_that_says_too_little_or_too_much(tmp_path: Path, new: str, word
 def test_settings_of_its_own_and_a_value_that_is_no_table(tmp_path: Path) -> None:
     folder = space(tmp_path / "w", TOML.replace("sample = 25", 'sample = 25\nestimator = "sequence"'))
     task = config.read(folder).judgments["abstention"]
-    assert task.expensive == config.Expensive(config.Asked("dear"), 25, {"estimator": "sequence"})
+    assert task.expensive == config.ExpensiveJudge(config.ModelSpec("dear"), 25, {"estimator": "sequence"})
     assert task.settings == {} and task.model is None
     change(folder, '[judgments.abstention.expensive]\nmodel = "dear"\nsample = 25\nestimator = "sequence"\n', "")
     change(folder, "[metrics]", "[judgments]\nabstention = {expensive = true}\n[metrics]")

@@ -16,14 +16,14 @@ from ragworth import config, evaluate
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, MissingExtraError, RagworthError, StoreError
 from ragworth.evaluation import checks
-from ragworth.evaluation.lock import alone
-from ragworth.evaluation.plan import planned
+from ragworth.evaluation.lock import workspace_lock
+from ragworth.evaluation.plan import plan_evaluation
 from tests.evaluation.samples import TOML, Models, change, lines, statuses, workspace
 
 
 def problems(folder: Path) -> str:
     with pytest.raises(RagworthError) as caught:
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder))
     assert caught.value.exit_code == 2
     return str(caught.value)
 
@@ -119,7 +119,7 @@ def test_a_baseline_among_the_systems_of_a_file(tmp_path: Path, models: Models) 
     folder = workspace(tmp_path / "w", toml)
     (folder / "both.csv").write_text("system,query,passage,rank\na,q1,p1,1\nb,q1,p2,1\n")
     change(folder, "[metrics]", "[metrics]\nbaseline = 'b'")
-    assert planned(config.read(folder)).material.workspace.baseline == "b"
+    assert plan_evaluation(config.read(folder)).material.workspace.baseline == "b"
     change(folder, "baseline = 'b'", "baseline = 'c'")
     assert "the baseline 'c' is no system\n  to do: name one of 'a', 'b'" in problems(folder)
 
@@ -167,13 +167,13 @@ def test_a_file_where_a_folder_belongs_and_the_other_way_round(tmp_path: Path, m
 
 def test_two_evaluations_at_once(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
-    with alone(config.read(folder)):
+    with workspace_lock(config.read(folder)):
         with pytest.raises(InputError, match=r"another process is evaluating this workspace\n.*--wait"):
             evaluate(folder)
         with pytest.raises(InputError, match="another process"):
             evaluate(folder, wait=0.2)
         assert models.taken() == []
-        assert planned(config.read(folder)).stages  # looking is always possible
+        assert plan_evaluation(config.read(folder)).stages  # looking is always possible
     assert statuses(evaluate(folder, until="score").stages)["score"] == "done"
 
 
@@ -193,7 +193,7 @@ def test_a_store_in_use(tmp_path: Path, models: Models) -> None:
 def test_a_plan_asks_nothing_and_writes_only_the_cache(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
     before = {path.name for path in folder.iterdir()}
-    found = planned(config.read(folder))
+    found = plan_evaluation(config.read(folder))
     assert {stage.name: stage.words.partition(";")[0] for stage in found.stages} == {
         "annotate.abstention": "22 requests, 22 distinct, 0 answered already",
         "answer": "6 requests, 6 distinct, 0 answered already",
@@ -203,7 +203,7 @@ def test_a_plan_asks_nothing_and_writes_only_the_cache(tmp_path: Path, models: M
     assert models.taken() == []
     assert {path.name for path in folder.iterdir()} - before == {".ragworth"}
     evaluate(folder, until="answer")
-    assert "22 answered already; 0 calls to make" in planned(config.read(folder)).stages[0].words
+    assert "22 answered already; 0 calls to make" in plan_evaluation(config.read(folder)).stages[0].words
 
 
 NO_METRICS = TOML.replace('qrels = "qrels.txt"\n', "").partition("[metrics]")[0]
@@ -225,7 +225,7 @@ def test_that_no_metric_can_be_computed_is_known_before_anything_is_asked(
     with pytest.raises(InputError, match="no metric can be computed"):
         evaluate(folder, until="score")
     assert models.taken() == []
-    assert planned(config.read(folder), scores=False).stages
+    assert plan_evaluation(config.read(folder), scores=False).stages
     assert statuses(evaluate(folder, until="answer").stages)["answer"] == "done"  # which needs none
 
 
@@ -265,10 +265,10 @@ def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Mod
     folder = workspace(tmp_path / "w", TOML.replace("judge = true\n", ""))
     lines(folder / "answers.jsonl", [{"query_id": "q3", "answers": ["rye"]}])
     with pytest.raises(InputError) as caught:
-        planned(config.read(folder), limit=2)
+        plan_evaluation(config.read(folder), limit=2)
     assert "deterministic needs accepted answers, and none of the first 2 queries (limit) has any" in str(caught.value)
     assert str(caught.value).endswith("to do: take more queries: a larger --limit, or --all")
-    assert planned(config.read(folder)).stages
+    assert plan_evaluation(config.read(folder)).stages
     change(folder, 'answers = "answers.jsonl"\n', "")
     found = problems(folder)
     assert "no query of these answers has any\n  to do: name answers under [collection]" in found
@@ -278,4 +278,4 @@ def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Mod
 @pytest.mark.parametrize("name", ["results", "cache", "store"])
 def test_a_place_that_only_looks_as_if_it_could_be_written(tmp_path: Path, models: Models, name: str) -> None:
     with pytest.raises(InputError, match="/proc/nope/x: it cannot be written to"):
-        planned(config.read(workspace(tmp_path / "w"), config.Paths(**{name: "/proc/nope/x"})))
+        plan_evaluation(config.read(workspace(tmp_path / "w"), config.OutputPaths(**{name: "/proc/nope/x"})))

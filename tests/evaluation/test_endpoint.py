@@ -12,7 +12,7 @@ pytest.importorskip("vl_convert")
 
 from ragworth import config, evaluate
 from ragworth.errors import ModelError
-from ragworth.evaluation.plan import planned
+from ragworth.evaluation.plan import plan_evaluation
 from tests.evaluation.samples import TOML, change, statuses, tables, workspace
 from tests.llm.openai.endpoint import Endpoint
 
@@ -24,7 +24,7 @@ def test_keys_stay_secret_and_an_endpoint_may_go_away(tmp_path: Path, monkeypatc
     with Endpoint(key=SECRET) as server:
         model = f'k = 2\nlimit = 2\nmodel = {{use = "openai:toy@{server.url}", deadline = 5.0}}'
         folder = workspace(tmp_path / "w", TOML.replace("k = 2", model))
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder))
         assert server.seen == []  # not even what it can do
         found = evaluate(folder)
         assert server.seen

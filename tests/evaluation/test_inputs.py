@@ -13,9 +13,9 @@ import pytest
 
 from ragworth import Results, config, evaluate, score
 from ragworth.errors import InputError, PromptError
-from ragworth.evaluation.model_pool import located
-from ragworth.evaluation.plan import planned
-from ragworth.evaluation.run import Evaluated
+from ragworth.evaluation.model_pool import resolve_model_path
+from ragworth.evaluation.plan import plan_evaluation
+from ragworth.evaluation.run import Evaluation
 from ragworth.llm.contract import Choose
 from tests.evaluation.samples import PASSAGES, QUERIES, TOML, Models, change, lines, run, statuses, tables, workspace
 
@@ -144,7 +144,7 @@ def test_runs_and_labels_need_no_text_and_no_model(
     assert found.answers is None
     assert found.manifest["models"] == []
     assert not (folder / "calls.sqlite").exists()
-    assert planned(config.read(folder)).stages == []
+    assert plan_evaluation(config.read(folder)).stages == []
 
 
 def test_one_system_is_compared_with_nobody(tmp_path: Path, undrawn: list[object]) -> None:
@@ -245,12 +245,12 @@ def test_a_beir_folder_with_parts_of_its_own(tmp_path: Path) -> None:
     lines(folder / "data" / "corpus.jsonl", [{"_id": name, "text": text} for name, text in PASSAGES.items()])
     lines(folder / "data" / "queries.jsonl", [{"_id": "q1", "text": "other words"}])
     (folder / "data" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\nq9\tp1\t1\n")
-    found = planned(config.read(folder)).material
+    found = plan_evaluation(config.read(folder)).material
     assert found.collection.queries["text"].to_list() == list(QUERIES.values())  # its own replace those of the folder
     assert found.files.keys() == {"beir:data", "queries.jsonl"}
     before = found.files["beir:data"]
     (folder / "data" / "notes.txt").write_text("not a part of the collection")
-    assert planned(config.read(folder)).material.files["beir:data"] == before
+    assert plan_evaluation(config.read(folder)).material.files["beir:data"] == before
     assert statuses(evaluate(folder, until="score").stages)["score"] == "done"
 
 
@@ -350,16 +350,16 @@ def test_tasks_may_ask_models_of_their_own(tmp_path: Path, models: Models) -> No
 
 def test_models_in_the_folder_are_found_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
-    assert located("scripted:a.json", tmp_path) == f"scripted:{tmp_path / 'a.json'}"
-    assert located("sampled:gguf:m.gguf", tmp_path) == f"sampled:gguf:{tmp_path / 'm.gguf'}"
-    assert located("hf:here", tmp_path) == f"hf:{tmp_path / 'here'}"
+    assert resolve_model_path("scripted:a.json", tmp_path) == f"scripted:{tmp_path / 'a.json'}"
+    assert resolve_model_path("sampled:gguf:m.gguf", tmp_path) == f"sampled:gguf:{tmp_path / 'm.gguf'}"
+    assert resolve_model_path("hf:here", tmp_path) == f"hf:{tmp_path / 'here'}"
     for same in ("hf:Qwen/Qwen3", "embedded", "embedded:base", "openai:n@http://localhost:1", "gguf:/m.gguf"):
-        assert located(same, tmp_path) == same
+        assert resolve_model_path(same, tmp_path) == same
 
 
 def test_a_workspace_may_be_named_in_any_way(tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = workspace(tmp_path / "w")
-    found: list[Evaluated] = []
+    found: list[Evaluation] = []
     for where, name in ((tmp_path, "w"), (tmp_path, "w/ragworth.toml"), (folder, "."), (tmp_path / "w", str(folder))):
         monkeypatch.chdir(where)
         found.append(evaluate(name, until="score"))
@@ -392,7 +392,7 @@ def test_a_run_of_other_queries_is_refused_and_so_is_one_of_other_passages(tmp_p
     (folder / "other.run").write_text("z1 Q0 p1 1 2.0 first\n")
     (folder / "strange.run").write_text("q1 Q0 x1 1 2.0 second\n")
     with pytest.raises(InputError) as error:
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder))
     assert "first has none of the queries that are evaluated ('q1', 'q2', 'q3')" in str(error.value)
     assert "none of the passages that second shows has a text, such as 'x1'" in str(error.value)
     assert str(error.value).count("check that ids are written") == 2

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ragworth import config, evaluate
-from ragworth.errors import InputError, Stopped
-from ragworth.evaluation.plan import planned
+from ragworth.errors import InputError, JobStopped
+from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from tests.evaluation.samples import Models, change, lines, statuses, workspace
 from tests.retrieval.tiny import write_encoder
@@ -83,7 +83,7 @@ def test_what_is_asked_is_asked_once(folder: Path, models: Models) -> None:
 
 
 def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> None:
-    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert models.taken() == []
     assert stages["retrieve.judged"].startswith("pointwise: 8 requests, 8 distinct, 0 answered already; 8 calls")
     assert stages["retrieve.useful"].startswith("useful: 8 requests")
@@ -91,7 +91,7 @@ def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> 
     assert not list((folder / ".ragworth").glob("stages/retrieve-*"))
     evaluate(folder, until="retrieve")
     models.taken()
-    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert "8 answered already; 0 calls" in stages["retrieve.judged"]
     assert list((folder / ".ragworth").glob("stages/retrieve-*"))  # what was made is still there
     assert models.taken() == []
@@ -100,7 +100,7 @@ def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> 
 
 def test_a_plan_counts_once_what_systems_share(folder: Path, models: Models) -> None:
     change(folder, "useful = 'run(\"first.run\") >> useful'", "first_two = 'run(\"first.run\") % 2 >> pointwise'")
-    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert "; 8 calls to make" in stages["retrieve.judged"]
     assert "6 requests, 6 distinct, 6 answered already; 0 calls to make" in stages["retrieve.first_two"]
     assert stages["retrieve.first_two"].endswith("; 6 of the answers come from steps before it")
@@ -131,7 +131,7 @@ def test_an_own_prompt_asks_again(folder: Path, models: Models) -> None:
 
 def test_a_budget_ends_it_and_it_goes_on(folder: Path, models: Models) -> None:
     change(folder, "[metrics]", "[budget]\ncalls = 5\n\n[metrics]")
-    with pytest.raises(Stopped, match=r"retrieve, judged: pointwise: the budget is spent"):
+    with pytest.raises(JobStopped, match=r"retrieve, judged: pointwise: the budget is spent"):
         evaluate(folder, until="retrieve")
     first = models.taken()
     assert len(first) == 5
@@ -154,7 +154,7 @@ def test_calls_that_failed_are_tried_again(folder: Path, models: Models) -> None
     assert len(models.taken()) == 4
     models.failing = lambda request: True
     change(folder, ">> pointwise'", """>> pointwise(model="third")'""")
-    with pytest.raises(Stopped, match="all 8 calls failed: server-error 8"):
+    with pytest.raises(JobStopped, match="all 8 calls failed: server-error 8"):
         evaluate(folder, until="retrieve")
 
 
@@ -190,7 +190,7 @@ def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, model
     )
     change(folder, 'first = {run = "first.run"}', """inside = 'within(bm25 % 3 >> pointwise, chunks="small")'""")
     change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
-    stages = {stage.name: stage.words for stage in planned(config.read(folder)).stages}
+    stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert stages["retrieve.inside"].startswith("pointwise: 6 requests")  # q3 shares no word with them
     assert models.taken() == []
     results = evaluate(folder, until="report").folder
@@ -241,6 +241,6 @@ def test_a_plan_tells_of_encoding_too(folder: Path, tmp_path: Path, models: Mode
     write_encoder(tmp_path / "encoder")
     change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
     console = Watched()
-    planned(config.read(folder), console=console)  # with steps that would ask a model
+    plan_evaluation(config.read(folder), console=console)  # with steps that would ask a model
     assert [(done, total) for _, done, total in console.told] == [(0, 12), (12, 12)]
     assert console.whose == []

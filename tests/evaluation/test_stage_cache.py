@@ -8,17 +8,17 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.evaluation.stage_cache import Kept, Made
+from ragworth.evaluation.stage_cache import StageCache, StageResult
 
 
 def test_a_damaged_table_with_the_right_digest_is_made_again(tmp_path: Path) -> None:
     times: list[int] = []
 
-    def make() -> Made:
+    def make() -> StageResult:
         times.append(1)
-        return Made({"rows": pl.DataFrame({"query": ["q1", "q2"], "value": [1.0, 2.0]})})
+        return StageResult({"rows": pl.DataFrame({"query": ["q1", "q2"], "value": [1.0, 2.0]})})
 
-    kept = Kept(tmp_path)
+    kept = StageCache(tmp_path)
     assert kept.of("stage", {}, make).fresh
     assert not kept.of("stage", {}, make).fresh
     (file,) = tmp_path.glob("stage-*/rows.parquet")

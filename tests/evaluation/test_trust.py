@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from ragworth import config, evaluate
 from ragworth.cli import main
-from ragworth.config import Asked, Workspace
+from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import FormatError, InputError
-from ragworth.evaluation.consent import FILE, Consent, Guard
-from ragworth.evaluation.plan import planned
-from ragworth.storage.file_record import NAME
+from ragworth.evaluation.consent import CONSENT_FILE, Consent, ConsentGuard
+from ragworth.evaluation.plan import plan_evaluation
+from ragworth.storage.file_record import RECORD_NAME
 from tests.evaluation.samples import TOML, Models, change, run, workspace
 from tests.llm.openai.endpoint import Endpoint
 
@@ -29,12 +29,12 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's settings, of this test alone."""
     monkeypatch.setenv("RAGWORTH_CONFIG", str(tmp_path / "settings"))
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    return tmp_path / "settings" / FILE
+    return tmp_path / "settings" / CONSENT_FILE
 
 
 def refused(folder: Path, consent: Consent | None = None) -> str:
     with pytest.raises(InputError) as error:
-        planned(config.read(folder), consent=consent)
+        plan_evaluation(config.read(folder), consent=consent)
     return str(error.value)
 
 
@@ -106,13 +106,13 @@ def test_a_key_goes_nowhere_without_consent_and_where_it_was_allowed_with_it(tmp
 )
 def test_keys_of_ones_own(tmp_path: Path, variable: str, url: str, allowed: bool) -> None:
     space = config.read(workspace(tmp_path / "w"))
-    asked = Asked(f"openai:toy@{url}", {"key_variable": variable})
+    asked = ModelSpec(f"openai:toy@{url}", {"key_variable": variable})
     if allowed:
-        Guard(space).key(asked)
+        ConsentGuard(space).key(asked)
         return
     with pytest.raises(InputError, match="--allow-key"):
-        Guard(space).key(asked)
-    Guard(Workspace(tmp_path / "w" / "ragworth.toml")).key(asked)  # made in Python: the user's own words
+        ConsentGuard(space).key(asked)
+    ConsentGuard(Workspace(tmp_path / "w" / "ragworth.toml")).key(asked)  # made in Python: the user's own words
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}', '{"format": 1, "keys": [{"variable": 7}], "reads": []}'])
@@ -121,7 +121,7 @@ def test_settings_that_cannot_be_read_allow_nothing(tmp_path: Path, settings: Pa
     settings.parent.mkdir()
     settings.write_text(text)
     with pytest.raises(FormatError, match=r"allowed\.json: it cannot be read"):
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder))
 
 
 # ── files outside ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,8 +179,8 @@ def test_texts_from_outside_are_not_sent_to_a_server_without_consent(
     (tmp_path / "elsewhere").mkdir()
     assert "--allow-read" in refused(folder, Consent(reads=(str(tmp_path / "elsewhere"),)))
     if who != "step":  # whose plan would ask the server what it can do
-        planned(config.read(folder), consent=Consent(reads=(str(tmp_path / "beyond"),)))
-        planned(config.read(folder))
+        plan_evaluation(config.read(folder), consent=Consent(reads=(str(tmp_path / "beyond"),)))
+        plan_evaluation(config.read(folder))
         assert [each["path"] for each in json.loads(settings.read_text())["reads"]] == [str(tmp_path / "beyond")]
 
 
@@ -188,12 +188,12 @@ def test_texts_allowed_for_one_server_are_not_sent_to_another(tmp_path: Path, se
     folder, file = outside(tmp_path, "passages")
     change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
     allowed = Consent(reads=(str(file),))
-    planned(config.read(folder), consent=allowed)
-    planned(config.read(folder))
+    plan_evaluation(config.read(folder), consent=allowed)
+    plan_evaluation(config.read(folder))
     change(folder, f"openai:toy@{ELSEWHERE}", "openai:toy@https://other.example/v1")
     assert "and https://other.example would be sent its text" in refused(folder)
-    planned(config.read(folder), consent=allowed)
-    planned(config.read(folder))
+    plan_evaluation(config.read(folder), consent=allowed)
+    plan_evaluation(config.read(folder))
     servers = {each["server"] for each in json.loads(settings.read_text())["reads"]}
     assert servers == {"https://llm.example", "https://other.example"}
 
@@ -222,7 +222,7 @@ def test_a_file_with_a_format_in_its_name_hides_nothing(tmp_path: Path, monkeypa
 def test_on_this_machine_files_may_be_anywhere(tmp_path: Path, use: str, models: Models) -> None:
     folder, _ = outside(tmp_path, "passages")
     change(folder, "k = 2", f'k = 2\nmodel = "{use}"')
-    assert planned(config.read(folder)).stages
+    assert plan_evaluation(config.read(folder)).stages
 
 
 # ── places to write to ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -332,14 +332,14 @@ def test_results_of_a_version_without_a_record_are_replaced(
     folder = workspace(tmp_path / "w")
     results = folder / "results"
     evaluate(folder)
-    (results / NAME).unlink()
+    (results / RECORD_NAME).unlink()
     (folder / ".ragworth" / "CACHEDIR.TAG").unlink()
     said = {path.name for path in (results / "said").iterdir()}
     (results / "said" / "mine.parquet").write_text("mine")
     change(folder, "judge = true\n", "")
     evaluate(folder)
     assert {path.name for path in (results / "said").iterdir()} == (said - {"judge.parquet"}) | {"mine.parquet"}
-    (results / NAME).unlink()
+    (results / RECORD_NAME).unlink()
     (results / "manifest.json").write_text('{"name": "a program", "icons": []}')
     assert "manifest.json" in refused(folder)
 

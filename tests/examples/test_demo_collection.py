@@ -12,7 +12,7 @@ import pytest
 from ragworth.formats import texts
 from ragworth.formats.trec import read_qrels, read_ratings
 from ragworth.metrics.required_passages import REQUIRED, required
-from ragworth.text_match.matching import match, read
+from ragworth.text_match.matching import match_answer, to_matchable
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "demo"
 
@@ -63,12 +63,12 @@ MATRICES = _matrices()
 QUESTIONS = sorted(ACCEPTED)
 REPORTS = sorted(QUERIES.keys() - ACCEPTED.keys())
 RELEVANCE = {(query, passage): value for query, passage, value in QRELS.select("query", "passage", "value").iter_rows()}
-READ = {passage: read(text) for passage, text in PASSAGES.items()}
+READ = {passage: to_matchable(text) for passage, text in PASSAGES.items()}
 
 
 def gives(passage: str, query: str) -> list[str]:
     """How a passage gives the accepted answers of a question, as the grader without a model sees it."""
-    return [f"{how} {answer!r}" for answer in ACCEPTED[query] if (how := match(READ[passage], answer))]
+    return [f"{how} {answer!r}" for answer in ACCEPTED[query] if (how := match_answer(READ[passage], answer))]
 
 
 def test_there_is_enough_of_everything() -> None:
@@ -105,7 +105,7 @@ def test_labels_name_what_exists() -> None:
 @pytest.mark.parametrize("query", QUESTIONS)
 def test_a_question(query: str) -> None:
     assert 1 <= len(ACCEPTED[query]) <= 4
-    told = [answer for answer in ACCEPTED[query] if match(read(QUERIES[query]), answer)]
+    told = [answer for answer in ACCEPTED[query] if match_answer(to_matchable(QUERIES[query]), answer)]
     assert told == [], "the question tells its answer"
     kinds = Counter(LABELS[query].values())
     assert sum(kinds[kind] for kind in SUPPORTS) >= 2

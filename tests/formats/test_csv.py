@@ -84,11 +84,11 @@ NAMES = ["x", "y", "z"]
 @example(body=b"")
 def test_both_ways_agree(body: bytes) -> None:
     data = b"x,y,z\n" + body
-    quick = ours._fast(data, NAMES, ",")
+    quick = ours._parse_fast(data, NAMES, ",")
     event("fast" if quick is not None else "careful")
     if quick is None:
         return
-    slow = ours._carefully("file.csv", data, NAMES, ",")
+    slow = ours._parse_by_row("file.csv", data, NAMES, ",")
     assert slow.bad == quick.bad == []
     assert slow.frame.equals(quick.frame)
     assert slow.line.tolist() == quick.line.tolist()
@@ -97,7 +97,7 @@ def test_both_ways_agree(body: bytes) -> None:
 @pytest.mark.parametrize("body", [b"a,b,c\n", b"a,b,c\nd,e,f\n", b"'a,#b,1.5\n", b"\xc3\xa9,b,c\n"])
 def test_plain_files_go_the_fast_way(body: bytes) -> None:
     """Otherwise the test above would compare nothing."""
-    assert ours._fast(b"x,y,z\n" + body, NAMES, ",") is not None
+    assert ours._parse_fast(b"x,y,z\n" + body, NAMES, ",") is not None
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)

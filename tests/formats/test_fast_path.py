@@ -11,7 +11,16 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from ragworth.formats import columns
-from ragworth.formats.columns import COMMENT, Layout, Read, _carefully, _fast, _is_clean, holds_row, read_columns
+from ragworth.formats.columns import (
+    COMMENT,
+    ColumnRows,
+    Layout,
+    _is_clean,
+    _parse_by_line,
+    _parse_fast,
+    is_row,
+    read_columns,
+)
 from ragworth.formats.files import split_lines
 from ragworth.formats.trec import QRELS, RUN, SUBTOPICS, TAGGED_RUN
 
@@ -85,7 +94,7 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
 
 
 def fast(chunk: bytes, layout: Layout) -> pl.DataFrame | None:
-    return _fast(chunk, _is_clean(chunk, len(layout.columns)), layout)
+    return _parse_fast(chunk, _is_clean(chunk, len(layout.columns)), layout)
 
 
 def check(layout: Layout, chunk: bytes) -> None:
@@ -93,7 +102,7 @@ def check(layout: Layout, chunk: bytes) -> None:
     event("fast" if quick is not None else "careful")
     if quick is None:
         return
-    slow = _carefully(chunk, layout, 0)
+    slow = _parse_by_line(chunk, layout, 0)
     assert slow.bad == []
     assert quick.schema == slow.frame.schema
     assert quick.rows() == slow.frame.rows()
@@ -140,7 +149,7 @@ def test_where_pieces_end_does_not_matter(case: tuple[str, bytes], piece: int) -
     name, chunk = case
     whole = fast(chunk, LAYOUTS[name])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "PIECE", piece)
+        patch.setattr(columns, "BLOCK_BYTES", piece)
         pieces = fast(chunk, LAYOUTS[name])
     assert (whole is None) == (pieces is None)
     if whole is not None and pieces is not None:
@@ -174,15 +183,15 @@ def test_usual_layouts_go_the_fast_way(layout: str) -> None:
 @example(chunk=b"\r\n \t#q\x0b# \r#\n\n#")
 def test_comments_are_found_alike(chunk: bytes) -> None:
     """By the pattern that takes them out of a chunk, and in the lines that are read one by one."""
-    remarks = [line.lstrip() for line in split_lines(chunk) if line.strip() and not holds_row(line)]
+    remarks = [line.lstrip() for line in split_lines(chunk) if line.strip() and not is_row(line)]
     assert COMMENT.findall(b"\n" + chunk) == remarks
 
 
 def test_reading_needs_no_careful_way_for_a_clean_file(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(chunk: bytes, layout: Layout, before: int) -> Read:
+    def refuse(chunk: bytes, layout: Layout, before: int) -> ColumnRows:
         raise AssertionError("a clean chunk was read line by line")
 
-    monkeypatch.setattr(columns, "_carefully", refuse)
+    monkeypatch.setattr(columns, "_parse_by_line", refuse)
     read = read_columns(save("qrels", CLEAN["padded"]), QRELS)
     assert read.frame.equals(pl.DataFrame({"query": ["q", "q"], "passage": ["d", "e"], "relevance": [1.0, 0.5]}))
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ragworth.errors import RagworthError
 from ragworth.formats import FORMATS, load, read_contexts, read_judgments, read_ratings
-from ragworth.formats.contract import Loaded
+from ragworth.formats.contract import LoadedCollection
 from ragworth.tables import Contexts, Judgments, Ratings
 
 READERS: dict[str, Any] = {
@@ -26,7 +26,7 @@ READERS: dict[str, Any] = {
     "ratings": read_ratings,
     "load": load,
 }
-KINDS = {"contexts": Contexts, "judgments": Judgments, "ratings": Ratings, "load": Loaded}
+KINDS = {"contexts": Contexts, "judgments": Judgments, "ratings": Ratings, "load": LoadedCollection}
 
 
 def parquet(**columns: Any) -> bytes:

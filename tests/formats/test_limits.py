@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import columns, compression, files, load, read_contexts, read_judgments
-from ragworth.formats.files import count_lines, lines, numbered_lines, split_lines
+from ragworth.formats.files import count_lines, numbered_lines, read_lines, split_lines
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -64,16 +64,16 @@ def test_the_longest_line_that_is_read(length: int, save: Save, monkeypatch: pyt
     path = save("file", b"short\n" + b"a" * length + b"\r\nlast")
     if length > 4096:
         with pytest.raises(FormatError, match="line 2: this line is longer"):
-            list(lines(path))
+            list(read_lines(path))
     else:
-        assert [number for number, _ in lines(path)] == [1, 2, 3]
+        assert [number for number, _ in read_lines(path)] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress])
 def test_a_file_that_unpacks_to_too_much(
     pack: Callable[[bytes], bytes], save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
     path = save("file", pack(RUN + b"\n" * (2 << 20)))
     for name in ("trec", "table", "jsonl", "exam"):
         with pytest.raises(FormatError, match="unpacks to more than 200 times its size") as caught:
@@ -85,7 +85,7 @@ def test_a_file_that_unpacks_to_too_much(
 
 
 def test_a_bomb_in_a_later_member(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
     monkeypatch.setenv("RAGWORTH_MAX_RATIO", "50")
     path = save("file", gzip.compress(RUN) + gzip.compress(b"\n" * (2 << 20)))
     with pytest.raises(FormatError, match="more than 50 times"):
@@ -107,7 +107,7 @@ def test_what_compresses_well_is_read(save: Save) -> None:
 
 
 def test_a_bomb_in_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "FLOOR", 1 << 20)
+    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
     os.mkfifo(pipe := tmp_path / "pipe")
     data = zstd.compress(RUN + b"\n" * (2 << 20))
     writer = Thread(target=lambda: pipe.write_bytes(data))
@@ -176,12 +176,12 @@ def test_chunks_of_any_size_give_the_same_lines(content: bytes, size: int, scrat
     path.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "CHUNK", size)
-        assert list(lines(path)) == list(numbered_lines(content, 0))
+        assert list(read_lines(path)) == list(numbered_lines(content, 0))
 
 
 @pytest.mark.parametrize("name", ["trec", "table", "jsonl"])
 def test_nothing_but_bad_lines(name: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MOST_BAD", 100)
+    monkeypatch.setattr(columns, "MAX_BAD_LINES", 100)
     path = save("file", ROWS[name][0] + b"bad\n" * 101)
     for skip in (False, True):
         with pytest.raises(FormatError) as caught:

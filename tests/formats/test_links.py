@@ -9,7 +9,7 @@ import pytest
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, write
 from ragworth.formats.theta import Theta
-from ragworth.init.file_heads import seen
+from ragworth.init.file_heads import list_folder
 from ragworth.tables import Contexts
 
 RUN = "q1 Q0 d1 1 2.5 t\n"
@@ -81,7 +81,7 @@ def test_a_collection_of_links(tmp_path: Path) -> None:
 
 def test_looking_into_a_folder_ends(links: Path) -> None:
     """The folder contains itself: it is looked into as deep as any other."""
-    names = [file.name for file in seen(links).files]
+    names = [file.name for file in list_folder(links).files]
     assert "good.run" in names and "folder/file.run" in names
     assert not any("dangling" in name or "self" in name or "a.run" in name for name in names)
     assert max(name.count("/") for name in names) <= 2

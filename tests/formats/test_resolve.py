@@ -10,8 +10,8 @@ import pytest
 
 from ragworth import Contexts
 from ragworth.errors import FormatError, InputError
-from ragworth.formats import FORMATS, WORDS, load, read_contexts, read_ratings, resolve, write
-from ragworth.formats.contract import Format, Loaded
+from ragworth.formats import FORMATS, USES, load, read_contexts, read_ratings, resolve, write
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.registry import Registry
 
 Save = Callable[[str, str | bytes], Path]
@@ -56,7 +56,7 @@ def test_every_format_keeps_its_contract() -> None:
         chosen = FORMATS.get(name)
         assert chosen.name == name
         assert chosen.title
-        able = [what for what in WORDS if chosen.can(what)]
+        able = [what for what in USES if chosen.can(what)]
         assert able
         assert all(callable(chosen.do(what)) for what in able)
         assert all(ending.startswith(".") for ending in chosen.endings)
@@ -108,7 +108,7 @@ def test_content_counts_more_than_the_compression_in_the_name(save: Save) -> Non
     assert len(read_contexts(packed)) == 1
 
 
-def reader(path: str, *, skip_bad_lines: bool = False) -> Loaded:
+def reader(path: str, *, skip_bad_lines: bool = False) -> LoadedCollection:
     raise AssertionError("not called")
 
 

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.cli.task_output import data
+from ragworth.cli.task_output import encode_rows
 from ragworth.errors import InputError
 from ragworth.formats import read_contexts, write
-from ragworth.formats.spreadsheet import VARIABLE, escape_formulas, write_csv
+from ragworth.formats.spreadsheet import SAFE_CSV_VARIABLE, escape_formulas, write_csv
 from ragworth.report.render import render
 from ragworth.tables import Contexts
 
@@ -48,11 +48,11 @@ def test_every_writer_knows_the_setting(tmp_path: Path, monkeypatch: pytest.Monk
     def written() -> list[str]:
         write(contexts, tmp_path / "run.csv")
         first = [rows((tmp_path / "run.csv").read_bytes())[1][column] for column in (0, 1, 3)]
-        return [*first, rows(render(frame, "csv"))[1][0], rows(data(frame, ".csv"))[1][0]]
+        return [*first, rows(render(frame, "csv"))[1][0], rows(encode_rows(frame, ".csv"))[1][0]]
 
     assert written() == ["-s", "=q", "@d", "=q", "=q"]
     assert read_contexts(tmp_path / "run.csv") == contexts
-    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv(SAFE_CSV_VARIABLE, "1")
     assert written() == ["'-s", "'=q", "'@d", "'=q", "'=q"]
     assert rows(render(frame, "csv"))[1][1] == "-0.5"
 
@@ -74,6 +74,6 @@ def test_carriage_returns_are_quoted() -> None:
 
 
 def test_a_setting_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "perhaps")
-    with pytest.raises(InputError, match=VARIABLE):
+    monkeypatch.setenv(SAFE_CSV_VARIABLE, "perhaps")
+    with pytest.raises(InputError, match=SAFE_CSV_VARIABLE):
         write_csv(pl.DataFrame({"a": ["x"]}))

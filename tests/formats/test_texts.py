@@ -12,18 +12,18 @@ import polars as pl
 import pytest
 
 from ragworth.errors import FormatError, RagworthError
-from ragworth.formats.texts import Kind, read
+from ragworth.formats.texts import CollectionPart, read
 
 Save = Callable[[str, str | bytes], Path]
 
-KINDS: tuple[Kind, ...] = ("queries", "passages", "answers", "subquestions")
+KINDS: tuple[CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
 
 
 def lines(*items: Any) -> str:
     return "".join((item if isinstance(item, str) else json.dumps(item)) + "\n" for item in items)
 
 
-JSONL: dict[Kind, tuple[list[Any], list[tuple[str, ...]]]] = {
+JSONL: dict[CollectionPart, tuple[list[Any], list[tuple[str, ...]]]] = {
     "queries": (
         [{"_id": "q1", "text": "Who?"}, {"id": 7, "text": "Wo?"}, {"query_id": "007", "text": ""}],
         [("q1", "Who?"), ("7", "Wo?"), ("007", "")],
@@ -56,7 +56,7 @@ JSONL: dict[Kind, tuple[list[Any], list[tuple[str, ...]]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_jsonl(kind: Kind, save: Save) -> None:
+def test_jsonl(kind: CollectionPart, save: Save) -> None:
     items, rows = JSONL[kind]
     for name in (f"{kind}.jsonl", f"{kind}.NDJSON"):
         assert getattr(read(save(name, lines(*items, "")), kind), kind).rows() == rows
@@ -64,7 +64,7 @@ def test_jsonl(kind: Kind, save: Save) -> None:
     assert getattr(read(packed, kind), kind).rows() == rows
 
 
-TABLES: dict[Kind, pl.DataFrame] = {
+TABLES: dict[CollectionPart, pl.DataFrame] = {
     "queries": pl.DataFrame({"query": ["q1", "007"], "text": ["Who, or what?", 'said "so"']}),
     "passages": pl.DataFrame({"passage": ["p1", "2"], "text": ["two\nlines", "ü"]}),
     "answers": pl.DataFrame({"query": ["q1", "q1"], "text": ["Ann", "Ann Lee"]}),
@@ -74,7 +74,7 @@ TABLES: dict[Kind, pl.DataFrame] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
-def test_tables(kind: Kind, ending: str, tmp_path: Path) -> None:
+def test_tables(kind: CollectionPart, ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"{kind}.{ending}"
     frame = TABLES[kind]
     if ending == "parquet":
@@ -92,7 +92,7 @@ def test_the_usual_names_of_ids_are_understood_in_tables(save: Save) -> None:
     assert read(save("p.tsv", "docno\ttext\nd1\tx\n"), "passages").passages.rows() == [("d1", "x")]
 
 
-BAD: list[tuple[Kind, Any, str]] = [
+BAD: list[tuple[CollectionPart, Any, str]] = [
     ("queries", {"_id": "q1"}, "text"),
     ("queries", {"text": "x"}, "_id"),
     ("queries", {"_id": "", "text": "x"}, "empty"),
@@ -110,11 +110,11 @@ BAD: list[tuple[Kind, Any, str]] = [
     ("subquestions", {"query_id": "q1", "subquestions": [{"id": "a"}]}, "text"),
     ("subquestions", {"query_id": "q1", "subquestions": [{"id": None, "text": "x"}]}, "id"),
 ]
-GOOD: dict[Kind, Any] = {kind: items[0] for kind, (items, _) in JSONL.items()}
+GOOD: dict[CollectionPart, Any] = {kind: items[0] for kind, (items, _) in JSONL.items()}
 
 
 @pytest.mark.parametrize(("kind", "item", "words"), BAD, ids=str)
-def test_a_bad_line_is_named_or_left_out_and_counted(kind: Kind, item: Any, words: str, save: Save) -> None:
+def test_a_bad_line_is_named_or_left_out_and_counted(kind: CollectionPart, item: Any, words: str, save: Save) -> None:
     path = save("bad.jsonl", lines(GOOD[kind], "", item))
     with pytest.raises(FormatError, match=words) as caught:
         read(path, kind)
@@ -127,7 +127,7 @@ def test_a_bad_line_is_named_or_left_out_and_counted(kind: Kind, item: Any, word
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.tsv"])
 @pytest.mark.parametrize("content", ["", "\n\n", "query,passage,subquestion,text\n"])
-def test_a_file_without_rows_is_an_error(kind: Kind, name: str, content: str, save: Save) -> None:
+def test_a_file_without_rows_is_an_error(kind: CollectionPart, name: str, content: str, save: Save) -> None:
     with pytest.raises(FormatError, match=r"x\.") as caught:
         read(save(name, content), kind)
     assert caught.value.expected
@@ -140,7 +140,7 @@ def test_a_parquet_file_without_rows_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_is_not_there_or_tells_no_format(kind: Kind, save: Save, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_tells_no_format(kind: CollectionPart, save: Save, tmp_path: Path) -> None:
     for name in ("none.jsonl", "none.csv", "none.parquet"):
         with pytest.raises(FormatError, match="none"):
             read(tmp_path / name, kind)
@@ -164,14 +164,14 @@ def test_a_file_that_is_not_there_or_tells_no_format(kind: Kind, save: Save, tmp
         ("subquestions", "query,subquestion,text\nq1,a,Who?\nq1,a,When?\n", "a"),
     ],
 )
-def test_tables_that_are_not_right(kind: Kind, content: str, words: str, save: Save) -> None:
+def test_tables_that_are_not_right(kind: CollectionPart, content: str, words: str, save: Save) -> None:
     with pytest.raises(RagworthError, match=words) as caught:
         read(save("bad.csv", content), kind)
     assert "bad.csv" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["queries", "passages"])
-def test_an_id_that_is_there_twice_in_jsonl(kind: Kind, save: Save) -> None:
+def test_an_id_that_is_there_twice_in_jsonl(kind: CollectionPart, save: Save) -> None:
     with pytest.raises(RagworthError, match="twice") as caught:
         read(save("bad.jsonl", lines({"_id": "x", "text": "a"}, {"_id": "x", "text": "b"})), kind)
     assert "bad.jsonl" in str(caught.value)

@@ -18,8 +18,8 @@ import ragworth
 from ragworth import retrieval
 from ragworth.collection import text_id
 from ragworth.errors import InputError
-from ragworth.interop.hits import Hit, WrongShapeError, ranked, read
-from ragworth.retrieval import Setting, retrieve
+from ragworth.interop.hits import Hit, WrongShapeError, rank_hits, read_hits
+from ragworth.retrieval import StepContext, retrieve
 
 
 def search(text: str) -> list[str]:
@@ -51,7 +51,7 @@ def search(text: str) -> list[str]:
     ],
 )
 def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
-    assert read(back) == hits
+    assert read_hits(back) == hits
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
 )
 def test_what_may_not(back: Any, words: str) -> None:
     with pytest.raises(WrongShapeError) as caught:
-        read(back)
+        read_hits(back)
     assert words in str(caught.value)
 
 
@@ -90,32 +90,32 @@ def test_data_frames_of_pandas() -> None:
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame({"docno": [1, 2], "score": [1.0, 2.0]}, index=["a", "b"])
-    assert read(frame) == [Hit("2", 2.0), Hit("1", 1.0)]
-    assert read(frame["docno"]) == [Hit("1"), Hit("2")]
+    assert read_hits(frame) == [Hit("2", 2.0), Hit("1", 1.0)]
+    assert read_hits(frame["docno"]) == [Hit("1"), Hit("2")]
     with pytest.raises(WrongShapeError, match="the score of hit 2 is missing"):
-        read(frame.assign(score=[1.0, math.nan]))
+        read_hits(frame.assign(score=[1.0, math.nan]))
     with pytest.raises(WrongShapeError, match="cannot read this pandas data frame"):
-        read(frame.set_axis(["docno", "docno"], axis=1))
+        read_hits(frame.set_axis(["docno", "docno"], axis=1))
 
 
 def test_the_field_of_the_id() -> None:
     item = {"id": "a", "text": "one", "metadata": {"docno": "p1"}}
-    assert read([item]) == [Hit("a", None, "one")]
-    assert read([item], "docno") == [Hit("p1", None, "one")]
+    assert read_hits([item]) == [Hit("a", None, "one")]
+    assert read_hits([item], "docno") == [Hit("p1", None, "one")]
     with pytest.raises(WrongShapeError, match="hit 1 has no field 'nr'; there are 'id', 'text', 'metadata', 'docno'"):
-        read([item], "nr")
+        read_hits([item], "nr")
 
 
 def test_the_order_shown_goes_before_scores_that_disagree() -> None:
     falling = [{"id": "a", "score": 2.0}, {"id": "b", "score": 1.0}]
-    assert read(falling, by_place=True) == [Hit("a", 2.0), Hit("b", 1.0)]
-    assert read(falling[::-1], by_place=True) == [Hit("b"), Hit("a")]
-    assert read(falling[::-1]) == [Hit("a", 2.0), Hit("b", 1.0)]
+    assert read_hits(falling, by_place=True) == [Hit("a", 2.0), Hit("b", 1.0)]
+    assert read_hits(falling[::-1], by_place=True) == [Hit("b"), Hit("a")]
+    assert read_hits(falling[::-1]) == [Hit("a", 2.0), Hit("b", 1.0)]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([0.0, 1.0, 2.0]))), st.integers(1, 6))
 def test_each_passage_once_best_first(pairs: list[tuple[str, float]], k: int) -> None:
-    made = ranked(read(pairs), k)
+    made = rank_hits(read_hits(pairs), k)
     best = {name: max(score for other, score in pairs if other == name) for name, _ in pairs}
     expected = sorted(best.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)[:k]
     assert [(hit.passage, hit.score) for hit in made.hits] == expected
@@ -227,7 +227,7 @@ def test_errors_name_the_system_and_the_query() -> None:
 
 
 def test_texts_of_queries_are_needed() -> None:
-    setting = Setting.of(world().collection, ["q1", "unknown"])
+    setting = StepContext.of(world().collection, ["q1", "unknown"])
     with pytest.raises(InputError, match="mine: called needs what is not there: no text of 1 query"):
         retrieve({"mine": search}, setting)
 

@@ -11,7 +11,7 @@ pd = pytest.importorskip("pandas")
 
 import ragworth  # noqa: E402
 from ragworth.errors import MetricError, TableError  # noqa: E402
-from ragworth.interop.ir_measures import PROVIDER, RagworthWarning, foreign  # noqa: E402
+from ragworth.interop.ir_measures import PROVIDER, RagworthWarning, find_measure  # noqa: E402
 from ragworth.metrics import METRICS  # noqa: E402
 
 QRELS = pd.DataFrame(
@@ -112,8 +112,8 @@ def test_their_measures_by_name() -> None:
     contexts = {"1": {"a": 1.0, "b": 2.0}, "2": {"a": 1.0}}
     scores = ragworth.score(contexts, judgments, ["RR", "Compat(p=0.9)"])
     assert scores.frame["metric"].to_list() == ["RR", "RR", "Compat(p=0.9)", "Compat(p=0.9)"]
-    assert foreign("nonsense") is None
-    assert foreign("UDCG(gamma=7)@5") is None
+    assert find_measure("nonsense") is None
+    assert find_measure("UDCG(gamma=7)@5") is None
     with pytest.raises(MetricError, match="unknown metric"):
         ragworth.score(contexts, judgments, "nonsense@3")
     with pytest.raises(MetricError, match="whole-number relevance"):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.tasks.query_sample import drawn, of_queries, whole
+from ragworth.tasks.query_sample import check_positive_count, sample_by_query, sample_queries
 
 
 class Thing(NamedTuple):
@@ -19,26 +19,26 @@ THINGS = [Thing(f"q{n % 3}", n) for n in range(7)]
 
 
 def test_the_first_queries_with_all_that_is_theirs() -> None:
-    assert of_queries(THINGS, None, None, 0) == THINGS
-    assert [each.name for each in of_queries(THINGS, 1, None, 0)] == [0, 3, 6]
-    assert of_queries(THINGS, 9, 9, 0) == THINGS
+    assert sample_by_query(THINGS, None, None, 0) == THINGS
+    assert [each.name for each in sample_by_query(THINGS, 1, None, 0)] == [0, 3, 6]
+    assert sample_by_query(THINGS, 9, 9, 0) == THINGS
 
 
 def test_queries_drawn_at_random_keep_their_order() -> None:
-    found = {tuple(drawn("abc", sample=2, seed=seed)) for seed in range(20)}
+    found = {tuple(sample_queries("abc", sample=2, seed=seed)) for seed in range(20)}
     assert found == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert len(drawn("abc", limit=1, sample=2)) == 1
+    assert len(sample_queries("abc", limit=1, sample=2)) == 1
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, "3", True, "oracle"])
 def test_what_is_no_number_of_things(value: Any) -> None:
     with pytest.raises(InputError, match=r"k is .*\n.*a whole number, 1 or more"):
-        whole("k", value)
+        check_positive_count("k", value)
     for more in ({"limit": value}, {"sample": value}):
         with pytest.raises(InputError):
-            drawn("abc", **more)
+            sample_queries("abc", **more)
 
 
 def test_what_is_one() -> None:
     for value in (None, 1, 99):
-        whole("k", value)
+        check_positive_count("k", value)

@@ -9,14 +9,23 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Card, Usage
-from ragworth.tasks.findings import CUT, Finding, frame_of, missing_notes, need, rows_of, source_of, whole
+from ragworth.tasks.findings import (
+    CUT,
+    AspectValues,
+    aspect_rows,
+    describe_source,
+    frame_from_rows,
+    missing_notes,
+    reject_cut_passage,
+    require_abilities,
+)
 
 KEYS = {"query": "q", "passage": "p"}
 
 
 def test_a_value_for_each_aspect_with_details_in_the_first_row() -> None:
-    found = Finding({"A": 1, "B": NoValue("no-b", "why not", "said")}, {"cut": 3}, "by hand")
-    first, second = rows_of(KEYS, ("A", "B"), found, "m")
+    found = AspectValues({"A": 1, "B": NoValue("no-b", "why not", "said")}, {"cut": 3}, "by hand")
+    first, second = aspect_rows(KEYS, ("A", "B"), found, "m")
     assert first == KEYS | {"aspect": "A", "value": 1.0, "status": "ok", "source": "m · by hand", "cut": 3}
     assert second == KEYS | {
         "aspect": "B",
@@ -29,7 +38,7 @@ def test_a_value_for_each_aspect_with_details_in_the_first_row() -> None:
 
 
 def test_nothing_for_all_aspects() -> None:
-    rows = rows_of(KEYS, ("A", "B"), NoValue("timed-out", "late"), "m")
+    rows = aspect_rows(KEYS, ("A", "B"), NoValue("timed-out", "late"), "m")
     assert [(row["aspect"], row["value"], row["status"], row["reason"]) for row in rows] == [
         ("A", None, "timed-out", "late"),
         ("B", None, "timed-out", "late"),
@@ -38,7 +47,7 @@ def test_nothing_for_all_aspects() -> None:
 
 
 def test_empty_output_is_kept_as_well() -> None:
-    (row,) = rows_of(KEYS, ("A",), NoValue("empty-answer", "", ""), "m")
+    (row,) = aspect_rows(KEYS, ("A",), NoValue("empty-answer", "", ""), "m")
     assert row["raw"] == ""
 
 
@@ -47,18 +56,21 @@ FULL = {**SCHEMA, "source": pl.String, "reason": pl.String, "raw": pl.String}
 
 
 def test_rows_of_different_width_make_one_frame() -> None:
-    rows = [*rows_of(KEYS, ("A",), NoValue("x", "y", "z"), "m"), *rows_of(KEYS, ("A",), Finding({"A": 0.5}), "m")]
-    frame = frame_of(rows, FULL)
+    rows = [
+        *aspect_rows(KEYS, ("A",), NoValue("x", "y", "z"), "m"),
+        *aspect_rows(KEYS, ("A",), AspectValues({"A": 0.5}), "m"),
+    ]
+    frame = frame_from_rows(rows, FULL)
     assert frame.columns == list(FULL)
     assert frame.select("value", "status", "raw").rows() == [(None, "x", "z"), (0.5, "ok", None)]
-    assert frame_of([], FULL).schema == FULL
+    assert frame_from_rows([], FULL).schema == FULL
 
 
 @pytest.mark.parametrize("raw", ["a\x00b", "\x1b[31m", "\u2028", "\ud800", "half \udc00 a sign"], ids=ascii)
 def test_whatever_a_model_wrote_has_room_in_a_frame(raw: str) -> None:
     """Replies with half characters in them do come, cut in the middle or wrongly escaped by an endpoint."""
-    rows = rows_of(KEYS, ("A",), NoValue("unparsable", "", raw), "m")
-    kept = frame_of(rows, FULL)["raw"][0]
+    rows = aspect_rows(KEYS, ("A",), NoValue("unparsable", "", raw), "m")
+    kept = frame_from_rows(rows, FULL)["raw"][0]
     assert kept is not None
     assert kept.startswith(raw[:1] if raw[0] != "\ud800" else "")
 
@@ -72,27 +84,30 @@ def test_how_many_have_a_value_and_why_others_have_none() -> None:
 
 
 def test_a_part_of_a_passage_is_no_passage() -> None:
-    whole(Usage(1, 1, 0.0), False)
-    whole(Usage(1, 1, 0.0, cut=5), True)
+    reject_cut_passage(Usage(1, 1, 0.0), False)
+    reject_cut_passage(Usage(1, 1, 0.0, cut=5), True)
     with pytest.raises(NoValue) as caught:
-        whole(Usage(1, 1, 0.0, cut=5), False, "said")
+        reject_cut_passage(Usage(1, 1, 0.0, cut=5), False, "said")
     assert (caught.value.status, caught.value.raw) == (CUT, "said")
     assert "5 characters" in caught.value.detail
 
 
 def test_a_model_that_lacks_something_is_refused_with_what_to_do() -> None:
     card = Card("x", "small", abilities=frozenset({"generate"}))
-    need(card, ("generate",), "this")
+    require_abilities(card, ("generate",), "this")
     with pytest.raises(ModelError, match="'small' cannot score, choose") as caught:
-        need(card, ("generate", "score", "choose"), "this")
+        require_abilities(card, ("generate", "score", "choose"), "this")
     assert "ragworth models" in str(caught.value)
     with pytest.raises(ModelError):
-        need(Card("x", "small"), ("generate",), "this")
-    need(Card("x", "far", endpoint="http://localhost"), ("generate",), "this")
+        require_abilities(Card("x", "small"), ("generate",), "this")
+    require_abilities(Card("x", "far", endpoint="http://localhost"), ("generate",), "this")
 
 
 def test_where_a_value_comes_from_in_one_line() -> None:
-    prompt = prompts.load("rating")
+    prompt = prompts.load_prompt("rating")
     card = Card("hf", "owner/name", revision="0123456789abcdef")
-    assert source_of(card, [prompt], "", "by hand") == f"hf:owner/name@0123456789ab · rating@{prompt.version} · by hand"
-    assert source_of(Card("scripted", "scripted"), []) == "scripted"
+    assert (
+        describe_source(card, [prompt], "", "by hand")
+        == f"hf:owner/name@0123456789ab · rating@{prompt.version} · by hand"
+    )
+    assert describe_source(Card("scripted", "scripted"), []) == "scripted"

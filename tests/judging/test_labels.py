@@ -11,14 +11,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import NoValue, run
+from ragworth.calls.programs import NoValue, run_programs
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import ABILITIES, Card, Choose, Generate, Generated, Output, Prompt, Request, Usage
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.tasks.labels import REFUSED, TRUNCATED, UNPARSABLE, Label, Scale, label, read, way_for
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.labels import (
+    REFUSED,
+    TRUNCATED,
+    UNPARSABLE,
+    LabelResult,
+    LabelScale,
+    ask_label,
+    choose_label_method,
+    parse_label,
+)
 
-RATINGS = Scale.numbers(0, 5)
-HOLDS = Scale(("YES", "NO"), (1.0, 0.0))
+RATINGS = LabelScale.numbers(0, 5)
+HOLDS = LabelScale(("YES", "NO"), (1.0, 0.0))
 WHERE = Prompt.chat("How well?")
 NOTHING = Usage(1, 1, 0.0)
 
@@ -27,17 +36,17 @@ def made(text: str, finish: str = "stop") -> Generated:
     return Generated((Output(text, finish),), NOTHING)
 
 
-def written(scale: Scale, text: str) -> str | None:
+def written(scale: LabelScale, text: str) -> str | None:
     """The label that is read out of a text; None where there is none."""
     try:
-        return read(made(text), scale).label
+        return parse_label(made(text), scale).label
     except NoValue:
         return None
 
 
-def status(text: str, finish: str = "stop", scale: Scale = RATINGS) -> str:
+def status(text: str, finish: str = "stop", scale: LabelScale = RATINGS) -> str:
     with pytest.raises(NoValue) as caught:
-        read(made(text, finish), scale)
+        parse_label(made(text, finish), scale)
     assert caught.value.raw == text, "what the model wrote is kept"
     assert caught.value.detail
     return caught.value.status
@@ -206,13 +215,13 @@ def test_why_there_is_no_label() -> None:
 
 
 def test_the_longer_of_two_labels_is_read_where_one_begins_with_the_other() -> None:
-    scale = Scale(("PARTLY", "PARTLY RIGHT", "RIGHT"), (0.0, 1.0, 2.0))
+    scale = LabelScale(("PARTLY", "PARTLY RIGHT", "RIGHT"), (0.0, 1.0, 2.0))
     assert written(scale, "partly right") == "PARTLY RIGHT"
     assert written(scale, "Right") == "RIGHT"
 
 
 def test_labels_may_hold_any_sign() -> None:
-    scale = Scale(("a+b", "(c)", "d.*"), (0.0, 1.0, 2.0))
+    scale = LabelScale(("a+b", "(c)", "d.*"), (0.0, 1.0, 2.0))
     assert [written(scale, text) for text in ("a+b", "aab", "dxx")] == ["a+b", None, None]
 
 
@@ -262,19 +271,19 @@ def test_no_text_is_too_long(piece: str) -> None:
 # Probabilities
 
 
-def asked(model: Scripted, scale: Scale = RATINGS, how: str = "auto") -> Label | NoValue:
-    way = way_for(model.card, how, "a test")
-    (found,) = run(Job(model), [label(WHERE, scale, model.card, way)])
+def asked(model: Scripted, scale: LabelScale = RATINGS, how: str = "auto") -> LabelResult | NoValue:
+    way = choose_label_method(model.card, how, "a test")
+    (found,) = run_programs(Job(model), [ask_label(WHERE, scale, model.card, way)])
     return found
 
 
-def chosen(**probabilities: float) -> Label | NoValue:
+def chosen(**probabilities: float) -> LabelResult | NoValue:
     return asked(Scripted({"*": {name.strip("_"): value for name, value in probabilities.items()}}))
 
 
 def test_the_likeliest_label_with_what_is_known_of_the_others() -> None:
     found = chosen(_2=0.1, _3=0.4, _5=0.3)
-    assert isinstance(found, Label)
+    assert isinstance(found, LabelResult)
     assert (found.label, found.value, found.estimator, found.raw) == ("3", 3.0, "first-token", None)
     # (2·0.1 + 3·0.4 + 5·0.3) / (0.1 + 0.4 + 0.3) = 2.9 / 0.8
     assert found.expected == pytest.approx(3.625)
@@ -284,10 +293,10 @@ def test_the_likeliest_label_with_what_is_known_of_the_others() -> None:
 
 def test_ties_go_to_the_label_that_comes_first() -> None:
     found = chosen(_4=0.25, _1=0.25, _5=0.125)
-    assert isinstance(found, Label)
+    assert isinstance(found, LabelResult)
     assert found.label == "1"
     both = asked(Scripted({"*": {"YES": 0.5, "NO": 0.5}}), HOLDS)
-    assert isinstance(both, Label)
+    assert isinstance(both, LabelResult)
     assert both.label == "YES"
 
 
@@ -303,12 +312,12 @@ def test_labels_without_any_probability_are_no_answer() -> None:
 def seen(abilities: Sequence[str], how: str = "auto") -> Request:
     requests: list[Request] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: Request) -> ScriptedReply:
         requests.append(request)
         return "3" if isinstance(request, Generate) else {"3": 1.0}
 
     found = asked(Scripted(script, abilities=abilities), how=how)
-    assert isinstance(found, Label)
+    assert isinstance(found, LabelResult)
     assert found.label == "3"
     return requests[0]
 
@@ -327,19 +336,19 @@ def test_by_probabilities_where_the_model_tells_them_and_by_words_where_not() ->
 
 def test_a_model_that_cannot_be_asked_in_this_way_is_refused() -> None:
     with pytest.raises(ModelError, match="cannot choose"):
-        way_for(Card("x", "small", abilities=frozenset({"generate"})), "labels", "a test")
+        choose_label_method(Card("x", "small", abilities=frozenset({"generate"})), "labels", "a test")
     with pytest.raises(ModelError, match="cannot generate"):
-        way_for(Card("x", "small", abilities=frozenset({"choose"})), "parsed", "a test")
+        choose_label_method(Card("x", "small", abilities=frozenset({"choose"})), "parsed", "a test")
     with pytest.raises(ModelError, match="cannot generate"):
-        way_for(Card("x", "small", abilities=frozenset({"score"})), "auto", "a test")
+        choose_label_method(Card("x", "small", abilities=frozenset({"score"})), "auto", "a test")
     with pytest.raises(InputError, match="not possible"):
-        way_for(Card("x", "small", abilities=frozenset(ABILITIES)), "by-hand", "a test")
+        choose_label_method(Card("x", "small", abilities=frozenset(ABILITIES)), "by-hand", "a test")
 
 
 def test_an_endpoint_that_nobody_has_asked_yet_is_not_refused() -> None:
     unknown = Card("openai", "m", endpoint="http://localhost")
-    assert way_for(unknown, "auto", "a test") == "labels"
-    assert way_for(unknown, "parsed", "a test") == "parsed"
+    assert choose_label_method(unknown, "auto", "a test") == "labels"
+    assert choose_label_method(unknown, "parsed", "a test") == "parsed"
 
 
 @pytest.mark.parametrize(
@@ -356,14 +365,14 @@ def test_an_endpoint_that_nobody_has_asked_yet_is_not_refused() -> None:
 )
 def test_a_word_that_is_taken_back_is_no_label(text: str) -> None:
     """Small judges hedge and echo their instructions; a label read out of that would turn the grade around."""
-    assert Scale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) is None
+    assert LabelScale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) is None
 
 
 @pytest.mark.parametrize("text", ["I cannot say YES", "YES or NO", "Answer with YES or NO."])
 def test_an_echo_is_no_answer(text: str) -> None:
-    assert Scale(("YES", "NO"), (1.0, 0.0)).parse(text) is None
+    assert LabelScale(("YES", "NO"), (1.0, 0.0)).parse(text) is None
 
 
 @pytest.mark.parametrize("text", ["WRONG. It is not what was asked.", "The answer is WRONG", "wrong", "**WRONG**"])
 def test_words_after_a_label_do_not_take_it_back(text: str) -> None:
-    assert Scale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) == 1
+    assert LabelScale(("CORRECT", "WRONG", "ABSTAINED"), (1.0, -1.0, 0.0)).parse(text) == 1

@@ -8,27 +8,27 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.scripted import Scripted
-from ragworth.tasks.models import opened
+from ragworth.tasks.models import resolve_model
 
 
 def test_a_model_is_itself() -> None:
     model = Scripted({})
-    assert opened(model) is model
+    assert resolve_model(model) is model
 
 
 def test_a_written_form_is_opened(tmp_path: Path) -> None:
     (tmp_path / "says.json").write_text("{}")
-    assert opened(f"scripted:{tmp_path / 'says.json'}").card.backend == "scripted"
+    assert resolve_model(f"scripted:{tmp_path / 'says.json'}").card.backend == "scripted"
     with pytest.raises(ModelError, match="names no kind of model"):
-        opened("nonsense")
+        resolve_model("nonsense")
 
 
 def test_none_is_the_embedded_one(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Scripted({})
     monkeypatch.setattr("ragworth.llm.llm", lambda spec="embedded": model)
-    assert opened(None) is model
+    assert resolve_model(None) is model
 
 
 def test_anything_else_is_refused() -> None:
     with pytest.raises(ModelError, match="the model is '3'"):
-        opened(3)  # type: ignore[arg-type]
+        resolve_model(3)  # type: ignore[arg-type]

@@ -8,27 +8,27 @@ from typing import Any
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.tasks.options import check_settings, given, setting, settings_of
+from ragworth.tasks.options import option, options_by_name, options_of, validate_options
 
 
 @dataclass(frozen=True)
 class Kettle:
     name: str
-    heat: float = setting(0.5, "how hot", low=0, high=1)
-    litres: int = setting(1, "how much", low=1)
-    tea: str = setting("black", "what for", choices=("black", "green"))
-    lid: bool = setting(True, "whether it is shut")
-    most: int | None = setting(None, "where to stop", low=0)
-    colour: str = setting("", "what it looks like")
-    weight: float = setting(1.0, "what it weighs")
+    heat: float = option(0.5, "how hot", low=0, high=1)
+    litres: int = option(1, "how much", low=1)
+    tea: str = option("black", "what for", choices=("black", "green"))
+    lid: bool = option(True, "whether it is shut")
+    most: int | None = option(None, "where to stop", low=0)
+    colour: str = option("", "what it looks like")
+    weight: float = option(1.0, "what it weighs")
 
     def __post_init__(self) -> None:
-        check_settings(self, "kettle")
+        validate_options(self, "kettle")
 
 
 def test_settings_are_the_fields_that_say_what_they_mean() -> None:
-    assert [each.name for each in settings_of(Kettle)] == ["heat", "litres", "tea", "lid", "most", "colour", "weight"]
-    assert settings_of(Kettle)[0].metadata["help"] == "how hot"
+    assert [each.name for each in options_of(Kettle)] == ["heat", "litres", "tea", "lid", "most", "colour", "weight"]
+    assert options_of(Kettle)[0].metadata["help"] == "how hot"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_all_that_is_wrong_comes_at_once() -> None:
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    assert given(Kettle, {"heat": 1}, "kettle") == {"heat": 1}
+    assert options_by_name(Kettle, {"heat": 1}, "kettle") == {"heat": 1}
     with pytest.raises(InputError, match="kettle has no setting form, name") as caught:
-        given(Kettle, {"form": 1, "name": "x"}, "kettle")
+        options_by_name(Kettle, {"form": 1, "name": "x"}, "kettle")
     assert "litres" in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.tasks.query_sample import drawn
+from ragworth.tasks.query_sample import sample_queries
 from ragworth.tasks.text_lookup import (
     EMPTY_PASSAGE,
     NO_ANSWERS,
@@ -18,10 +18,10 @@ from ragworth.tasks.text_lookup import (
     NO_RELEVANT,
     NO_SUBQUESTIONS,
     Subquestion,
-    Texts,
+    TextLookup,
 )
 
-WORLD = Texts(
+WORLD = TextLookup(
     Collection.of(
         queries={"query": ["q1", "q2", "q3"], "text": [" Who? ", "", " \n\t"]},
         passages={"passage": ["p1", "p2", "p3"], "text": ["It was Ann.\n", "", "\u3000 \n"]},
@@ -75,11 +75,11 @@ def test_relevant_passages_best_first_and_failed_judgments_are_none() -> None:
     assert WORLD.relevant("q1") == ("p2", "p1", "p4")
     assert WORLD.relevant("q1", 2) == ("p2",)
     assert why(lambda: WORLD.relevant("q2")) == NO_RELEVANT
-    assert why(lambda: Texts(Collection()).relevant("q1")) == NO_RELEVANT
+    assert why(lambda: TextLookup(Collection()).relevant("q1")) == NO_RELEVANT
 
 
 def test_an_empty_collection_has_a_reason_for_everything() -> None:
-    nothing = Texts(Collection())
+    nothing = TextLookup(Collection())
     finds = (nothing.query, nothing.passage, nothing.answers, nothing.subquestions, nothing.relevant)
     assert [why(partial(find, "x")) for find in finds] == [
         NO_QUERY,
@@ -95,13 +95,13 @@ def test_an_empty_collection_has_a_reason_for_everything() -> None:
 
 def test_the_first_queries_or_some_at_random_in_their_order() -> None:
     queries = [f"q{n}" for n in range(20)]
-    assert drawn([*queries, *queries], limit=3) == queries[:3]
-    assert drawn(queries) == queries
-    some = drawn(queries, sample=5, seed=1)
-    assert some == drawn(queries, sample=5, seed=1)
+    assert sample_queries([*queries, *queries], limit=3) == queries[:3]
+    assert sample_queries(queries) == queries
+    some = sample_queries(queries, sample=5, seed=1)
+    assert some == sample_queries(queries, sample=5, seed=1)
     assert len(set(some)) == 5
     assert some == sorted(some, key=queries.index)
-    assert {tuple(drawn(queries, sample=5, seed=seed)) for seed in range(9)} != {tuple(some)}
-    assert drawn(queries, sample=99) == queries
-    assert drawn(queries, limit=2, sample=5, seed=1) == some[:2]
-    assert drawn([], limit=3, sample=2) == []
+    assert {tuple(sample_queries(queries, sample=5, seed=seed)) for seed in range(9)} != {tuple(some)}
+    assert sample_queries(queries, sample=99) == queries
+    assert sample_queries(queries, limit=2, sample=5, seed=1) == some[:2]
+    assert sample_queries([], limit=3, sample=2) == []

@@ -13,14 +13,14 @@ from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError, MissingExtraError
-from ragworth.fitting import Tables, fit, learn, transfer
-from ragworth.fitting.estimates import Shared
-from ragworth.fitting.folds import parted
-from ragworth.fitting.ranking_svm import fitted, pairs_of
-from ragworth.fitting.rows import Floats, Rows, rows_of
-from ragworth.fitting.udcg_weights import GRID, _Data, features, held_out, scaled, udcg
+from ragworth.fitting import FittingTables, fit, fit_tables, transfer
+from ragworth.fitting.estimates import SharedQueryCorrelations
+from ragworth.fitting.folds import assign_folds
+from ragworth.fitting.ranking_svm import fit_ranking_svm, ranked_pairs
+from ragworth.fitting.rows import FittingRows, Floats, build_fitting_rows
+from ragworth.fitting.udcg_weights import C_GRID, _FitData, feature_metrics, held_out_scores, scale_weights, udcg_metric
 from ragworth.formats.theta import Theta, Variant
-from ragworth.stats.within_query import by_query, within, within_gaps
+from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 from tests.learning.samples import ALPHA, BETA, World, cosine, graded, world
 
@@ -111,14 +111,16 @@ def test_where_there_is_nothing_to_learn_the_figure_held_out_says_so() -> None:
 @pytest.mark.parametrize("fold", [0, 1, 2, 3])
 def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold: int) -> None:
     """Fails if parts split queries, or if C is chosen with the queries held out: then they would leak."""
-    tables = Tables(planted.contexts, planted.judgments, planted.outcomes)
-    rows = rows_of(tables, features(5, "full", 1.0), "grade")
+    tables = FittingTables(planted.contexts, planted.judgments, planted.outcomes)
+    rows = build_fitting_rows(tables, feature_metrics(5, "full", 1.0), "grade")
     rows = rows.where(rows.query < 32)
     chance = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], len(rows.outcome))
-    mine = parted(rows.query, 4, 0) == fold
+    mine = assign_folds(rows.query, 4, 0) == fold
 
     def scores(outcome: Floats) -> Floats:
-        return held_out(_Data(rows.values, outcome, rows.query, rows.same, pairs_of(outcome, rows.query)), GRID, 4, 0)
+        return held_out_scores(
+            _FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), C_GRID, 4, 0
+        )
 
     before, after = scores(chance), scores(np.where(mine, rows.outcome, chance))
     assert (after[mine] == before[mine]).all()
@@ -127,20 +129,20 @@ def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold:
 
 def test_a_query_of_two_tables_is_held_out_of_both(planted: World) -> None:
     """Fails if the same query may be learned from in one table while it is held out in the other."""
-    tables = Tables(planted.contexts, planted.judgments, planted.outcomes)
-    one = rows_of(tables, features(5, "full", 1.0), "grade")
+    tables = FittingTables(planted.contexts, planted.judgments, planted.outcomes)
+    one = build_fitting_rows(tables, feature_metrics(5, "full", 1.0), "grade")
     one = one.where(one.query < 24)
-    rows = Rows.together([one, one.where(one.query >= 4)])
+    rows = FittingRows.together([one, one.where(one.query >= 4)])
     assert (rows.queries, len(set(rows.ids))) == (44, 24)
     chance = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], len(rows.outcome))
     ids = rows.ids[rows.query]
-    part = _Data(rows.values, chance, rows.query, rows.same, pairs_of(chance, rows.query)).parts(4, 0)
+    part = _FitData(rows.values, chance, rows.query, rows.same, ranked_pairs(chance, rows.query)).parts(4, 0)
     assert all(len(set(part[ids == each])) == 1 for each in set(ids))
 
     def scores(outcome: Floats) -> Floats:
-        data = _Data(rows.values, outcome, rows.query, rows.same, pairs_of(outcome, rows.query))
+        data = _FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query))
         assert all(rows.query[a] == rows.query[b] for a, b in zip(data.pairs.better, data.pairs.worse, strict=True))
-        return held_out(data, (0.01, 1.0), 4, 0)
+        return held_out_scores(data, (0.01, 1.0), 4, 0)
 
     second = (rows.query >= 24) & (part == 2)
     before, after = scores(chance), scores(np.where(second, rows.outcome, chance))
@@ -150,20 +152,25 @@ def test_a_query_of_two_tables_is_held_out_of_both(planted: World) -> None:
 
 def test_a_query_of_two_tables_counts_once() -> None:
     one, other = world(30, seed=1), world(30, seed=2)
-    rows = [rows_of(Tables(*each[:3]), [udcg(5, 1.0), udcg(5, 0.5)], "grade") for each in (one, other)]
-    both = Rows.together([rows[0], rows[1].where(rows[1].query >= 10)])
+    rows = [
+        build_fitting_rows(FittingTables(*each[:3]), [udcg_metric(5, 1.0), udcg_metric(5, 0.5)], "grade")
+        for each in (one, other)
+    ]
+    both = FittingRows.together([rows[0], rows[1].where(rows[1].query >= 10)])
     facts: dict[str, Any] = {"level": 0.9, "resamples": 200, "seed": 3}
-    apart = [within(each.values, each.outcome, each.query, **facts) for each in rows]
+    apart = [within_query_correlations(each.values, each.outcome, each.query, **facts) for each in rows]
     for each, wanted in zip(rows, apart, strict=True):
-        shared = Shared(each.values, each, **facts)
+        shared = SharedQueryCorrelations(each.values, each, **facts)
         assert shared.means() == wanted
-        assert shared.gap(0, 1) == within_gaps(each.values, each.outcome, each.query, pairs=[(0, 1)], **facts)[0]
-    found = Shared(both.values, both, **facts).means()[0]
-    mine = [by_query(each.values, each.outcome, each.query).values[:, 0] for each in rows]
+        assert shared.gap(0, 1) == within_query_gaps(each.values, each.outcome, each.query, pairs=[(0, 1)], **facts)[0]
+    found = SharedQueryCorrelations(both.values, both, **facts).means()[0]
+    mine = [query_correlations(each.values, each.outcome, each.query).values[:, 0] for each in rows]
     every = np.nanmean([mine[0], np.where(np.arange(30) < 10, np.nan, mine[1])], axis=0)
     assert found.value == pytest.approx(np.nanmean(every))
     assert found.queries == int((~np.isnan(every)).sum()) <= 30
-    twice = Shared(np.tile(rows[0].values, (2, 1)), Rows.together([rows[0], rows[0]]), **facts).means()[0]
+    twice = SharedQueryCorrelations(
+        np.tile(rows[0].values, (2, 1)), FittingRows.together([rows[0], rows[0]]), **facts
+    ).means()[0]
     assert twice.interval == pytest.approx(apart[0][0].interval), "the same once more is no more evidence"
     assert (twice.queries, twice.n) == (apart[0][0].queries, 2 * apart[0][0].n)
 
@@ -171,18 +178,18 @@ def test_a_query_of_two_tables_counts_once() -> None:
 def test_the_same_table_twice_is_refused() -> None:
     given = world(20, seed=1)
     with pytest.raises(InputError, match="nq and number 2 have the same contexts and the same outcomes"):
-        learn([Tables(*given[:3], name="nq"), Tables(*given[:3])], 5, **FAST)
+        fit_tables([FittingTables(*given[:3], name="nq"), FittingTables(*given[:3])], 5, **FAST)
 
 
 @pytest.mark.parametrize("folds", [2, 5, 7])
 def test_parts_are_of_whole_queries_and_of_equal_size(folds: int) -> None:
     query = np.random.default_rng(0).integers(0, 33, 400) * 3
-    part = parted(query, folds, 0)
+    part = assign_folds(query, folds, 0)
     assert all(len(set(part[query == each])) == 1 for each in np.unique(query))
     sizes = np.bincount([part[query == each][0] for each in np.unique(query)], minlength=folds)
     assert sizes.max() - sizes.min() <= 1
-    assert (parted(query, folds, 0) == part).all()
-    assert (parted(query, folds, 1) != part).any()
+    assert (assign_folds(query, folds, 0) == part).all()
+    assert (assign_folds(query, folds, 1) != part).any()
 
 
 def test_the_same_seed_gives_the_same_and_the_order_of_rows_plays_no_part() -> None:
@@ -233,36 +240,38 @@ def test_the_metric_scores_as_it_was_learned(planted: World, learned: Theta, tmp
 
 def test_scaled_weights_order_contexts_as_before() -> None:
     weights = np.array([3.0, -1.0, 2.0, 0.5])
-    assert scaled(weights, 2) == pytest.approx(weights / 4)
-    assert scaled(np.array([0.0, 0.0, 2.0, 2.0]), 2) == pytest.approx([0, 0, 0.5, 0.5])
-    assert scaled(np.zeros(4), 2).tolist() == [0, 0, 0, 0]
+    assert scale_weights(weights, 2) == pytest.approx(weights / 4)
+    assert scale_weights(np.array([0.0, 0.0, 2.0, 2.0]), 2) == pytest.approx([0, 0, 0.5, 0.5])
+    assert scale_weights(np.zeros(4), 2).tolist() == [0, 0, 0, 0]
 
 
 def test_pairs_are_all_those_of_one_query_that_differ() -> None:
     rng = np.random.default_rng(2)
     query, outcome = rng.integers(0, 9, 60), rng.choice([-1.0, 0.0, 1.0], 60)
     wanted = {(i, j) for i in range(60) for j in range(60) if query[i] == query[j] and outcome[i] > outcome[j]}
-    found = pairs_of(outcome, query)
+    found = ranked_pairs(outcome, query)
     assert set(zip(found.better.tolist(), found.worse.tolist(), strict=True)) == wanted
     assert len(found.better) == len(wanted)
     assert (query[found.better] == found.query).all()
-    assert len(pairs_of(np.zeros(60), query).query) == 0
-    assert len(pairs_of(outcome[:1], query[:1]).query) == 0
+    assert len(ranked_pairs(np.zeros(60), query).query) == 0
+    assert len(ranked_pairs(outcome[:1], query[:1]).query) == 0
 
 
 def test_a_query_with_many_pairs_weighs_as_much_as_one_with_few() -> None:
     """One pair says that the feature helps; a hundred pairs of another query say that it harms, as much."""
     features = np.array([[1.0], [0.0], *[[0.0]] * 10, *[[1.0]] * 10])
     outcome = np.array([1.0, 0.0, *[1.0] * 10, *[0.0] * 10])
-    pairs = pairs_of(outcome, np.array([0, 0, *[1] * 20]))
+    pairs = ranked_pairs(outcome, np.array([0, 0, *[1] * 20]))
     assert np.bincount(pairs.query).tolist() == [1, 100]
-    assert fitted(features, pairs, 1.0) == pytest.approx([0.0], abs=1e-9)
+    assert fit_ranking_svm(features, pairs, 1.0) == pytest.approx([0.0], abs=1e-9)
 
 
 def test_collections_may_share_ids_of_queries() -> None:
     first, second = world(40, seed=1), world(40, seed=2)
-    tables = [Tables(*each[:3], name=name, about={"title": name}) for each, name in ((first, "a"), (second, "b"))]
-    theta = learn(tables, 5, **FAST)
+    tables = [
+        FittingTables(*each[:3], name=name, about={"title": name}) for each, name in ((first, "a"), (second, "b"))
+    ]
+    theta = fit_tables(tables, 5, **FAST)
     single = [fit(*each[:3], 5, **FAST).learned_from for each in (first, second)]
     for name in ("queries", "contexts", "pairs"):
         assert theta.learned_from[name] == sum(facts[name] for facts in single)
@@ -275,7 +284,7 @@ def test_what_it_was_learned_from_is_told(learned: Theta) -> None:
     assert facts["outcome"] == "grade"
     assert facts["abstention"] == facts["relevance"] == facts["graded"] == ["given"]
     assert facts["contexts"] == 10 * facts["queries"]
-    assert learned.c in GRID
+    assert learned.c in C_GRID
 
 
 def test_short_contexts_and_contexts_without_a_judgment(planted: World) -> None:
@@ -289,8 +298,8 @@ def test_short_contexts_and_contexts_without_a_judgment(planted: World) -> None:
     lacking = frame.filter(pl.col("passage") == shown[0])
     touched = lacking.filter((pl.col("system") != "s00") | (pl.col("rank") <= 2)).height
     outcomes = Outcomes(planted.outcomes.frame.filter(~((pl.col("query") == "q0001") & (pl.col("system") == "s09"))))
-    tables = Tables(short, Judgments(judgments), outcomes)
-    rows = rows_of(tables, features(5, "full", 1.0), "grade")
+    tables = FittingTables(short, Judgments(judgments), outcomes)
+    rows = build_fitting_rows(tables, feature_metrics(5, "full", 1.0), "grade")
     assert rows.left_out == {"no outcome": 1, "unjudged": touched}
     assert len(rows.outcome) == 1500 - 1 - touched
     order = planted.outcomes.frame.with_row_index("at").filter(
@@ -300,20 +309,22 @@ def test_short_contexts_and_contexts_without_a_judgment(planted: World) -> None:
     mine = rows.values[np.flatnonzero(rows.query == 50)[0]]
     wanted = np.concatenate([planted.helpful[at] * (np.arange(5) < 2), planted.harmful[at] * (np.arange(5) < 2)])
     assert mine == pytest.approx(wanted)
-    theta = learn([tables], 5, **FAST)
+    theta = fit_tables([tables], 5, **FAST)
     assert theta.learned_from["left_out"] == rows.left_out
 
 
 def test_empty_contexts_are_contexts(planted: World) -> None:
     frame = planted.contexts.frame.filter(~((pl.col("system") == "s00") & (pl.col("query") == "q0003")))
-    rows = rows_of(
-        Tables(Contexts(frame, empty=[("s00", "q0003")]), planted.judgments, planted.outcomes),
-        features(5, "full", 1.0),
+    rows = build_fitting_rows(
+        FittingTables(Contexts(frame, empty=[("s00", "q0003")]), planted.judgments, planted.outcomes),
+        feature_metrics(5, "full", 1.0),
         "grade",
     )
     assert len(rows.outcome) == 1500
     assert (rows.values[np.flatnonzero(rows.query == 3)[0]] == 0).all()
-    without = rows_of(Tables(Contexts(frame), planted.judgments, planted.outcomes), features(5, "full", 1.0), "grade")
+    without = build_fitting_rows(
+        FittingTables(Contexts(frame), planted.judgments, planted.outcomes), feature_metrics(5, "full", 1.0), "grade"
+    )
     assert without.left_out == {"an outcome without a context": 1}
 
 
@@ -357,7 +368,7 @@ def test_settings_that_cannot_be(planted: World) -> None:
         fit(*planted[:3], 5, variant="half")  # type: ignore[arg-type]
     for wrong in ({"folds": 1}, {"grid": ()}, {"grid": (0.0, 1.0)}, {"k": 0}):
         with pytest.raises(InputError, match="these settings cannot be"):
-            learn([Tables(*planted[:3])], **wrong)
+            fit_tables([FittingTables(*planted[:3])], **wrong)
 
 
 def test_without_scikit_learn_the_line_to_install_it(planted: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError
-from ragworth.fitting import Swept, Tables, sweep, sweep_tables
-from ragworth.fitting.folds import parted
-from ragworth.fitting.grids import grid_of
+from ragworth.fitting import FittingTables, SweepResult, sweep, sweep_tables
+from ragworth.fitting.folds import assign_folds
+from ragworth.fitting.grids import build_grid
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
 from tests.learning.samples import World, world
@@ -25,8 +25,8 @@ def harmed() -> World:
 
 
 @pytest.fixture(scope="module")
-def swept(harmed: World) -> Swept:
-    return sweep_tables(grid_of("UDCG(gamma=*)@5", steps=11), Tables(*harmed[:3]), resamples=200)
+def swept(harmed: World) -> SweepResult:
+    return sweep_tables(build_grid("UDCG(gamma=*)@5", steps=11), FittingTables(*harmed[:3]), resamples=200)
 
 
 def scored(given: World, metric: str) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def by_query(frame: pl.DataFrame) -> dict[str, float]:
     }
 
 
-def test_the_grid_as_other_tools_have_it(harmed: World, swept: Swept) -> None:
+def test_the_grid_as_other_tools_have_it(harmed: World, swept: SweepResult) -> None:
     assert swept.table["value"].to_list() == pytest.approx(sorted([*np.linspace(0, 1, 11), 1 / 3]))
     assert swept.table.filter("default")["metric"].to_list() == ["UDCG@5"]
     for row in swept.table.iter_rows(named=True):
@@ -68,11 +68,11 @@ def by_chance(given: World, seed: int) -> World:
 def test_the_choice_by_another_implementation(harmed: World, seed: int) -> None:
     """Within queries: choose by the mean over four parts, test on the fifth. By chance, parts choose differently."""
     given = by_chance(harmed, seed)
-    swept = sweep_tables(grid_of("UDCG(gamma=*)@5", steps=11), Tables(*given[:3]), resamples=100)
+    swept = sweep_tables(build_grid("UDCG(gamma=*)@5", steps=11), FittingTables(*given[:3]), resamples=100)
     values = swept.table["value"].to_list()
     each = [by_query(scored(given, metric)) for metric in swept.table["metric"]]
     queries = sorted(each[0])
-    part = dict(zip(queries, parted(np.arange(len(queries)), 5, 0).tolist(), strict=True))
+    part = dict(zip(queries, assign_folds(np.arange(len(queries)), 5, 0).tolist(), strict=True))
     held, chosen = [], []
     for fold in range(5):
         means = [np.mean([found[q] for q in queries if part[q] != fold]) for found in each]
@@ -89,7 +89,7 @@ def test_the_choice_by_another_implementation(harmed: World, seed: int) -> None:
     assert choice.gain == pytest.approx(choice.held_out - choice.at_default, abs=1e-9)
 
 
-def test_a_planted_value_is_found(swept: Swept) -> None:
+def test_a_planted_value_is_found(swept: SweepResult) -> None:
     for choice in swept.choices:
         assert 0.5 <= choice.best <= 1
         assert set(choice.chosen) <= {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}
@@ -99,7 +99,7 @@ def test_a_planted_value_is_found(swept: Swept) -> None:
     assert [choice.kind for choice in swept.choices] == ["within", "pooled"]
 
 
-def test_what_is_said(swept: Swept) -> None:
+def test_what_is_said(swept: SweepResult) -> None:
     first, second = swept.sentences
     choice = swept.choices[0]
     assert first.startswith("Within queries, gamma chosen by cross-validation (")
@@ -114,8 +114,8 @@ def test_the_best_of_a_grid_flatters_itself_where_there_is_nothing_to_choose() -
     """Outcomes by chance, 20 values of a parameter: on average the best looks better than it does held out."""
     optimism: dict[str, list[float]] = {"within": [], "pooled": []}
     for seed in range(8):
-        tables = Tables(*by_chance(world(30, each=6, seed=seed), seed)[:3])
-        found = sweep_tables(grid_of("Distraction(threshold=*)@5", 0, 1, 20), tables, resamples=100)
+        tables = FittingTables(*by_chance(world(30, each=6, seed=seed), seed)[:3])
+        found = sweep_tables(build_grid("Distraction(threshold=*)@5", 0, 1, 20), tables, resamples=100)
         for choice in found.choices:
             # Distraction goes with bad outcomes: the lower, the better.
             optimism[choice.kind].append(choice.held_out - choice.in_sample)
@@ -129,11 +129,11 @@ def test_the_pooled_choice_by_another_implementation(harmed: World, measure: Mea
     other = {"spearman": scipy_stats.spearmanr, "pearson": scipy_stats.pearsonr, "kendall": scipy_stats.kendalltau}
     given = by_chance(harmed, 1)
     swept = sweep_tables(
-        grid_of("UDCG(gamma=*)@5", steps=5), Tables(*given[:3]), measure=measure, resamples=100, folds=4
+        build_grid("UDCG(gamma=*)@5", steps=5), FittingTables(*given[:3]), measure=measure, resamples=100, folds=4
     )
     each = [scored(given, metric).sort("query", maintain_order=True) for metric in swept.table["metric"]]
     names = sorted(set(each[0]["query"]))
-    place = dict(zip(names, parted(np.arange(len(names)), 4, 0).tolist(), strict=True))
+    place = dict(zip(names, assign_folds(np.arange(len(names)), 4, 0).tolist(), strict=True))
     part = np.array([place[query] for query in each[0]["query"]])
 
     def figure(at: int, which: npt.NDArray[np.bool_]) -> float:
@@ -158,7 +158,7 @@ def test_where_all_parts_choose_one_value_the_figure_held_out_is_its_own() -> No
     clear = world(60, noise=0.05, alpha=(2.0,) * 5, beta=(2.0,) * 5, seed=12)
     for measure in ("spearman", "pearson", "kendall"):
         found = sweep_tables(
-            grid_of("UDCG(gamma=*)@5", values=(0.0, 1.0)), Tables(*clear[:3]), measure=measure, resamples=100
+            build_grid("UDCG(gamma=*)@5", values=(0.0, 1.0)), FittingTables(*clear[:3]), measure=measure, resamples=100
         )
         within, pooled = found.choices
         assert within.chosen == pooled.chosen == {1.0: 5}
@@ -169,7 +169,7 @@ def test_where_all_parts_choose_one_value_the_figure_held_out_is_its_own() -> No
 
 
 def test_where_the_default_is_the_best_there_is_no_gain(harmed: World) -> None:
-    found = sweep_tables(grid_of("UDCG(gamma=*)@5", values=(1 / 3,)), Tables(*harmed[:3]), resamples=100)
+    found = sweep_tables(build_grid("UDCG(gamma=*)@5", values=(1 / 3,)), FittingTables(*harmed[:3]), resamples=100)
     assert found.table["metric"].to_list() == ["UDCG@5"]
     for choice in found.choices:
         assert (choice.best, choice.gain, choice.p) == (1 / 3, 0.0, 1.0)
@@ -213,8 +213,8 @@ def test_one_context_a_query_has_no_correlation_within(harmed: World) -> None:
     assert found.queries == found.contexts == 80
 
 
-def test_the_same_seed_gives_the_same(harmed: World, swept: Swept) -> None:
-    again = sweep_tables(grid_of("UDCG(gamma=*)@5", steps=11), Tables(*harmed[:3]), resamples=200)
+def test_the_same_seed_gives_the_same(harmed: World, swept: SweepResult) -> None:
+    again = sweep_tables(build_grid("UDCG(gamma=*)@5", steps=11), FittingTables(*harmed[:3]), resamples=200)
     assert again.table.equals(swept.table)
     assert again.choices == swept.choices
 
@@ -238,7 +238,7 @@ def test_the_same_seed_gives_the_same(harmed: World, swept: Swept) -> None:
 )
 def test_patterns_that_are_none(pattern: str, said: str) -> None:
     with pytest.raises(MetricError, match=said):
-        grid_of(pattern)
+        build_grid(pattern)
 
 
 @pytest.mark.parametrize(
@@ -247,15 +247,15 @@ def test_patterns_that_are_none(pattern: str, said: str) -> None:
 )
 def test_grids_that_are_none(grid: dict[str, float]) -> None:
     with pytest.raises(InputError, match="is no grid"):
-        grid_of("UDCG(gamma=*)@5", **grid)  # type: ignore[arg-type]
+        build_grid("UDCG(gamma=*)@5", **grid)  # type: ignore[arg-type]
 
 
 def test_a_parameter_without_bounds_needs_them() -> None:
     with pytest.raises(InputError, match="rel from -inf to inf"):
-        grid_of("P(rel=*)@5")
-    assert grid_of("P(rel=*)@5", 0, 4, 5).values == (0.0, 1.0, 2.0, 3.0, 4.0)
+        build_grid("P(rel=*)@5")
+    assert build_grid("P(rel=*)@5", 0, 4, 5).values == (0.0, 1.0, 2.0, 3.0, 4.0)
     with pytest.raises(MetricError, match=r"gamma=1\.1 is not possible"):
-        grid_of("UDCG(gamma=*)@5", 0, 2)
+        build_grid("UDCG(gamma=*)@5", 0, 2)
 
 
 def test_nothing_to_sweep_over(harmed: World) -> None:

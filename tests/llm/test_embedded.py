@@ -23,9 +23,9 @@ def test_the_reader_and_the_base_are_two_models() -> None:
     assert reader == ragworth.llm("embedded").card
     assert (reader.name, base.name) == ("ragworth-reader-135M", "SmolLM2-135M-Instruct")
     assert reader.identity != base.identity
-    assert reader.revision == f"{base.revision}+{Adapter(embedded.READER).digest}"
+    assert reader.revision == f"{base.revision}+{Adapter(embedded.READER_ADAPTER).digest}"
     assert base.declining is None
-    assert reader.declining == float(Adapter(embedded.READER).about["temperature"])
+    assert reader.declining == float(Adapter(embedded.READER_ADAPTER).about["temperature"])
 
 
 def test_there_is_no_other() -> None:
@@ -46,10 +46,10 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
     """One changed byte gives another name, and other keys in the store."""
     right = ragworth.llm(spec).card
     other = tmp_path / embedded.FILE
-    content = bytearray(embedded.weights().read_bytes())
+    content = bytearray(embedded.weights_file().read_bytes())
     content[-1] ^= 1
     other.write_bytes(content)
-    monkeypatch.setattr(embedded, "weights", lambda: other)
+    monkeypatch.setattr(embedded, "weights_file", lambda: other)
     with pytest.warns(UserWarning, match="the weights of the embedded model are not the ones that ragworth knows"):
         card = ragworth.llm(spec).card
     assert card.name == "unknown" and str(other) in card.notes[0]
@@ -58,11 +58,11 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
 
 def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ragworth.llm().card
-    other = tmp_path / embedded.READER.name
-    content = bytearray(embedded.READER.read_bytes())
+    other = tmp_path / embedded.READER_ADAPTER.name
+    content = bytearray(embedded.READER_ADAPTER.read_bytes())
     content[-1] ^= 1
     other.write_bytes(content)
-    monkeypatch.setattr(embedded, "READER", other)
+    monkeypatch.setattr(embedded, "READER_ADAPTER", other)
     with pytest.warns(UserWarning, match="not the ones that ragworth knows"):
         card = ragworth.llm().card
     assert card.name == "unknown" and model_digest(card) != model_digest(right)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt, Span
-from ragworth.llm.truncation import cuts, fit
+from ragworth.llm.truncation import fit_prompt, parse_on_long
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "é", "\n", "  "]), max_size=12).map(" ".join)
 
@@ -51,7 +51,7 @@ PROMPTS = st.lists(PIECES, min_size=1, max_size=3).map(made)
 
 @given(PROMPTS, st.integers(0, 40))
 def test_it_fits_and_only_passages_give_way(prompt: Prompt, limit: int) -> None:
-    found = fit(prompt, limit, words)
+    found = fit_prompt(prompt, limit, words)
     bare = sum(len(text.split()) for text in rest(prompt))
     if found is None:
         assert bare > limit
@@ -70,7 +70,7 @@ def test_it_fits_and_only_passages_give_way(prompt: Prompt, limit: int) -> None:
 
 @given(PROMPTS, st.integers(0, 40))
 def test_the_longest_lose_first_and_no_more_than_they_must(prompt: Prompt, limit: int) -> None:
-    found = fit(prompt, limit, words)
+    found = fit_prompt(prompt, limit, words)
     assume(found is not None)
     assert found is not None
     fitted, lost = found
@@ -92,7 +92,7 @@ def test_short_passages_stay_whole() -> None:
     prompt = made(
         [[("Rules | ", False), ("one two", True), (" | ", False), ("a b c d e f", True), (" | Question", False)]]
     )
-    found = fit(prompt, 10, words)
+    found = fit_prompt(prompt, 10, words)
     assert found is not None
     fitted, lost = found
     assert fitted.messages[0].content == "Rules | one two | a b c | Question"
@@ -102,16 +102,16 @@ def test_short_passages_stay_whole() -> None:
 
 def test_a_prompt_that_fits_is_the_same_one() -> None:
     prompt = made([[("a b", True)]])
-    found = fit(prompt, 2, words)
+    found = fit_prompt(prompt, 2, words)
     assert found is not None
     assert found == (prompt, 0)
     assert found[0] is prompt
 
 
 def test_none_when_the_instructions_alone_are_too_long() -> None:
-    assert fit(made([[("five words are too many", False)]]), 4, words) is None
-    assert fit(made([[("five words are too many ", False), ("and more", True)]]), 4, words) is None
-    found = fit(made([[("five words are too many ", False), ("and more", True)]]), 5, words)
+    assert fit_prompt(made([[("five words are too many", False)]]), 4, words) is None
+    assert fit_prompt(made([[("five words are too many ", False), ("and more", True)]]), 4, words) is None
+    found = fit_prompt(made([[("five words are too many ", False), ("and more", True)]]), 5, words)
     assert found is not None
     assert found[0].messages[0].content == "five words are too many "
 
@@ -119,7 +119,7 @@ def test_none_when_the_instructions_alone_are_too_long() -> None:
 def test_passages_in_several_messages_and_in_any_order() -> None:
     prompt = made([[("a a a a", True), (" | ", False), ("b b", True)], [("c c c", True), (" ?", False)]])
     turned = Prompt(prompt.messages, prompt.passages[::-1], prompt.version)
-    found, other = fit(prompt, 8, words), fit(turned, 8, words)
+    found, other = fit_prompt(prompt, 8, words), fit_prompt(turned, 8, words)
     assert found is not None
     assert other is not None
     assert [message.content for message in found[0].messages] == ["a a | b b", "c c ?"]
@@ -135,7 +135,7 @@ def test_counting_is_asked_seldom() -> None:
         return words(prompt)
 
     prompt = made([[("Rules | ", False), ("word " * 5000, True)]])
-    assert fit(prompt, 1000, counted) is not None
+    assert fit_prompt(prompt, 1000, counted) is not None
     assert len(asked) <= 15
 
 
@@ -146,7 +146,7 @@ def test_text_without_blanks_is_cut_too() -> None:
     def signs(one: Prompt) -> int:
         return sum(len(message.content) for message in one.messages)
 
-    found = fit(prompt, 100, signs)
+    found = fit_prompt(prompt, 100, signs)
     assert found is not None
     first, second = texts(found[0])
     assert second == "short and sweet"
@@ -154,7 +154,7 @@ def test_text_without_blanks_is_cut_too() -> None:
 
 
 def test_the_option_in_words() -> None:
-    assert cuts("cut") is True
-    assert cuts("error") is False
+    assert parse_on_long("cut") is True
+    assert parse_on_long("error") is False
     with pytest.raises(ModelError, match="on_long is 'truncate'"):
-        cuts("truncate")
+        parse_on_long("truncate")

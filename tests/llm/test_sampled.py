@@ -14,7 +14,7 @@ from ragworth.calls.serialization import model_digest
 from ragworth.errors import ModelError
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
-from ragworth.llm.sampled import Sampled, wilson
+from ragworth.llm.sampled import SampledModel, wilson_interval
 from ragworth.llm.scripted import Scripted
 from tests.conftest import Save
 
@@ -40,7 +40,7 @@ class Saying(Scripted):
 
 
 def chosen(texts: Sequence[str], labels: tuple[str, ...], samples: int = 0) -> Chosen:
-    (found,) = Sampled(Saying(*texts), samples=samples or len(texts)).choose([Choose(PROMPT, labels)])
+    (found,) = SampledModel(Saying(*texts), samples=samples or len(texts)).choose([Choose(PROMPT, labels)])
     assert isinstance(found, Chosen)
     return found
 
@@ -48,7 +48,7 @@ def chosen(texts: Sequence[str], labels: tuple[str, ...], samples: int = 0) -> C
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_intervals_are_wilsons(drawn: tuple[int, int]) -> None:
     successes, number = drawn
-    low, high = wilson(successes, number)
+    low, high = wilson_interval(successes, number)
     found = stats.binomtest(successes, number).proportion_ci(0.95, method="wilson")
     assert low == pytest.approx(found.low, abs=1e-12)
     assert high == pytest.approx(found.high, abs=1e-12)
@@ -57,10 +57,10 @@ def test_intervals_are_wilsons(drawn: tuple[int, int]) -> None:
 
 
 def test_intervals_get_narrower_with_samples() -> None:
-    widths = [high - low for low, high in (wilson(n // 2, n) for n in (4, 16, 64, 256))]
+    widths = [high - low for low, high in (wilson_interval(n // 2, n) for n in (4, 16, 64, 256))]
     assert widths == sorted(widths, reverse=True)
     # 95 % of 64 fair draws: a half, plus or minus 0.12 or so.
-    assert wilson(32, 64) == pytest.approx((0.381, 0.619), abs=0.001)
+    assert wilson_interval(32, 64) == pytest.approx((0.381, 0.619), abs=0.001)
 
 
 def test_labels_are_counted() -> None:
@@ -68,7 +68,7 @@ def test_labels_are_counted() -> None:
     assert found.probabilities == (0.5, 0.25)
     assert found.mass == 0.75
     assert found.estimator == "sampled(4)"
-    assert (found.low[0], found.high[0]) == wilson(2, 4)
+    assert (found.low[0], found.high[0]) == wilson_interval(2, 4)
     assert found.usage == Usage(5, 4, 0.1)
 
 
@@ -91,26 +91,26 @@ def test_nothing_said_is_not_nothing_known() -> None:
     found = chosen(["maybe"] * 16, ("yes", "no"))
     assert found.probabilities == (0.0, 0.0)
     assert found.low == (0.0, 0.0)
-    assert found.high == (wilson(0, 16)[1],) * 2
+    assert found.high == (wilson_interval(0, 16)[1],) * 2
     assert found.high[0] == pytest.approx(0.194, abs=0.001)
 
 
 def test_what_is_asked_of_the_model() -> None:
     inner = Saying("yes")
-    model = Sampled(inner, samples=5, temperature=0.7, max_tokens=3, seed=9)
+    model = SampledModel(inner, samples=5, temperature=0.7, max_tokens=3, seed=9)
     model.choose([Choose(PROMPT, ("yes", "no"))])
     assert inner.seen == [Generate(PROMPT, max_tokens=3, temperature=0.7, seed=9, n=5)]
 
 
 def test_failures_stay_failures() -> None:
     why = Failure("rate-limited", "slow down")
-    assert Sampled(Scripted(lambda _: why)).choose([Choose(PROMPT, ("yes", "no"))] * 2) == [why, why]
+    assert SampledModel(Scripted(lambda _: why)).choose([Choose(PROMPT, ("yes", "no"))] * 2) == [why, why]
 
 
 def test_it_can_choose_and_is_another_model() -> None:
     inner = Saying("yes")
     cards = [
-        Sampled(inner, samples=n, temperature=t, seed=s).card
+        SampledModel(inner, samples=n, temperature=t, seed=s).card
         for n, t, s in ((8, 1, 0), (9, 1, 0), (8, 2, 0), (8, 1, 1))
     ]
     assert all("choose" in card.abilities for card in cards)
@@ -120,18 +120,18 @@ def test_it_can_choose_and_is_another_model() -> None:
 
 def test_everything_else_is_the_models_own() -> None:
     inner = Saying("yes", batch=32)
-    model = Sampled(inner, samples=8)
+    model = SampledModel(inner, samples=8)
     assert model.batch == 4
     assert model.concurrency == inner.concurrency
     assert model.count(PROMPT) == inner.count(PROMPT) == 3
     assert len(model.generate([Generate(PROMPT)])) == 1
-    assert Sampled(inner, samples=100).batch == 1
+    assert SampledModel(inner, samples=100).batch == 1
 
 
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"temperature": 0.0}, {"max_tokens": 0}], ids=str)
 def test_settings_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(ModelError, match="cannot be"):
-        Sampled(Saying("yes"), **wrong)  # type: ignore[arg-type]
+        SampledModel(Saying("yes"), **wrong)  # type: ignore[arg-type]
 
 
 def test_a_model_that_cannot_generate() -> None:
@@ -142,13 +142,13 @@ def test_a_model_that_cannot_generate() -> None:
         close: Callable[[], None] = staticmethod(lambda: None)
 
     with pytest.raises(ModelError, match="'mute' cannot generate"):
-        Sampled(Mute())
+        SampledModel(Mute())
 
 
 def test_by_its_written_form(save: Save) -> None:
     path = save("a.json", '{"*": "no no"}')
     model = llm(f"sampled:scripted:{path}", samples=4, batch=8)
-    assert isinstance(model, Sampled)
+    assert isinstance(model, SampledModel)
     (found,) = model.choose([Choose(PROMPT, ("yes", "no"))])
     assert isinstance(found, Chosen)
     assert found.probabilities == (0.0, 1.0)
@@ -160,4 +160,4 @@ def test_by_its_written_form(save: Save) -> None:
 
 def test_the_number_of_tokens_is_an_option(save: Save) -> None:
     path = save("a.json", '{"*": "no no"}')
-    assert isinstance(llm(f"sampled:scripted:{path}", max_tokens=2), Sampled)
+    assert isinstance(llm(f"sampled:scripted:{path}", max_tokens=2), SampledModel)

@@ -15,21 +15,21 @@ from ragworth.llm import llm
 from ragworth.llm.contract import (
     ABILITIES,
     Choose,
-    Chooses,
+    ChoosingModel,
     Chosen,
     Failure,
     Generate,
     Generated,
-    Generates,
+    GeneratingModel,
     Model,
     Prompt,
     Request,
     Score,
     Scored,
-    Scores,
+    ScoringModel,
     Trace,
 )
-from ragworth.llm.scripted import Faults, Reply, Scripted
+from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
 from tests.conftest import Save
 
 HI = Prompt.chat("Hi there", system="Be brief.")
@@ -46,9 +46,9 @@ def reasons(found: Sequence[object]) -> Counter[str]:
 def test_it_is_a_model_that_can_do_everything() -> None:
     model = Scripted({})
     assert isinstance(model, Model)
-    assert isinstance(model, Generates)
-    assert isinstance(model, Scores)
-    assert isinstance(model, Chooses)
+    assert isinstance(model, GeneratingModel)
+    assert isinstance(model, ScoringModel)
+    assert isinstance(model, ChoosingModel)
     assert model.card.abilities == set(ABILITIES)
 
 
@@ -88,7 +88,7 @@ def test_scripted_failures() -> None:
     assert model.calls == 3
 
 
-WRONG: dict[str, tuple[Reply, Request]] = {
+WRONG: dict[str, tuple[ScriptedReply, Request]] = {
     "no-text": (0.5, Generate(HI)),
     "no-number": ("text", Score(HI, "a")),
     "no-labels": ("text", asked(1)[0]),

@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ragworth.metrics.coverage import _fraction, _in_turn, _largest
+from ragworth.metrics.coverage import _best_passage, _exact_fraction, _sequential_sum
 
 
 def test_gains_that_floats_cannot_tell_apart() -> None:
     # Both gain 1 for the first sub-question; the second passage gains 0.1¹⁷ more, which 1 + 0.1¹⁷ loses.
     answers, seen = np.array([[True, False], [True, True]]), np.array([0, 17])
-    gain = _in_turn(answers, 0.1**seen)
+    gain = _sequential_sum(answers, 0.1**seen)
     assert gain[0] == gain[1]
-    assert _largest(gain, answers, seen, Fraction(1, 10)) == 1
+    assert _best_passage(gain, answers, seen, Fraction(1, 10)) == 1
 
 
 def test_gains_that_only_rounding_makes_unequal() -> None:
@@ -24,9 +24,9 @@ def test_gains_that_only_rounding_makes_unequal() -> None:
     seen, keep = np.array([1, 2, 2, 2]), Fraction(1, 3)
     gain = np.array([float(keep), 3 * float(keep) ** 2 + 1e-16])
     assert gain[0] != gain[1]
-    assert _largest(gain, answers, seen, keep) == 1
+    assert _best_passage(gain, answers, seen, keep) == 1
     # Equal as floats too: the first.
-    assert _largest(np.array([1 / 3, 1 / 3]), answers, seen, keep) == 0
+    assert _best_passage(np.array([1 / 3, 1 / 3]), answers, seen, keep) == 0
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_gains_that_only_rounding_makes_unequal() -> None:
     [(0.9, Fraction(9, 10)), (1 / 3, Fraction(1, 3)), (0.0, Fraction(0)), (0.123456789012, Fraction("0.123456789012"))],
 )
 def test_the_number_that_was_meant(number: float, meant: Fraction) -> None:
-    assert _fraction(number) == meant
+    assert _exact_fraction(number) == meant

@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import Metric, Parameter, Value, parse
+from ragworth.metrics.declaration import Metric, Parameter, ParameterValue, parse
 from ragworth.metrics.engine import parse_all
 from ragworth.registry import Registry
 
@@ -160,7 +160,7 @@ def test_what_was_expected_is_said(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["high", True, 2.0, float("nan")])
-def test_bound_values_are_checked_as_written_ones_are(value: Value) -> None:
+def test_bound_values_are_checked_as_written_ones_are(value: ParameterValue) -> None:
     with pytest.raises(MetricError, match="gamma"):
         METRICS.get("UDCG").bind(gamma=value)
 

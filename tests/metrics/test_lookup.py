@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragworth.errors import TableError
 from ragworth.metrics import METRICS
-from ragworth.metrics.lookup import Lookup
+from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import Contexts, ranking
 from tests.strategies import World, examples, values, worlds
 
@@ -45,7 +45,7 @@ def by_length(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
     return length + (length % np.uint64(2)) * TOP
 
 
-MAKES: list[Make] = [constant, largest, by_number, by_length, ranking.keys]
+MAKES: list[Make] = [constant, largest, by_number, by_length, ranking.passage_keys]
 pairs = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(("a", "b", "ab", "ba", "abc", "é"))), max_size=12)
 
 
@@ -58,8 +58,8 @@ def series(asked: list[Pair]) -> tuple[npt.NDArray[np.int64], pl.Series]:
 @examples(60)
 def test_each_match_is_found_once(make: Make, table: list[Pair], asked: list[Pair]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "keys", make)
-        found = Lookup(*series(table)).find(*series(asked))
+        patch.setattr(ranking, "passage_keys", make)
+        found = PassageLookup(*series(table)).find(*series(asked))
     wanted = [(i, table.index(pair)) for i, pair in enumerate(asked) if pair in table]
     assert sorted(zip(found.asked.tolist(), found.row.tolist(), strict=True)) == wanted
 
@@ -68,8 +68,8 @@ def test_a_key_at_the_end_that_collides_less_often_than_another() -> None:
     # The two ids of length 2 share a key; the one of length 3 has the last key to itself.
     table: list[Pair] = [(0, "ab"), (0, "cd"), (0, "abc")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "keys", by_length)
-        found = Lookup(*series(table)).find(*series([(0, "abc"), (0, "xyz"), (1, "abc")]))
+        patch.setattr(ranking, "passage_keys", by_length)
+        found = PassageLookup(*series(table)).find(*series([(0, "abc"), (0, "xyz"), (1, "abc")]))
     assert (found.asked.tolist(), found.row.tolist()) == ([0], [2])
 
 
@@ -80,13 +80,13 @@ def test_scores_do_not_depend_on_keys(make: Make, world: World) -> None:
     metrics = [METRICS.get(name).bind() for name in METRICS.names()]
     wanted = values(world.score(metrics))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "keys", make)
+        patch.setattr(ranking, "passage_keys", make)
         assert values(world.score(metrics)) == wanted
 
 
 @pytest.mark.parametrize("make", MAKES, ids=lambda make: make.__name__)
 def test_colliding_ids_are_not_duplicates(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "keys", make)
+    monkeypatch.setattr(ranking, "passage_keys", make)
     assert Contexts({"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}).frame["passage"].to_list() == ["a", "b", "a"]
     with pytest.raises(TableError, match="passage 'a' is there twice for query 'r'"):
         Contexts({"query": ["q", "r", "r"], "passage": ["a"] * 3, "score": [1.0] * 3})

@@ -182,8 +182,8 @@ def test_many_blocks_equal_one(name: str, data: st.DataObject) -> None:
     whole = values(world.score(metrics))
     with pytest.MonkeyPatch.context() as patch:
         # Sizes that tables of this size reach: one query in a block, and a few rows at a time.
-        patch.setattr(block_builder, "CELLS", data.draw(st.sampled_from((1, 20, 60))))
-        patch.setattr(ranking, "BLOCK", data.draw(st.sampled_from((1, 3, 10))))
+        patch.setattr(block_builder, "MAX_CELLS", data.draw(st.sampled_from((1, 20, 60))))
+        patch.setattr(ranking, "BLOCK_ROWS", data.draw(st.sampled_from((1, 3, 10))))
         same(values(world.score(metrics)), whole)
 
 

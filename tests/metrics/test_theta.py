@@ -155,16 +155,16 @@ def test_other_metrics_take_no_file() -> None:
 )
 def test_weights_for_something_else_are_refused(folder: Path, written: str, said: str) -> None:
     with pytest.raises(MetricError) as caught:
-        scoring.split(written)
+        scoring.split_metrics(written)
     assert said in caught.value.found
     assert "UDCG(theta=theta.json)@3" in caught.value.remedy
 
 
 def test_all_files_that_cannot_be_used_are_told_together(folder: Path) -> None:
     with pytest.raises(FormatError, match=r"no\.json: there is no such file"):
-        scoring.split("UDCG(theta=no.json)@3")
+        scoring.split_metrics("UDCG(theta=no.json)@3")
     with pytest.raises(MetricError) as caught:
-        scoring.split(["UDCG(theta=no.json)@3", "P@3", "UDCG(theta=theta.json)@4"])
+        scoring.split_metrics(["UDCG(theta=no.json)@3", "P@3", "UDCG(theta=theta.json)@4"])
     assert "no.json" in str(caught.value)
     assert "first 3 passages" in str(caught.value)
 
@@ -183,23 +183,23 @@ def test_paths_start_at_the_folder_given_or_else_where_one_is(folder: Path) -> N
 
 def test_what_scores_depend_on_has_a_hash_and_what_is_told_about_it_has_none(folder: Path) -> None:
     names = ["UDCG(theta=theta.json)@3", "P@3", "UDCG@3"]
-    before = scoring.digests(names)
+    before = scoring.metric_file_digests(names)
     assert list(before) == ["UDCG(theta=theta.json)@3"]
     replace(THETA, learned_from={"titles": ["other"]}, c=10.0).write(folder / "theta.json")
-    assert scoring.digests(names) == before
+    assert scoring.metric_file_digests(names) == before
     for other in (replace(THETA, beta=(0.4, 0.1, 0.0)), replace(THETA, alpha=(0.5, 0.3, 0.2000001))):
         other.write(folder / "theta.json")
-        assert scoring.digests(names) != before
-    assert scoring.digests(["P@3"]) == {}
+        assert scoring.metric_file_digests(names) != before
+    assert scoring.metric_file_digests(["P@3"]) == {}
 
 
 def test_the_engine_reads_no_files_and_says_so(folder: Path) -> None:
     with pytest.raises(MetricError, match="score it by ragworth"):
-        engine.score(shown(A="a"), judged(RELEVANCE, ABSTENTION), "UDCG(theta=theta.json)@3")
+        engine.score_tables(shown(A="a"), judged(RELEVANCE, ABSTENTION), "UDCG(theta=theta.json)@3")
 
 
 def test_the_files_content_is_no_part_of_a_metrics_identity(folder: Path) -> None:
-    (bound,), _ = scoring.split("UDCG(theta=theta.json)@3")
+    (bound,), _ = scoring.split_metrics("UDCG(theta=theta.json)@3")
     assert bound == parse("UDCG(theta=theta.json)@3")
     assert hash(bound) == hash(parse(str(bound)))
     again = ragworth.score(shown(A="a"), judged(RELEVANCE, ABSTENTION), [bound, "UDCG(theta=theta.json)@3"])

@@ -41,7 +41,7 @@ def read_all(number: int, seed: int, verbose: bool) -> Counter[str]:
 
 
 def main(number: str = "1000", seed: str = "0", verbose: str = "") -> None:
-    quiet.SETTLE = 0.02
+    quiet.SETTLE_SECONDS = 0.02
     for what, count in sorted(read_all(int(number), int(seed), bool(verbose)).items()):
         say(f"{count} {what}")
 

@@ -14,7 +14,7 @@ import pytest
 from ragworth.errors import FormatError
 from ragworth.formats import read_contexts
 from ragworth.parquet import read_parquet, reading
-from ragworth.parquet.layout import check
+from ragworth.parquet.layout import check_layout
 from ragworth.parquet.quiet import quiet_stderr
 from ragworth.parquet.thrift import DamagedError
 from ragworth.parquet.trial import try_reading
@@ -89,7 +89,7 @@ def test_files_are_refused_like_bytes(tmp_path: Path) -> None:
     for at in range(4, len(TINY) - 8, 9):
         path.write_bytes(changed(TINY, Change(at, TINY[at] ^ 255)))
         try:
-            check(memoryview(path.read_bytes()))
+            check_layout(memoryview(path.read_bytes()))
         except DamagedError as error:
             with pytest.raises(FormatError) as caught:
                 read_parquet(path)
@@ -112,13 +112,13 @@ def test_rows_must_add_up() -> None:
     assert len(counts) >= 5  # of the file, of the row group, and of each column
     for at in counts:
         with pytest.raises(DamagedError):
-            check(memoryview(changed(TINY, Change(at + 1, 2))))
+            check_layout(memoryview(changed(TINY, Change(at + 1, 2))))
 
 
 def test_a_small_file_that_would_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     data = polars(pl.DataFrame({"value": pl.Series([1.0]).new_from_index(0, 1_000_000)}))
     assert len(data) < 10_000
-    monkeypatch.setattr(reading, "FLOOR", 1 << 20)
+    monkeypatch.setattr(reading, "MIN_MEMORY_LIMIT", 1 << 20)
     with pytest.raises(FormatError, match=r"may take 24,.* bytes of memory") as caught:
         read_parquet(data, name="bomb.parquet")
     assert "RAGWORTH_MAX_RATIO" in caught.value.remedy
@@ -140,8 +140,8 @@ def test_empty_row_groups_are_sound(dictionary: bool) -> None:
 
 
 def test_risky_encodings_are_tried_elsewhere() -> None:
-    assert not check(memoryview(SEEDS["arrow delta"])).plain
-    assert all(check(memoryview(data)).plain for name, data in SEEDS.items() if name != "arrow delta")
+    assert not check_layout(memoryview(SEEDS["arrow delta"])).plain
+    assert all(check_layout(memoryview(data)).plain for name, data in SEEDS.items() if name != "arrow delta")
     assert read_parquet(SEEDS["arrow delta"]).equals(FLAT)
 
 

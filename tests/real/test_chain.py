@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.annotators import KINDS
+from ragworth.annotators import ANNOTATORS
 from ragworth.llm.contract import Model
 
 pytestmark = pytest.mark.real
@@ -33,7 +33,7 @@ def test_every_kind_of_judgment_then_answers_and_grades(name: str, data: Path, m
     cases = [case for case in SETS[name](data) if case.good and case.bad][:2]
     texts, contexts = collection(cases, each=1, seed=0)
     store = tmp_path / "calls.sqlite"
-    for kind in KINDS.names():
+    for kind in ANNOTATORS.names():
         found = ragworth.annotate(kind, contexts, texts, model, store=store, **SHORT.get(kind, {}))
         assert found.frame["value"].is_not_null().all(), kind
         assert set(found.frame["status"]) == {"ok"}, kind

@@ -12,7 +12,7 @@ import pytest
 
 from ragworth import Scores, score
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings
-from ragworth.formats.contract import Loaded
+from ragworth.formats.contract import LoadedCollection
 
 pytestmark = pytest.mark.real
 
@@ -34,12 +34,12 @@ def file(data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(file: Path) -> Loaded:
+def loaded(file: Path) -> LoadedCollection:
     return load(f"exam:{file}")
 
 
 @pytest.fixture(scope="module")
-def scores(loaded: Loaded) -> Scores:
+def scores(loaded: LoadedCollection) -> Scores:
     contexts, collection = loaded.contexts, loaded.collection
     assert contexts is not None
     return score(contexts, collection.relevance, ["nDCG@10", COVERAGE], ratings=collection.ratings)
@@ -50,7 +50,7 @@ def means(scores: Scores, metric: str) -> dict[str, float]:
     return dict(frame.group_by("system", maintain_order=True).agg(pl.col("value").mean()).rows())
 
 
-def test_what_is_in_it(loaded: Loaded) -> None:
+def test_what_is_in_it(loaded: LoadedCollection) -> None:
     contexts, collection = loaded.contexts, loaded.collection
     assert contexts is not None and collection.relevance is not None and collection.ratings is not None
     assert len(contexts.systems) == 37
@@ -68,13 +68,13 @@ def test_what_is_in_it(loaded: Loaded) -> None:
     assert collection.notes == ()
 
 
-def test_parts_are_the_same(file: Path, loaded: Loaded) -> None:
+def test_parts_are_the_same(file: Path, loaded: LoadedCollection) -> None:
     assert read_contexts(f"exam:{file}") == loaded.contexts
     assert read_judgments(f"exam:{file}") == loaded.collection.relevance
     assert read_ratings(f"exam:{file}") == loaded.collection.ratings
 
 
-def test_every_rank_of_every_run(file: Path, loaded: Loaded) -> None:
+def test_every_rank_of_every_run(file: Path, loaded: LoadedCollection) -> None:
     """The file read with nothing but the standard library. Six of its runs count ranks from 0."""
     listed: list[tuple[str, str, int, str]] = []
     with gzip.open(file, "rt", encoding="utf-8") as stream:
@@ -116,7 +116,7 @@ def test_coverage_and_ndcg_rank_systems_alike(scores: Scores) -> None:
     assert np.corrcoef(ranks.T)[0, 1] == pytest.approx(0.842, abs=0.001)
 
 
-def test_coverage_by_hand(loaded: Loaded, scores: Scores) -> None:
+def test_coverage_by_hand(loaded: LoadedCollection, scores: Scores) -> None:
     """One system's coverage, counted with sets."""
     contexts, ratings = loaded.contexts, loaded.collection.ratings
     assert contexts is not None and ratings is not None

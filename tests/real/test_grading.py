@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ragworth.text_match.overlap import containment
-from ragworth.text_match.refusals import abstains
-from ragworth.text_match.short_answers import grade
+from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.short_answers import grade_short_answer
 
 pytestmark = pytest.mark.real
 
@@ -54,7 +54,7 @@ def judged(data: Path) -> list[tuple[str, list[str], bool]]:
 
 def test_agreement_with_people(judged: list[tuple[str, list[str], bool]]) -> None:
     assert len(judged) > 1800
-    graded = [(grade(text, accepted).label == "correct", correct) for text, accepted, correct in judged]
+    graded = [(grade_short_answer(text, accepted).label == "correct", correct) for text, accepted, correct in judged]
     plain = [(containment(text, accepted) == 1.0, correct) for text, accepted, correct in judged]
     assert sum(ours == theirs for ours, theirs in graded) / len(graded) > 0.87
     assert kappa(graded) > 0.71
@@ -76,7 +76,7 @@ def test_abstentions_against_answers_read_by_hand(data: Path) -> None:
     assert all(held_out(row["query"]) for row in rows)
     cells: Counter[tuple[bool, bool]] = Counter()
     for row in rows:
-        found = abstains(texts[row["set"], row["query"], row["model"]]) is not None
+        found = find_refusal(texts[row["set"], row["query"], row["model"]]) is not None
         cells[found, row["label"] == "abstained"] += 1
     assert cells[True, True] / (cells[True, True] + cells[True, False]) > 0.9
     assert cells[True, True] / (cells[True, True] + cells[False, True]) > 0.97

@@ -11,13 +11,13 @@ import pytest
 from benchmarks import findings, workspaces
 
 from ragworth.collection import text_id
-from ragworth.evaluation.run import Evaluated, evaluate
+from ragworth.evaluation.run import Evaluation, evaluate
 from ragworth.results import Results
 
 pytestmark = pytest.mark.real
 
 
-def evaluated(name: str, data: Path, folder: Path) -> Evaluated:
+def evaluated(name: str, data: Path, folder: Path) -> Evaluation:
     for package in ("bm25s", "Stemmer", "altair", "vl_convert"):
         pytest.importorskip(package)
     workspaces.MADE[name](data, folder)
@@ -25,27 +25,27 @@ def evaluated(name: str, data: Path, folder: Path) -> Evaluated:
 
 
 @pytest.fixture(scope="module")
-def aragog(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+def aragog(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     return evaluated("aragog", data, tmp_path_factory.mktemp("aragog"))
 
 
 @pytest.fixture(scope="module")
-def vaswani(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
+def vaswani(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     return evaluated("vaswani", data, tmp_path_factory.mktemp("vaswani"))
 
 
-def of(found: Evaluated) -> Results:
+def of(found: Evaluation) -> Results:
     assert found.results is not None
     return found.results
 
 
-def outcomes(found: Evaluated, aspect: str) -> pl.DataFrame:
+def outcomes(found: Evaluation, aspect: str) -> pl.DataFrame:
     table = of(found).outcomes
     assert table is not None
     return table.frame.filter(pl.col("aspect") == aspect)
 
 
-def check_report(found: Evaluated) -> str:
+def check_report(found: Evaluation) -> str:
     """Both forms of the report are there; no address stands in the page, and nothing may be loaded."""
     assert found.report is not None
     assert found.report.with_suffix(".md").exists()
@@ -58,7 +58,7 @@ def check_report(found: Evaluated) -> str:
     return html
 
 
-def test_aragog_has_every_context_and_every_answer(aragog: Evaluated) -> None:
+def test_aragog_has_every_context_and_every_answer(aragog: Evaluation) -> None:
     results = of(aragog)
     assert len(results.contexts.systems) == 27
     assert results.contexts.frame.height == 5778  # 27 settings: nine of one, two and three passages × 107
@@ -73,7 +73,7 @@ def test_aragog_has_every_context_and_every_answer(aragog: Evaluated) -> None:
 
 
 @pytest.mark.parametrize("aspect", ["sas", "f1", "rouge-l"])
-def test_an_answer_that_was_not_given_has_no_outcome(aragog: Evaluated, aspect: str) -> None:
+def test_an_answer_that_was_not_given_has_no_outcome(aragog: Evaluation, aspect: str) -> None:
     """346 answers are the word None: neither 0 nor what was published of the word."""
     frame = outcomes(aragog, aspect)
     assert frame.height == 2889
@@ -85,13 +85,13 @@ def test_an_answer_that_was_not_given_has_no_outcome(aragog: Evaluated, aspect: 
     assert frame.join(lost, on=["system", "query"])["value"].null_count() == 346
 
 
-def test_what_is_said_of_the_context_is_kept_without_an_answer(aragog: Evaluated) -> None:
+def test_what_is_said_of_the_context_is_kept_without_an_answer(aragog: Evaluation) -> None:
     assert outcomes(aragog, "context_relevance")["value"].null_count() == 0
     faithful = dict(outcomes(aragog, "faithfulness")["status"].value_counts().iter_rows())
     assert faithful == {"ok": 2542, "no-answer": 346, "not-given": 1}
 
 
-def test_known_values_of_aragog(aragog: Evaluated) -> None:
+def test_known_values_of_aragog(aragog: Evaluation) -> None:
     """As published, for the answers that were given."""
     name = "all-MiniLM-L6-v2__top_k=1__chunk_size=128"
     mine = outcomes(aragog, "sas").filter((pl.col("system") == name) & (pl.col("status") == "ok"))
@@ -102,7 +102,7 @@ def test_known_values_of_aragog(aragog: Evaluated) -> None:
     assert first["value"].to_list() == pytest.approx([0.35507267713546753], abs=1e-12)
 
 
-def test_labels_follow_from_the_accepted_answers(aragog: Evaluated) -> None:
+def test_labels_follow_from_the_accepted_answers(aragog: Evaluation) -> None:
     results = of(aragog)
     assert results.judgments is not None
     labels = results.judgments.of("relevance")
@@ -123,7 +123,7 @@ def test_recall_counts_words_that_only_the_answer_has() -> None:
     assert workspaces.recall("a uni\ufb01ed archi-\ntecture", "What is it?", "A unified architecture") == 1
 
 
-def test_the_report_of_aragog(aragog: Evaluated) -> None:
+def test_the_report_of_aragog(aragog: Evaluation) -> None:
     html = check_report(aragog)
     assert "Which metric predicts the answers" in html
     assert "(27)" not in html  # more groups than letters: places are named
@@ -131,7 +131,7 @@ def test_the_report_of_aragog(aragog: Evaluated) -> None:
     assert not aragog.page.overview.groups.lettered
 
 
-def test_the_finding(aragog: Evaluated) -> None:
+def test_the_finding(aragog: Evaluation) -> None:
     """What docs/findings.md says: any of the metrics predicts better than how much is shown; none is far ahead."""
     results = of(aragog)
     systems, queries = results.contexts.systems, results.collection.queries["query"].to_list()
@@ -147,7 +147,7 @@ def test_the_finding(aragog: Evaluated) -> None:
         assert findings.within(known["nDCG@3"], y).constant == 10  # queries without a relevant passage
 
 
-def test_vaswani(vaswani: Evaluated) -> None:
+def test_vaswani(vaswani: Evaluation) -> None:
     results = of(vaswani)
     assert results.contexts.systems == ["bm25", "bm25-stems", "turned", "oracle", "adversary", "random"]
     assert results.collection.queries.height == 93
@@ -173,7 +173,7 @@ def test_vaswani(vaswani: Evaluated) -> None:
     check_report(vaswani)
 
 
-def test_nothing_is_done_again(vaswani: Evaluated) -> None:
+def test_nothing_is_done_again(vaswani: Evaluation) -> None:
     assert vaswani.folder is not None
     again = evaluate(vaswani.folder.parent)
     status = {stage["name"]: stage["status"] for stage in again.stages}

@@ -8,19 +8,19 @@ import pytest
 
 from ragworth.cli import main
 from ragworth.metrics import METRICS
-from ragworth.report.reference_pages import metric_page, pages
+from ragworth.report.reference_pages import all_pages, metric_page
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("path", pages(main))
+@pytest.mark.parametrize("path", all_pages(main))
 def test_pages_are_up_to_date(path: str) -> None:
-    assert (DOCS / path).read_text(encoding="utf-8") == pages(main)[path], "run `make docs`"
+    assert (DOCS / path).read_text(encoding="utf-8") == all_pages(main)[path], "run `make docs`"
 
 
 def test_no_page_is_left_over() -> None:
     on_disk = {f"metrics/{p.name}" for p in (DOCS / "metrics").iterdir()}
-    assert on_disk == {path for path in pages(main) if path.startswith("metrics/")}
+    assert on_disk == {path for path in all_pages(main) if path.startswith("metrics/")}
 
 
 @pytest.mark.parametrize("name", METRICS.names())

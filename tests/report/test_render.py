@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ragworth.errors import FormatError
-from ragworth.report.render import cell, look_of, p_value, printable, render, save_bytes
+from ragworth.report.render import format_cell, format_p_value, look_for_path, printable, render, save_bytes
 
 NASTY = pl.DataFrame({"system": ["a|b", "\x1b[31mred", "<b>&_%$#{}~^\\"], "mean": [0.123456, None, float("inf")]})
 
@@ -64,16 +64,16 @@ def test_parquet_and_csv_read_back() -> None:
 
 
 def test_p_values_are_never_printed_as_0() -> None:
-    assert p_value(1e-300) == "< 0.0001"
-    assert p_value(0.0312) == "0.0312"
-    assert p_value(None) == "–"
-    assert cell(3) == "3"
+    assert format_p_value(1e-300) == "< 0.0001"
+    assert format_p_value(0.0312) == "0.0312"
+    assert format_p_value(None) == "–"
+    assert format_cell(3) == "3"
 
 
 def test_the_ending_decides_the_look(tmp_path: Path) -> None:
-    assert look_of("x.md") == "markdown"
+    assert look_for_path("x.md") == "markdown"
     with pytest.raises(FormatError, match=r"\.docx names no output format"):
-        look_of("x.docx")
+        look_for_path("x.docx")
     save_bytes(b"x", tmp_path / "x.tex")
     assert (tmp_path / "x.tex").read_bytes() == b"x"
     with pytest.raises(FormatError, match="cannot be written"):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Generate, Request, Score
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.retrieval import Setting
-from ragworth.retrieval.contract import listing
-from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.retrieval import StepContext
+from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
@@ -25,7 +25,7 @@ def grades(request: Request) -> list[int]:
     return [int(each) for each in re.findall(r"grade (\d+)", request.prompt.messages[-1].content)]
 
 
-def perfect(request: Request) -> Reply:
+def perfect(request: Request) -> ScriptedReply:
     """A judge that reads the grade (0 to 9) in the text, and sees no difference between equal ones."""
     found = grades(request) or [5]
     if isinstance(request, Score):
@@ -41,14 +41,14 @@ def perfect(request: Request) -> Reply:
     return dict.fromkeys(best, 0.9 / len(best))
 
 
-def graded(values: list[int], model: Any = None, **more: Any) -> tuple[Setting, Contexts]:
+def graded(values: list[int], model: Any = None, **more: Any) -> tuple[StepContext, Contexts]:
     """Passages with these grades, and a run that has them in their order."""
     texts = {f"p{number:03}": f"It has grade {value}, passage {number}." for number, value in enumerate(values)}
     setting = world(texts, {"q": "Which is best?"}, None, model=model or Scripted(perfect), **more)
-    return setting, listing([("q", list(texts))])
+    return setting, unscored_contexts([("q", list(texts))])
 
 
-def reranked(step: Asked, values: list[int], model: Any = None, **more: Any) -> list[int]:
+def reranked(step: LlmReranker, values: list[int], model: Any = None, **more: Any) -> list[int]:
     """Places of the passages in their new order."""
     setting, before = graded(values, model, **more)
     made = step.apply(before, setting)
@@ -59,7 +59,7 @@ def ideal(values: list[int]) -> list[int]:
     return sorted(range(len(values)), key=lambda place: -values[place])
 
 
-METHODS: list[Asked] = [
+METHODS: list[LlmReranker] = [
     Pointwise(),
     Pointwise(by="likelihood"),
     Listwise(),
@@ -77,8 +77,8 @@ def name_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that is named is the same scripted model."""
     from ragworth.tasks import models
 
-    real = models.opened
+    real = models.resolve_model
     monkeypatch.setattr(
-        "ragworth.retrieval.rerankers.asker.opened",
+        "ragworth.retrieval.rerankers.asker.resolve_model",
         lambda model: Scripted(perfect, name="judge") if model == "scripted" else real(model),
     )

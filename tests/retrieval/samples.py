@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragworth.collection import Collection
 from ragworth.retrieval import STEPS
-from ragworth.retrieval.contract import Setting, Step
+from ragworth.retrieval.contract import Step, StepContext
 from ragworth.retrieval.pipeline import Pipeline
 from ragworth.tables import Contexts
 
@@ -29,13 +29,13 @@ def world(
     queries: Mapping[str, str] = QUERIES,
     labels: Mapping[str, Mapping[str, float]] | None = LABELS,
     **more: Any,
-) -> Setting:
+) -> StepContext:
     collection = Collection.of(
         queries={"query": list(queries), "text": list(queries.values())},
         passages={"passage": list(passages), "text": list(passages.values())},
         relevance=labels,
     )
-    return Setting.of(collection, **more)
+    return StepContext.of(collection, **more)
 
 
 def passages(contexts: Contexts, system: str) -> dict[str, list[str]]:

@@ -15,10 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.collection import WORD
+from ragworth.collection import WORD_PATTERN
 from ragworth.errors import FormatError, InputError, TableError
-from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, of_chunking, origin
-from ragworth.retrieval.units import sentences
+from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, in_chunking, origin
+from ragworth.retrieval.units import sentence_starts
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
 UNITS = st.sampled_from(["words", "tokens", "sentences"])
@@ -50,7 +50,7 @@ def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, p
         assert all(end <= start for end, start in zip(mine["end"], mine["start"][1:], strict=False))
     if by == "tokens" and overlap == 0:
         # Outside of ASCII several tokens may be one sign, which stays whole.
-        assert not text.isascii() or (mine["text"].str.count_matches(WORD) <= size).all()
+        assert not text.isascii() or (mine["text"].str.count_matches(WORD_PATTERN) <= size).all()
     if paragraphs:
         assert not mine["text"].str.contains(r"\n[^\S\n]*\n").any()
 
@@ -138,7 +138,7 @@ def test_tokens_of_a_model_leave_signs_whole() -> None:
 )
 def test_sentences(parts: list[str]) -> None:
     text = "".join(part if part.endswith(("\n", "。", "！", "」")) else f"{part} " for part in parts)
-    starts = sentences(text)
+    starts = sentence_starts(text)
     assert [text[low:high].strip() for low, high in zip(starts, [*starts[1:], None], strict=True)] == [
         part.strip() for part in parts
     ]
@@ -158,7 +158,7 @@ def test_flags_are_paired_from_the_beginning_of_their_row() -> None:
 
 
 def test_sentences_of_nothing() -> None:
-    assert sentences("") == sentences(" \n ") == []
+    assert sentence_starts("") == sentence_starts(" \n ") == []
 
 
 def test_paragraphs() -> None:
@@ -258,5 +258,5 @@ IDS = st.from_regex(r"(d|:|@|\n|\+title|[0-9]|-|x²|s|@s|:1-2){1,8}", fullmatch=
 @given(st.lists(IDS), st.sampled_from(["s", "x²"]))
 @example(["d:0-4@s", "d:0-4+title@s", "mail@s", ":0-4@s", "d:0-4@ss", "d:0-4@s\n", "d:٠-٤@s", "a\n:0-4@s"], "s")
 def test_ids_of_a_chunking(ids: list[str], name: str) -> None:
-    found = of_chunking(pl.Series(ids, dtype=pl.String), name).to_list()
+    found = in_chunking(pl.Series(ids, dtype=pl.String), name).to_list()
     assert found == [(place := origin(each)) is not None and place.name == name for each in ids]

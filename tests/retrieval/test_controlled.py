@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
-from ragworth.studies.pool import Pool
+from ragworth.studies.pool import PassagePool
 from ragworth.studies.position import Position
 from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
@@ -226,7 +226,7 @@ def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind)
 @given(RUNS, GRADES)
 def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
     equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
-    pool = Pool(world(TEXTS).collection, run, equal)
+    pool = PassagePool(world(TEXTS).collection, run, equal)
     with suppress(InputError):  # where no query is left to study
         theirs = Position(k=3)._shown(pool, Counter())
         for place in (1, 2, 3):

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from ragworth.errors import InputError, MissingExtraError
-from ragworth.retrieval import Setting, retrieve
-from ragworth.retrieval.encoders import block_cache, encoder, exact_search
+from ragworth.retrieval import StepContext, retrieve
+from ragworth.retrieval.encoders import block_cache, exact_search, open_encoder
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from ragworth.retrieval.encoders.vector_cache import vectors_of
+from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.steps.dense import Dense
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import write_encoder
@@ -72,7 +72,7 @@ def test_exact_search_is_that_of_sorting_all(n: int, asked: int, k: int, rows: i
         patched.setattr(exact_search, "ROWS", rows)
         patched.setattr(exact_search, "QUERIES", 2)
         patched.setattr(exact_search, "PAIRS", 7)
-        found = exact_search.nearest(every[:n], every[n:], places, k)
+        found = exact_search.search_exact(every[:n], every[n:], places, k)
     assert [each.rows.tolist() for each in found] == plain(every[:n], every[n:], places, k)
     for each, query in zip(found, every[n:], strict=True):
         expected = every[:n][each.rows].astype(np.float64) @ query.astype(np.float64)
@@ -83,7 +83,7 @@ def test_equal_vectors_have_equal_scores_wherever_they_stand() -> None:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(3000, 37)).astype(np.float32)
     vectors[::7] = vectors[0]
-    (found,) = exact_search.nearest(vectors, vectors[:1], np.arange(3000), 429)
+    (found,) = exact_search.search_exact(vectors, vectors[:1], np.arange(3000), 429)
     assert found.rows.tolist() == list(range(0, 3000, 7))[::-1]
     assert len(set(found.scores)) == 1
 
@@ -93,7 +93,7 @@ def test_scores_are_cosines(folder: Path) -> None:
     rows = made.frame.select("passage", "score").rows()
     assert rows[0][0] == "p3"
     assert rows[0][1] == pytest.approx(1.0, abs=1e-6)
-    model = encoder(f"onnx:{folder}")
+    model = open_encoder(f"onnx:{folder}")
     query = model.encode(["Bread is baked at night."], "query")[0].astype(float)
     for passage, score in rows:
         assert score == pytest.approx(float(model.encode([PASSAGES[passage]], "passage")[0].astype(float) @ query))
@@ -162,7 +162,7 @@ def test_vectors_are_made_once_and_shared(folder: Path, tmp_path: Path, encoded:
 def test_vectors_that_are_there_are_memory_mapped(folder: Path, tmp_path: Path) -> None:
     texts = pl.Series(["the mill", "corn"])
     for _ in range(2):
-        assert isinstance(vectors_of(encoder(f"onnx:{folder}"), texts, tmp_path), np.memmap)
+        assert isinstance(load_vectors(open_encoder(f"onnx:{folder}"), texts, tmp_path), np.memmap)
 
 
 @pytest.mark.parametrize("how", ["cut", "changed", "gone"])
@@ -220,11 +220,11 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     # The damaged block and those that were not there; the second one was.
     assert [line.split()[-2] for line in out.splitlines()] == ["0", "3", "9", "12", "15", "18", "20"]
     assert not list(tmp_path.glob("*.blocks"))
-    monkeypatch.setattr(block_cache, "BLOCK", 3)
+    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 3)
     texts = pl.Series(["the mill " * n for n in range(1, 21)])
-    kept = vectors_of(encoder(f"onnx:{folder}"), texts, tmp_path)
+    kept = load_vectors(open_encoder(f"onnx:{folder}"), texts, tmp_path)
     assert isinstance(kept, np.memmap)
-    assert (kept == vectors_of(encoder(f"onnx:{folder}"), texts)).all()
+    assert (kept == load_vectors(open_encoder(f"onnx:{folder}"), texts)).all()
 
 
 def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +232,7 @@ def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixtu
     from ragworth.retrieval.encoders import ann_search
 
     for total in (1, 3, 39, 80):
-        ann_search.index_of(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
+        ann_search.load_index(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
     assert "".join(capfd.readouterr()) == ""
 
 
@@ -284,20 +284,25 @@ def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: flo
     vectors[1::5] = np.round(vectors[1::5])
     queries = np.concatenate([vectors[:3], chance.normal(size=(5, 6)).astype(np.float32)]) * np.float32(length)
     places = chance.permutation(800)
-    index = ann_search.index_of(vectors, "", None)
-    whole = ann_search.near(index, vectors, queries, places, 800, probes)
+    index = ann_search.load_index(vectors, "", None)
+    whole = ann_search.search_approximate(index, vectors, queries, places, 800, probes)
     for k in (1, 2, 5, 40, 300):
-        for some, every in zip(ann_search.near(index, vectors, queries, places, k, probes), whole, strict=True):
+        for some, every in zip(
+            ann_search.search_approximate(index, vectors, queries, places, k, probes), whole, strict=True
+        ):
             assert some.rows.tolist() == every.rows[:k].tolist()
             assert some.scores.tolist() == every.scores[:k].tolist()
     if probes == 1000:
         assert [each.rows.tolist() for each in whole] == [
-            each.rows.tolist() for each in exact_search.nearest(vectors, queries, places, 800)
+            each.rows.tolist() for each in exact_search.search_exact(vectors, queries, places, 800)
         ]
 
 
 def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Path) -> None:
-    old, recent = tmp_path / f"vectors-old{block_cache.BLOCKS}", tmp_path / f"sparse-new{block_cache.BLOCKS}"
+    old, recent = (
+        tmp_path / f"vectors-old{block_cache.BLOCKS_SUFFIX}",
+        tmp_path / f"sparse-new{block_cache.BLOCKS_SUFFIX}",
+    )
     for each, days in ((old, 31), (recent, 29)):
         each.mkdir()
         (each / "00000000-0.npz").write_bytes(b"")
@@ -318,8 +323,8 @@ def test_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_relative_folders_and_sources(folder: Path) -> None:
-    setting = Setting.of(world().collection, folder=folder.parent)
+    setting = StepContext.of(world().collection, folder=folder.parent)
     step = Dense("onnx:tiny")
     assert passages(retrieve({"s": step}, setting), "s")["q4"] == []
     (source,) = step.sources(setting)
-    assert source == f"onnx:tiny {encoder(f'onnx:{folder}').revision}"
+    assert source == f"onnx:tiny {open_encoder(f'onnx:{folder}').revision}"

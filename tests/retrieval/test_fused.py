@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ragworth import retrieval
 from ragworth.errors import InputError
 from ragworth.llm.scripted import Scripted
-from ragworth.retrieval import Setting, parse, retrieve
+from ragworth.retrieval import StepContext, parse, retrieve
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import Pipeline
-from ragworth.retrieval.rerankers.asker import Asker
+from ragworth.retrieval.rerankers.asker import StepAsker
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.fused import Fused
 from ragworth.tables import Contexts
@@ -196,7 +196,7 @@ def test_in_a_pipeline_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, int]] = []
     real = Bm25.apply
 
-    def watched(self: Step, before: Contexts | None, setting: Setting) -> Contexts:
+    def watched(self: Step, before: Contexts | None, setting: StepContext) -> Contexts:
         calls.append((str(self), setting.depth))
         return real(self, before, setting)  # type: ignore[arg-type]
 
@@ -233,7 +233,7 @@ def test_what_is_inside_is_checked_before_anything_runs() -> None:
 
 def test_a_plan_goes_by_ranks_where_nobody_was_asked(tmp_path: Path) -> None:
     system = {"s": 'fused(bm25 % 3 >> pointwise, bm25 % 3, method="weighted") % 3'}
-    asker = Asker(Scripted(lambda request: {"YES": 0.5, "NO": 0.5}), tmp_path / "calls.sqlite", plan=True)
+    asker = StepAsker(Scripted(lambda request: {"YES": 0.5, "NO": 0.5}), tmp_path / "calls.sqlite", plan=True)
     setting = replace(world(), asking=asker)
     assert (
         retrieve(system, setting).frame["passage"].to_list()

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.artifact_cache import DAY, FILES, PART, fingerprint, kept
+from ragworth.retrieval.artifact_cache import DAY, FILE_LIST, PART_PREFIX, load_or_build, table_fingerprint
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.tokenize import Words
+from ragworth.retrieval.tokenize import WordTokenizer
 from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, world
 
@@ -27,13 +27,13 @@ def run(cache: Path | None, pipeline: str = "bm25", **texts: str) -> Contexts:
 def split(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether a vocabulary grew, each time texts were taken apart: then it was for an index."""
     calls: list[bool] = []
-    real = Words.split
+    real = WordTokenizer.split
 
-    def watched(self: Words, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> object:
+    def watched(self: WordTokenizer, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> object:
         calls.append(grow)
         return real(self, texts, vocabulary, grow=grow)
 
-    monkeypatch.setattr(Words, "split", watched)
+    monkeypatch.setattr(WordTokenizer, "split", watched)
     return calls
 
 
@@ -84,7 +84,7 @@ def test_another_version_of_the_library(tmp_path: Path, split: list[bool], monke
 
 def files() -> list[str]:
     """Names of the files of an index, for tests that damage each."""
-    return ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "vocab.index.json", FILES]
+    return ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "vocab.index.json", FILE_LIST]
 
 
 @pytest.mark.parametrize("how", ["cut", "changed", "gone", "empty"])
@@ -110,7 +110,7 @@ def test_a_damaged_index_is_made_again(name: str, how: str, tmp_path: Path, spli
 @pytest.mark.parametrize("content", ["[]", "{}", '{"x": 3}', "null", '{"/etc/hosts": [1, "2"]}'])
 def test_a_strange_list_of_files(content: str, tmp_path: Path) -> None:
     whole = run(tmp_path)
-    (entry(tmp_path) / FILES).write_text(content)
+    (entry(tmp_path) / FILE_LIST).write_text(content)
     assert run(tmp_path) == whole
 
 
@@ -125,23 +125,25 @@ def test_what_fails_while_it_is_written_is_not_there(tmp_path: Path) -> None:
         (folder / "half").write_text(made)
         raise OSError("no space left")
 
-    made = kept(tmp_path, "thing", make=lambda: "made", save=save, load=lambda folder: "loaded")
+    made = load_or_build(tmp_path, "thing", make=lambda: "made", save=save, load=lambda folder: "loaded")
     assert made == "made"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_half_written_folders_of_others_go_after_a_day(tmp_path: Path) -> None:
     for name, age in (("young", 60.0), ("old", 2.0 * DAY)):
-        (tmp_path / f"{PART}{name}").mkdir()
-        os.utime(tmp_path / f"{PART}{name}", (time.time() - age,) * 2)
+        (tmp_path / f"{PART_PREFIX}{name}").mkdir()
+        os.utime(tmp_path / f"{PART_PREFIX}{name}", (time.time() - age,) * 2)
     run(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(PART)) == [f"{PART}young"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(PART_PREFIX)) == [
+        f"{PART_PREFIX}young"
+    ]
 
 
 def test_files_are_listed_with_size_and_digest(tmp_path: Path) -> None:
     run(tmp_path)
-    listed = json.loads((entry(tmp_path) / FILES).read_text())
-    assert {path.name: path.stat().st_size for path in entry(tmp_path).iterdir() if path.name != FILES} == {
+    listed = json.loads((entry(tmp_path) / FILE_LIST).read_text())
+    assert {path.name: path.stat().st_size for path in entry(tmp_path).iterdir() if path.name != FILE_LIST} == {
         name: size for name, (size, _) in listed.items()
     }
 
@@ -149,7 +151,7 @@ def test_files_are_listed_with_size_and_digest(tmp_path: Path) -> None:
 def test_fingerprints() -> None:
     frame = pl.DataFrame({"passage": ["a", "bc"], "text": ["é", ""]})
     same = pl.concat([frame[:1], frame[1:]], rechunk=False)
-    assert fingerprint(frame) == fingerprint(same)
+    assert table_fingerprint(frame) == table_fingerprint(same)
     others = [frame[::-1], frame[:1], frame.with_columns(passage=pl.Series(["ab", "c"]))]
     others.append(frame.with_columns(text=pl.Series(["", "é"])))
-    assert len({fingerprint(each) for each in (frame, *others)}) == 5
+    assert len({table_fingerprint(each) for each in (frame, *others)}) == 5

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.llm_reranker import Asked, beginning
-from ragworth.retrieval.steps.listwise import MISSING, STRANGE, TWICE, Listwise, permutation, windows
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, truncate_words
+from ragworth.retrieval.steps.listwise import MISSING, STRANGE, TWICE, Listwise, parse_permutation, sliding_windows
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
@@ -30,7 +30,7 @@ def _named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("step", METHODS, ids=str)
 @settings(max_examples=25, deadline=None)
 @given(values=st.lists(st.integers(1, 9), max_size=20))
-def test_a_perfect_judge_gives_the_ideal_order(step: Asked, values: list[int]) -> None:
+def test_a_perfect_judge_gives_the_ideal_order(step: LlmReranker, values: list[int]) -> None:
     """Equal grades stay in the order before; utility of a relevant passage grows with its grade, of others it sinks."""
     if isinstance(step, Useful) and step.judge:
         values = [max(5, value) for value in values]
@@ -40,7 +40,7 @@ def test_a_perfect_judge_gives_the_ideal_order(step: Asked, values: list[int]) -
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
-def test_only_the_first_are_reranked(step: Asked) -> None:
+def test_only_the_first_are_reranked(step: LlmReranker) -> None:
     values = [5, 6, 7, 8, 9, 9]
     assert reranked(replace(step, depth=3), values) == [2, 1, 0, 3, 4, 5]
     assert reranked(replace(step, depth=50), values) == ideal(values)
@@ -57,7 +57,7 @@ def test_scores_are_those_of_the_judge() -> None:
 
 
 def test_a_model_that_only_writes() -> None:
-    def writes(request: Request) -> Reply:
+    def writes(request: Request) -> ScriptedReply:
         found = grades(request)
         if "YES" in request.prompt.messages[0].content:
             return "YES" if found[0] > 4 else "No."
@@ -78,7 +78,7 @@ def test_a_model_that_only_writes() -> None:
 @pytest.mark.parametrize(("window", "step"), [(20, 10), (4, 2), (5, 4), (3, 1)])
 def test_windows_of_lists(n: int, window: int, step: int) -> None:
     """One for a list that fits; else ⌈(n − w) / s⌉ more: 9 for a hundred passages with 20 and 10, as in the paper."""
-    found = list(windows(n, window, step))
+    found = list(sliding_windows(n, window, step))
     assert len(found) == (0 if n < 2 else 1 + max(0, math.ceil((n - window) / step)))
     assert {place for start, end in found for place in range(start, end)} == (set(range(n)) if n > 1 else set())
     if (n, window, step) == (100, 20, 10):
@@ -138,7 +138,7 @@ def test_setwise_behind_k_keeps_the_order_before() -> None:
     ],
 )
 def test_permutations(text: str, places: list[int], remarks: dict[str, int]) -> None:
-    found = permutation(text, 3)
+    found = parse_permutation(text, 3)
     assert found.places == places
     assert found.remarks == remarks
 
@@ -146,13 +146,13 @@ def test_permutations(text: str, places: list[int], remarks: dict[str, int]) -> 
 @pytest.mark.parametrize("text", ["", "the second one", "In 2023 there were 3", "[9] > [10]", "-1", "[²]", "[two]"])
 def test_no_permutation(text: str) -> None:
     with pytest.raises(NoValue):
-        permutation(text, 3)
+        parse_permutation(text, 3)
 
 
 @given(st.text(alphabet="[]>, 0123456789ab.", max_size=60), st.integers(1, 8))
 def test_any_text_is_a_permutation_or_none(text: str, n: int) -> None:
     try:
-        found = permutation(text, n)
+        found = parse_permutation(text, n)
     except NoValue:
         return
     assert sorted(found.places) == list(range(n))
@@ -166,14 +166,14 @@ def test_what_was_mended_is_noted() -> None:
 
 
 def test_only_the_beginning_is_shown() -> None:
-    assert beginning("one two  three four", 3) == "one two  three"
-    assert beginning("one two", 0) == "one two"
-    assert beginning("", 3) == ""
-    assert beginning(" one", 1) == " one"
-    assert beginning("one two \n", 2) == beginning("one two \n", 9) == "one two"
+    assert truncate_words("one two  three four", 3) == "one two  three"
+    assert truncate_words("one two", 0) == "one two"
+    assert truncate_words("", 3) == ""
+    assert truncate_words(" one", 1) == " one"
+    assert truncate_words("one two \n", 2) == truncate_words("one two \n", 9) == "one two"
     # Scripts without blanks between words count by their signs.
-    assert beginning("風車" * 2500, 300) == "風車" * 150
-    assert beginning("the 風車 of Ann", 3) == "the 風車"
+    assert truncate_words("風車" * 2500, 300) == "風車" * 150
+    assert truncate_words("the 風車 of Ann", 3) == "the 風車"
 
 
 SIGNS = ["a", "é", "e\u0301", "-", ".", " ", "  ", "\n", "\t", "\u00a0"]
@@ -181,7 +181,7 @@ SIGNS = ["a", "é", "e\u0301", "-", ".", " ", "  ", "\n", "\t", "\u00a0"]
 
 @given(st.lists(st.sampled_from(SIGNS), max_size=40).map("".join), st.integers(1, 6))
 def test_words_are_what_stands_between_blanks(text: str, words: int) -> None:
-    found = beginning(text, words)
+    found = truncate_words(text, words)
     assert found == found.rstrip()
     assert text.startswith(found)
     assert found.split() == text.split()[:words]

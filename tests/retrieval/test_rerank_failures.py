@@ -10,8 +10,8 @@ import pytest
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import Failure, Request
 from ragworth.llm.scripted import Scripted
-from ragworth.retrieval.contract import listing
-from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
@@ -30,7 +30,7 @@ def failing(which: Callable[[Request], bool]) -> Scripted:
 
 
 @pytest.mark.parametrize("step", [Pointwise(), Pointwise(by="likelihood"), Useful()], ids=str)
-def test_what_was_not_judged_stands_behind(step: Asked) -> None:
+def test_what_was_not_judged_stands_behind(step: LlmReranker) -> None:
     setting, before = graded([1, 2, 3, 9, 4], failing(lambda request: grades(request)[0] in (2, 9)))
     made = step.apply(before, setting)
     assert made.frame["passage"].to_list() == ["p004", "p002", "p000", "p001", "p003"]
@@ -56,11 +56,11 @@ def test_a_choice_that_failed_goes_to_the_first() -> None:
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
-def test_when_all_calls_fail_it_is_an_error(step: Asked) -> None:
+def test_when_all_calls_fail_it_is_an_error(step: LlmReranker) -> None:
     setting, before = graded([1, 2, 3], failing(lambda request: True))
     with pytest.raises(ModelError, match=r"none of .* could be judged: timed-out"):
         step.apply(before, setting)
-    assert step.apply(listing([]), setting).frame.height == 0
+    assert step.apply(unscored_contexts([]), setting).frame.height == 0
 
 
 def test_an_order_that_nobody_can_read_is_an_error() -> None:
@@ -70,17 +70,17 @@ def test_an_order_that_nobody_can_read_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
-def test_passages_and_queries_without_texts(step: Asked) -> None:
+def test_passages_and_queries_without_texts(step: LlmReranker) -> None:
     texts = {"a": "grade 5", "b": "  ", "c": "grade 7"}
     setting = world(texts, {"q": "Which?", "empty": " "}, None, model=Scripted(perfect))
-    made = step.apply(listing([("q", ["a", "b", "gone", "c"]), ("empty", ["a", "c"])]), setting)
+    made = step.apply(unscored_contexts([("q", ["a", "b", "gone", "c"]), ("empty", ["a", "c"])]), setting)
     assert made.frame.filter(query="q")["passage"].to_list() == ["c", "a", "b", "gone"]
     assert made.frame.filter(query="empty")["passage"].to_list() == ["a", "c"]
     (note,) = made.notes
     assert "4 passages without a text to judge by stand behind" in note
     assert all(why in note for why in ("no-query-text 2", "empty-passage 1", "no-passage-text 1"))
     with pytest.raises(InputError, match="no texts of the passages"):
-        step.apply(listing([("q", ["x", "y"])]), setting)
+        step.apply(unscored_contexts([("q", ["x", "y"])]), setting)
 
 
 def test_a_passage_that_is_cut_is_noted() -> None:

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from ragworth.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.contract import listing
-from ragworth.retrieval.encoders.vector_cache import vectors_of
+from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.steps import mmr
-from ragworth.retrieval.steps.mmr import Mmr, chosen
+from ragworth.retrieval.steps.mmr import Mmr, mmr_order
 from tests.retrieval.samples import passages, world
 
 TEXTS = {"a": "old mill", "b": "old mill", "c": "new bread", "d": "old mill corn", "e": "..."}
@@ -27,7 +27,7 @@ TEXTS = {"a": "old mill", "b": "old mill", "c": "new bread", "d": "old mill corn
 
 def ordered(step: Mmr, texts: dict[str, str] = TEXTS, query: str = "mill") -> list[str]:
     setting = world(texts, {"q": query}, None)
-    return step.apply(listing([("q", list(texts))]), setting).frame["passage"].to_list()
+    return step.apply(unscored_contexts([("q", list(texts))]), setting).frame["passage"].to_list()
 
 
 def test_by_hand() -> None:
@@ -43,7 +43,7 @@ def test_at_its_ends() -> None:
     assert ordered(Mmr(1.0, relevance="query"), query="new bread")[0] == "c"
     assert ordered(Mmr(1.0, relevance="query"), query="zeppelin") == list(TEXTS)
     assert ordered(Mmr(0.5), {"a": "one"}) == ["a"]
-    assert Mmr().apply(listing([]), world()).frame.height == 0
+    assert Mmr().apply(unscored_contexts([]), world()).frame.height == 0
 
 
 def plain(query: str, texts: list[str], weight: float, by_query: bool) -> list[int]:
@@ -93,7 +93,7 @@ def test_it_is_the_definition(query: str, texts: list[str], weight: float, by_qu
 
 def test_likeness_below_nothing_counts_for_a_passage() -> None:
     near = np.array([[1.0, 0.2, -0.5], [0.2, 1.0, 0.0], [-0.5, 0.0, 1.0]])
-    assert chosen(np.array([1.0, 0.5, 0.5]), near, 0.5) == [0, 2, 1]
+    assert mmr_order(np.array([1.0, 0.5, 0.5]), near, 0.5) == [0, 2, 1]
 
 
 class Letters:
@@ -114,49 +114,49 @@ class Letters:
 
 def test_by_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Letters()
-    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc"}
     step = Mmr(0.5, by="letters")
     setting = world(texts, {"x": "b", "y": "c"}, None)
-    made = step.apply(listing([("x", list(texts)), ("y", ["r", "p"])]), setting)
+    made = step.apply(unscored_contexts([("x", list(texts)), ("y", ["r", "p"])]), setting)
     assert made.frame.filter(query="x")["passage"].to_list() == ["p", "r", "q"]
     assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]  # each text once
     assert step.sources(setting) == ("r1",)
-    made = Mmr(1.0, by="letters", relevance="query").apply(listing([("x", list(texts))]), setting)
+    made = Mmr(1.0, by="letters", relevance="query").apply(unscored_contexts([("x", list(texts))]), setting)
     assert made.frame["passage"].to_list() == ["q", "p", "r"]
 
 
 def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model = Letters()
-    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     told: list[tuple[str, int, int]] = []
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "same": "aaa"}
     setting = world(texts, {"x": "b", "y": "c"}, None, cache=tmp_path, told=lambda *each: told.append(each))
     step = Mmr(0.5, by="letters")
-    first = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    first = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
     assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]
     assert told == [("encoding passages with letters", 0, 3), ("encoding passages with letters", 3, 3)]
     model.seen.clear()
-    again = step.apply(listing([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    again = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
     assert again == first
     assert model.seen == ["b", "c"]
     # The order of lists, and of the passages in them, does not matter.
-    step.apply(listing([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), setting)
+    step.apply(unscored_contexts([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), setting)
     assert model.seen == ["b", "c", "c", "b"]
     assert len(told) == 2
-    assert step.apply(listing([]), setting).frame.height == 0
+    assert step.apply(unscored_contexts([]), setting).frame.height == 0
 
 
 def test_vectors_of_the_whole_collection_are_taken_where_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     model = Letters()
-    monkeypatch.setattr(mmr, "encoder", lambda spec, folder: model)
+    monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "blank": " ", "far": "bbb"}
     setting = world(texts, {"x": "b"}, None, cache=tmp_path)
-    lists, step = listing([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")
+    lists, step = unscored_contexts([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")
     alone = step.apply(lists, replace(setting, cache=None))
-    vectors_of(model, pl.Series(["aaa", "aab", "ccc", "bbb"]), tmp_path)  # as dense leaves them
+    load_vectors(model, pl.Series(["aaa", "aab", "ccc", "bbb"]), tmp_path)  # as dense leaves them
     model.seen.clear()
     assert step.apply(lists, setting) == alone
     assert model.seen == ["b"]

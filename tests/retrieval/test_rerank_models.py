@@ -12,10 +12,10 @@ import pytest
 
 from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.contract import listing
+from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers import score_cache
 from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, MonoT5, model_folder
-from ragworth.retrieval.rerankers.score_cache import Pair, kept_scores
+from ragworth.retrieval.rerankers.score_cache import TextPair, cached_scores
 from ragworth.retrieval.steps import cross_encoder
 from ragworth.retrieval.steps.cross_encoder import Monot5, Rerank
 from tests.retrieval.samples import passages, world
@@ -99,7 +99,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def afresh() -> None:
-    cross_encoder._opened.cache_clear()
+    cross_encoder._open_scorer.cache_clear()
 
 
 def plain_cross(folder: Path, query: str, passage: str, length: int = 16) -> float:
@@ -123,7 +123,7 @@ def plain_t5(folder: Path, text: str) -> float:
     return float(torch.log_softmax(logits[[true, false]], dim=0)[0])
 
 
-PAIRS = [Pair(query, text) for query in QUERIES.values() for text in TEXTS.values() if text]
+PAIRS = [TextPair(query, text) for query in QUERIES.values() for text in TEXTS.values() if text]
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
@@ -148,7 +148,7 @@ def test_monot5_scores_as_the_library_does(folders: Path) -> None:
 @pytest.mark.parametrize("step", [Rerank("cross-encoder:one"), Rerank("two"), Monot5("t5")], ids=str)
 def test_passages_come_by_score(folders: Path, step: Any) -> None:
     setting = world(TEXTS, QUERIES, None, folder=folders)
-    before = listing([("q", list("abcde")), ("r", ["d", "c"])])
+    before = unscored_contexts([("q", list("abcde")), ("r", ["d", "c"])])
     made = step.apply(before, setting)
     scorer = step._scorer(setting)
     for query in QUERIES:
@@ -157,7 +157,7 @@ def test_passages_come_by_score(folders: Path, step: Any) -> None:
         assert scores == sorted(scores, reverse=True)
         shown = [each for each in rows["passage"] if TEXTS[each]]
         assert scores == pytest.approx(
-            scorer.score([Pair(QUERIES[query], TEXTS[each]) for each in shown]), rel=1e-5, abs=1e-5
+            scorer.score([TextPair(QUERIES[query], TEXTS[each]) for each in shown]), rel=1e-5, abs=1e-5
         )
     assert made.frame.filter(query="q")["passage"][-1] == "e"  # there is nothing to read in it
     assert "1 passage without a text" in made.notes[0]
@@ -170,7 +170,7 @@ def test_passages_come_by_score(folders: Path, step: Any) -> None:
 def test_long_passages_are_cut_and_counted(folders: Path) -> None:
     long = "bread " * 40
     setting = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders)
-    before = listing([("q", ["a", "b"])])
+    before = unscored_contexts([("q", ["a", "b"])])
     made = Rerank("one").apply(before, setting)
     (note,) = made.notes
     assert note.endswith("pairs of a query and a passage that were cut to the 16 tokens that the model reads (1)")
@@ -192,7 +192,7 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
 
 def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
     setting = world(TEXTS, QUERIES, None, folder=folders)
-    before = listing([("q", ["a", "b"])])
+    before = unscored_contexts([("q", ["a", "b"])])
     for step, words in (
         (Rerank("three"), "has 3 labels"),
         (Monot5("t5", yes="zeppelin balloon"), "no two single tokens"),
@@ -237,12 +237,12 @@ def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Pat
     path = tmp_path / step.model / "model.safetensors"
     save_file({name: each for name, each in load_file(path).items() if name != lost}, path, {"format": "pt"})
     with pytest.raises(ModelError, match=f"its weights lack {lost}, which would be random numbers"):
-        step.apply(listing([("q", ["a", "b"])]), world(TEXTS, QUERIES, None, folder=tmp_path))
+        step.apply(unscored_contexts([("q", ["a", "b"])]), world(TEXTS, QUERIES, None, folder=tmp_path))
 
 
 def test_errors_of_the_library_name_the_folder(folders: Path, tmp_path: Path) -> None:
     mine = shutil.copytree(folders / "one", tmp_path / "mine")
-    before = listing([("q", ["a", "b"])])
+    before = unscored_contexts([("q", ["a", "b"])])
     setting = world(TEXTS, QUERIES, None, folder=tmp_path)
     words = mine / "tokenizer.json"
     whole = words.read_text(encoding="utf-8")
@@ -278,7 +278,7 @@ def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> No
 
 def test_weights_that_change_in_place_are_loaded_again(tmp_path: Path) -> None:
     """In one process, with scores kept: those of the new weights, under the new weights' name."""
-    before = listing([("q", ["a", "b", "c"])])
+    before = unscored_contexts([("q", ["a", "b", "c"])])
     setting = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
 
     def scores() -> list[float]:
@@ -302,7 +302,7 @@ def test_scores_that_are_no_numbers(
 ) -> None:
     """Such a passage was not judged: it stands behind the others, is noted, and its score is not kept."""
     setting = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path)
-    before = listing([("q", ["a", "b", "c", "d"])])
+    before = unscored_contexts([("q", ["a", "b", "c", "d"])])
     given = {TEXTS["a"]: 1.0, TEXTS["b"]: value, TEXTS["c"]: 3.0, TEXTS["d"]: 2.0}
     monkeypatch.setattr(CrossEncoder, "score", lambda self, pairs: [given[pair.passage] for pair in pairs])
     made = Rerank("one").apply(before, setting)
@@ -327,9 +327,9 @@ def lengths(pairs: Any) -> list[float]:
 
 
 def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_cache, "BLOCK", 2)
-    pairs = [Pair("q", "x" * number) for number in range(1, 8)]
-    asked: list[Pair] = []
+    monkeypatch.setattr(score_cache, "BLOCK_SIZE", 2)
+    pairs = [TextPair("q", "x" * number) for number in range(1, 8)]
+    asked: list[TextPair] = []
 
     def dying(block: Any) -> list[float]:
         if len(asked) == 4:
@@ -338,36 +338,36 @@ def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest
         return lengths(block)
 
     with pytest.raises(KeyboardInterrupt):
-        kept_scores(tmp_path, "m", pairs, dying)
+        cached_scores(tmp_path, "m", pairs, dying)
     assert len(asked) == 4
-    rest: list[Pair] = []
+    rest: list[TextPair] = []
 
     def noting(block: Any) -> list[float]:
         rest.extend(block)
         return lengths(block)
 
-    assert kept_scores(tmp_path, "m", [*pairs, *pairs], noting) == lengths([*pairs, *pairs])
+    assert cached_scores(tmp_path, "m", [*pairs, *pairs], noting) == lengths([*pairs, *pairs])
     assert sorted([*asked, *rest]) == sorted(pairs)
     # A line that was not written whole, and what is no line at all.
     with (tmp_path / "m.scores").open("a") as stream:
-        stream.write(f"{Pair('q', 'new').key} 12\nnonsense\n{Pair('q', 'other').key} nan .")
-    assert kept_scores(tmp_path, "m", [Pair("q", "new"), Pair("q", "other")], noting) == [3.1, 5.1]
-    assert rest[-2:] == [Pair("q", "new"), Pair("q", "other")]
-    assert kept_scores(tmp_path, "m", [Pair("q", "new")], dying) == [3.1]
-    assert kept_scores(None, "m", [Pair("q", "ab")], lengths) == [2.1]
-    assert kept_scores(tmp_path / "m.scores", "m", [Pair("q", "ab")], lengths) == [2.1]  # a file in the way
+        stream.write(f"{TextPair('q', 'new').key} 12\nnonsense\n{TextPair('q', 'other').key} nan .")
+    assert cached_scores(tmp_path, "m", [TextPair("q", "new"), TextPair("q", "other")], noting) == [3.1, 5.1]
+    assert rest[-2:] == [TextPair("q", "new"), TextPair("q", "other")]
+    assert cached_scores(tmp_path, "m", [TextPair("q", "new")], dying) == [3.1]
+    assert cached_scores(None, "m", [TextPair("q", "ab")], lengths) == [2.1]
+    assert cached_scores(tmp_path / "m.scores", "m", [TextPair("q", "ab")], lengths) == [2.1]  # a file in the way
 
 
 def test_a_kept_score_that_was_changed_is_made_again(tmp_path: Path) -> None:
-    pair, old = Pair("q", "passage"), Pair("q", "old")
-    assert kept_scores(tmp_path, "m", [pair], lengths) == [7.1]
+    pair, old = TextPair("q", "passage"), TextPair("q", "old")
+    assert cached_scores(tmp_path, "m", [pair], lengths) == [7.1]
     path = tmp_path / "m.scores"
     path.write_text(path.read_text().replace("7.1", "9.1") + f"{old.key} 3.5 .\n")
-    assert kept_scores(tmp_path, "m", [pair], lengths) == [7.1]
-    assert kept_scores(tmp_path, "m", [old], lengths) == [3.5]  # as earlier versions wrote it
+    assert cached_scores(tmp_path, "m", [pair], lengths) == [7.1]
+    assert cached_scores(tmp_path, "m", [old], lengths) == [3.5]  # as earlier versions wrote it
 
 
 def test_pairs_are_told_apart() -> None:
-    assert Pair("ab", "c").key != Pair("a", "bc").key
-    assert Pair("1 a", "").key != Pair("1", " a").key
-    assert Pair("\ud800", "x").key
+    assert TextPair("ab", "c").key != TextPair("a", "bc").key
+    assert TextPair("1 a", "").key != TextPair("1", " a").key
+    assert TextPair("\ud800", "x").key

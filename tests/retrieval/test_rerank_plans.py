@@ -13,10 +13,10 @@ import ragworth
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, PromptError
 from ragworth.llm.contract import Choose, Prompt, Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asker import Asker
-from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.retrieval.rerankers.asker import StepAsker
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
@@ -69,9 +69,9 @@ def test_useful_asks_what_the_judgment_asks(tmp_path: Path) -> None:
     assert model.calls == asked
 
 
-def planned(values: list[int], step: Asked, store: Path, model: Scripted) -> tuple[list[str], list[str]]:
+def planned(values: list[int], step: LlmReranker, store: Path, model: Scripted) -> tuple[list[str], list[str]]:
     setting, before = graded(values, model)
-    asker = Asker(model, store, plan=True)
+    asker = StepAsker(model, store, plan=True)
     asker.turn("mine")
     made = step.apply(before, replace(setting, asking=asker))
     assert all(told.system == "mine" and told.step == str(step) for told in asker.told)
@@ -79,7 +79,7 @@ def planned(values: list[int], step: Asked, store: Path, model: Scripted) -> tup
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
-def test_a_plan_asks_nothing_and_takes_what_there_is(step: Asked, tmp_path: Path) -> None:
+def test_a_plan_asks_nothing_and_takes_what_there_is(step: LlmReranker, tmp_path: Path) -> None:
     model, store, values = Scripted(perfect), tmp_path / "calls.sqlite", [5, 6, 7, 8, 9, 9, 8, 7, 6]
     order, words = planned(values, step, store, model)
     assert order == [f"p{place:03}" for place in range(9)]
@@ -106,7 +106,7 @@ def test_a_plan_of_several_rounds_says_how_many_calls_there_may_be(tmp_path: Pat
 
 def calls_planned(systems: dict[str, str], store: Path | None, model: Scripted) -> list[int]:
     """The calls that each step is told to make."""
-    asker = Asker(model, store, plan=True)
+    asker = StepAsker(model, store, plan=True)
     texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
     retrieve(systems, replace(world(texts, {"q": "mill"}, None), asking=asker))
     return [int(re.findall(r"(\d+) calls? to make", told.words)[0]) for told in asker.told]
@@ -128,7 +128,7 @@ def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
 
 def test_a_plan_says_where_answers_come_from(tmp_path: Path) -> None:
     model, (setting, before) = Scripted(perfect), graded([1, 2, 3])
-    asker = Asker(model, tmp_path / "calls.sqlite", plan=True)
+    asker = StepAsker(model, tmp_path / "calls.sqlite", plan=True)
     for step in (Pointwise(depth=1), Pointwise()):
         step.apply(before, replace(setting, asking=asker))
     first, second = (told.words for told in asker.told)
@@ -143,7 +143,7 @@ def test_half_of_it_in_the_store(tmp_path: Path) -> None:
     for step in (Pointwise(), Setwise(k=7), Listwise(window=3, step=1)):
         count = 0
 
-        def dying(request: Request) -> Reply:
+        def dying(request: Request) -> ScriptedReply:
             nonlocal count
             count += 1
             if count > 3:
@@ -181,7 +181,7 @@ def test_sources_know_model_and_prompts(tmp_path: Path) -> None:
 def test_the_judge_sees_no_accepted_answer() -> None:
     seen: list[Prompt] = []
 
-    def noting(request: Request) -> Reply:
+    def noting(request: Request) -> ScriptedReply:
         seen.append(request.prompt)
         assert isinstance(request, Choose)
         return perfect(request)

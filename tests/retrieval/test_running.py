@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import write
-from ragworth.retrieval import Setting, retrieve
+from ragworth.retrieval import StepContext, retrieve
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.run import System, check
 from ragworth.retrieval.steps.bm25 import Bm25
@@ -24,7 +24,7 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]:
     calls: list[tuple[str, int]] = []
     for kind in (Bm25, Reversed):
 
-        def watched(self: Step, before: Contexts | None, setting: Setting, real: object = kind.apply) -> Contexts:
+        def watched(self: Step, before: Contexts | None, setting: StepContext, real: object = kind.apply) -> Contexts:
             calls.append((str(self), setting.depth))
             return real(self, before, setting)  # type: ignore[operator, no-any-return]
 
@@ -139,7 +139,7 @@ def test_checking_gives_the_pipelines() -> None:
 
 def test_some_of_the_queries_in_their_order() -> None:
     setting = world()
-    made = retrieve({"s": "bm25", "r": "random % 1"}, Setting.of(setting.collection, ["q2", "q1", "q2"]))
+    made = retrieve({"s": "bm25", "r": "random % 1"}, StepContext.of(setting.collection, ["q2", "q1", "q2"]))
     assert made.only("r").frame["query"].to_list() == ["q2", "q1"]
     assert list(passages(made, "s")) == ["q2", "q1"]
     every = retrieve({"s": "bm25", "r": "random % 1"}, setting)

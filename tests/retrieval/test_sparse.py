@@ -13,9 +13,9 @@ import pytest
 from ragworth.errors import InputError, MissingExtraError, ModelError
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.encoders import block_cache
-from ragworth.retrieval.encoders.inverted_index import Postings, postings_of
-from ragworth.retrieval.encoders.sentence_transformer import SparseTexts, Weights
-from ragworth.retrieval.steps.sparse import opened
+from ragworth.retrieval.encoders.inverted_index import Postings, load_postings
+from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, TermWeights
+from ragworth.retrieval.steps.sparse import open_sparse_encoder
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import CONFIG, write_encoder
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def dense_scores(folder: Path, texts: dict[str, str], query: str) -> dict[str, float]:
     """Inner products of whole vectors, as the library gives them."""
-    model = opened(str(folder), None)._model
+    model = open_sparse_encoder(str(folder), None)._model
     asked = model.encode_query([query], convert_to_sparse_tensor=False, show_progress_bar=False)[0].numpy()
     found = model.encode_document(list(texts.values()), convert_to_sparse_tensor=False, show_progress_bar=False).numpy()
     products = np.maximum(found, 0).astype(np.float64) @ np.maximum(asked, 0).astype(np.float64)
@@ -89,18 +89,18 @@ def test_nothing_in_common_is_not_retrieved() -> None:
 
 
 def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_cache, "BLOCK", 2)
+    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 2)
     encoded: list[int] = []
-    real = SparseTexts.encode
+    real = SparseTextEncoder.encode
 
-    def watched(self: SparseTexts, texts: list[str], role: str) -> object:
+    def watched(self: SparseTextEncoder, texts: list[str], role: str) -> object:
         if role == "passage":
             encoded.append(len(texts))
             if len(encoded) == 2:
                 raise KeyboardInterrupt
         return real(self, texts, role)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(SparseTexts, "encode", watched)
+    monkeypatch.setattr(SparseTextEncoder, "encode", watched)
     systems = {"s": f'sparse("{folder}")'}
     told: list[tuple[int, int]] = []
     setting = world(cache=tmp_path, told=lambda what, done, total: told.append((done, total)))
@@ -113,7 +113,7 @@ def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypat
     assert encoded == [2, 2, 2, 2, 2]
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
     texts = pl.Series([text for text in PASSAGES.values() if text])
-    assert isinstance(postings_of(opened(str(folder), None), texts, tmp_path).values, np.memmap)
+    assert isinstance(load_postings(open_sparse_encoder(str(folder), None), texts, tmp_path).values, np.memmap)
 
 
 class Fixed:
@@ -124,28 +124,28 @@ class Fixed:
     def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.calls, self.meanwhile = 0, meanwhile
 
-    def encode(self, texts: list[str], role: str) -> Weights:
+    def encode(self, texts: list[str], role: str) -> TermWeights:
         self.calls += 1
         if self.calls == 2:
             self.meanwhile()
         size = len(texts)
-        return Weights(np.arange(size + 1), np.zeros(size, np.int32), np.array([len(each) for each in texts], "f4"))
+        return TermWeights(np.arange(size + 1), np.zeros(size, np.int32), np.array([len(each) for each in texts], "f4"))
 
 
 @pytest.mark.parametrize("left", [True, False])
 def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is done first and removes the blocks; what it made is taken, or made again if it is gone too."""
-    monkeypatch.setattr(block_cache, "BLOCK", 2)
+    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 2)
     texts = pl.Series(["a", "bb", "ccc", "dd", "e"])
 
     def other() -> None:
-        postings_of(Fixed(), texts, tmp_path)  # type: ignore[arg-type]
+        load_postings(Fixed(), texts, tmp_path)  # type: ignore[arg-type]
         if not left:
             (path,) = tmp_path.glob("sparse-*/values.npy")
             path.unlink()
 
     model = Fixed(other)
-    made = postings_of(model, texts, tmp_path)  # type: ignore[arg-type]
+    made = load_postings(model, texts, tmp_path)  # type: ignore[arg-type]
     assert made.values.tolist() == [1, 2, 3, 2, 1]
     assert model.calls == (3 if left else 6)
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
@@ -153,10 +153,10 @@ def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypat
 
 def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
     mine = shutil.copytree(folder, tmp_path / "mine")
-    first = opened(str(mine), None)
-    assert opened(str(mine), None) is first
+    first = open_sparse_encoder(str(mine), None)
+    assert open_sparse_encoder(str(mine), None) is first
     (mine / "README.txt").write_text("changed")
-    assert opened(str(mine), None) is not first
+    assert open_sparse_encoder(str(mine), None) is not first
 
 
 def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         retrieve({"s": 'sparse("nobody/nothing")'}, world())
     (tmp_path / "config.json").write_text('{"model_type": "bert", "architectures": ["BertForMaskedLM"]}')
     with pytest.raises(ModelError, match="cannot load it"):
-        SparseTexts(str(tmp_path), None).encode(["x"], "query")
+        SparseTextEncoder(str(tmp_path), None).encode(["x"], "query")
 
 
 def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path)
         retrieve({"s": f'sparse("{dense}")'}, world())
     (dense / "modules.json").unlink()
     with pytest.raises(ModelError, match=r"of the architecture BertModel[^$]*…ForMaskedLM"):
-        SparseTexts(str(dense), None)
+        SparseTextEncoder(str(dense), None)
     (dense / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(ModelError, match="does not say what its architecture is"):
-        SparseTexts(str(dense), None)
+        SparseTextEncoder(str(dense), None)
 
 
 def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
     place.write_text(place.read_text(encoding="utf-8").replace('"mill": 8,', '"mill": 800,'), encoding="utf-8")
     assert '"mill": 800' in place.read_text(encoding="utf-8")
     with pytest.raises(ModelError, match=r"mine: the model cannot weigh words: [^$]*to do: take a model"):
-        SparseTexts(str(mine), None).encode(["mill"], "query")
+        SparseTextEncoder(str(mine), None).encode(["mill"], "query")
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

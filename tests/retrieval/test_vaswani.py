@@ -11,7 +11,7 @@ import pytest
 from ragworth import score, summarise
 from ragworth.collection import Collection
 from ragworth.formats import read_judgments
-from ragworth.retrieval import Setting, retrieve
+from ragworth.retrieval import StepContext, retrieve
 
 pytestmark = pytest.mark.real
 
@@ -42,19 +42,19 @@ def test_bm25_and_controlled_contexts(vaswani: Collection, tmp_path: Path) -> No
         "random": "random % 1000",
         "adversary": "bm25 % 1000 >> adversary",
     }
-    made = retrieve(systems, Setting.of(vaswani, cache=tmp_path))
+    made = retrieve(systems, StepContext.of(vaswani, cache=tmp_path))
     means = means_of(made, vaswani)
     assert means["oracle", "nDCG@10"] == means["oracle", "AP"] == pytest.approx(1.0)
     assert means["bm25", "nDCG@10"] == pytest.approx(BM25_NDCG, abs=5e-4)
     assert means["bm25", "AP"] == pytest.approx(BM25_AP, abs=5e-4)
     assert means["bm25", "nDCG@10"] > means["turned", "nDCG@10"] > means["random", "nDCG@10"] < 0.02
     assert means["adversary", "nDCG@10"] == means["adversary", "AP"] == 0.0
-    assert retrieve(systems, Setting.of(vaswani, cache=tmp_path)) == made
+    assert retrieve(systems, StepContext.of(vaswani, cache=tmp_path)) == made
 
 
 def test_with_stems_and_stop_words(vaswani: Collection) -> None:
     pytest.importorskip("Stemmer")
-    made = retrieve({"s": 'bm25(stemmer="porter", stopwords="english") % 1000'}, Setting.of(vaswani))
+    made = retrieve({"s": 'bm25(stemmer="porter", stopwords="english") % 1000'}, StepContext.of(vaswani))
     means = means_of(made, vaswani)
     assert means["s", "AP"] == pytest.approx(STEMMED_AP, abs=5e-4)
     assert means["s", "AP"] == pytest.approx(TERRIER_AP, abs=0.01)

@@ -8,20 +8,20 @@ import pytest
 from ragworth import retrieval
 from ragworth.collection import Collection
 from ragworth.errors import InputError
-from ragworth.retrieval import Setting, parse, retrieve
+from ragworth.retrieval import StepContext, parse, retrieve
 from ragworth.retrieval.chunks import chunk
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.tables import Contexts
 from tests.retrieval.samples import passages
 
 
-def two_chunkings() -> Setting:
+def two_chunkings() -> StepContext:
     documents = {"document": ["a", "b"], "text": ["The old mill. Bread is baked.", "A mill. The mill grinds corn."]}
     small, large = chunk(documents, "sentences", 1, name="small"), chunk(documents, "sentences", 2, name="large")
     together = pl.concat([small.frame, large.frame])
     labels = pl.concat([each.labels({"q": {"a": 1, "b": 0}}).frame for each in (small, large)])
     texts = {"query": ["q"], "text": ["mill"]}
-    return Setting.of(Collection.of(queries=texts, passages=together, relevance=labels))
+    return StepContext.of(Collection.of(queries=texts, passages=together, relevance=labels))
 
 
 def test_two_chunkings_in_one_comparison() -> None:
@@ -40,7 +40,7 @@ def test_two_chunkings_in_one_comparison() -> None:
     assert passages(made, "best")["q"] == ["a:0-29@large"]
     # Alone it would be no other: words weigh what they weigh among its own passages.
     alone = setting.collection.passages.filter(pl.col("passage").str.ends_with("@small"))
-    other = retrieve({"small": "bm25 % 5"}, Setting.of(Collection(setting.collection.queries, alone)))
+    other = retrieve({"small": "bm25 % 5"}, StepContext.of(Collection(setting.collection.queries, alone)))
     assert made.only("small").frame.equals(other.frame)
 
 
@@ -63,7 +63,7 @@ def test_a_chunking_that_is_not_there() -> None:
     with pytest.raises(InputError, match="within: no passage is of the chunking 'a'; no passage has one"):
         retrieve(
             {"s": 'within(bm25, chunks="a")'},
-            Setting.of(
+            StepContext.of(
                 Collection.of(queries={"query": ["q"], "text": ["x"]}, passages={"passage": ["p"], "text": ["x"]})
             ),
         )
@@ -71,7 +71,7 @@ def test_a_chunking_that_is_not_there() -> None:
 
 def test_an_id_that_only_ends_like_one_of_the_chunking() -> None:
     texts = {"passage": ["d:0-4@s", "mail@s"], "text": ["A mill.", "mill mill"]}
-    setting = Setting.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
+    setting = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
     assert passages(retrieve({"s": 'within(bm25, chunks="s")'}, setting), "s")["q"] == ["d:0-4@s"]
 
 
@@ -79,13 +79,13 @@ def test_systems_within_one_chunking_share_what_they_have_in_common(monkeypatch:
     ran: list[int] = []
     real = Bm25.apply
 
-    def watched(self: Bm25, before: Contexts | None, setting: Setting) -> Contexts:
+    def watched(self: Bm25, before: Contexts | None, setting: StepContext) -> Contexts:
         ran.append(setting.depth)
         return real(self, before, setting)
 
     monkeypatch.setattr(Bm25, "apply", watched)
     texts = {"passage": [f"d:{n}-{n + 1}@{name}" for name in "sl" for n in range(300)], "text": ["mill"] * 600}
-    setting = Setting.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
+    setting = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
     systems = {
         "first": 'within(bm25, chunks="s") % 1',
         "all": 'within(bm25, chunks="s")',

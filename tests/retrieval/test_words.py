@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.retrieval.tokenize import ROWS, STEMMERS, STOPWORDS, Words
+from ragworth.retrieval.tokenize import BATCH_ROWS, STEMMERS, STOPWORDS, WordTokenizer
 
 
-def words(text: str, way: Words | None = None) -> list[str]:
+def words(text: str, way: WordTokenizer | None = None) -> list[str]:
     vocabulary: dict[str, int] = {}
-    (numbers,) = (way or Words()).split(pl.Series([text]), vocabulary, grow=True)
+    (numbers,) = (way or WordTokenizer()).split(pl.Series([text]), vocabulary, grow=True)
     names = list(vocabulary)
     return [names[number] for number in numbers]
 
@@ -39,7 +39,7 @@ def test_taken_apart(text: str, expected: list[str]) -> None:
 @given(st.lists(st.text(), max_size=5))
 def test_texts_do_not_mix(texts: list[str]) -> None:
     vocabulary: dict[str, int] = {}
-    together = list(Words().split(pl.Series(texts, dtype=pl.String), vocabulary, grow=True))
+    together = list(WordTokenizer().split(pl.Series(texts, dtype=pl.String), vocabulary, grow=True))
     names = list(vocabulary)
     assert [[names[number] for number in numbers] for numbers in together] == [words(text) for text in texts]
 
@@ -47,26 +47,28 @@ def test_texts_do_not_mix(texts: list[str]) -> None:
 @given(st.text())
 def test_unknown_words_are_left_out(text: str) -> None:
     vocabulary = {"mill": 0}
-    (numbers,) = Words().split(pl.Series([f"{text} mill"]), vocabulary, grow=False)
+    (numbers,) = WordTokenizer().split(pl.Series([f"{text} mill"]), vocabulary, grow=False)
     assert set(numbers) == {0}
     assert vocabulary == {"mill": 0}
 
 
 def test_more_texts_than_are_taken_at_a_time() -> None:
-    texts = pl.Series([f"w{n % 7}" for n in range(ROWS + 5)])
+    texts = pl.Series([f"w{n % 7}" for n in range(BATCH_ROWS + 5)])
     vocabulary: dict[str, int] = {}
-    assert [numbers[0] for numbers in Words().split(texts, vocabulary, grow=True)] == [n % 7 for n in range(ROWS + 5)]
+    assert [numbers[0] for numbers in WordTokenizer().split(texts, vocabulary, grow=True)] == [
+        n % 7 for n in range(BATCH_ROWS + 5)
+    ]
 
 
 def test_stop_words_of_every_language() -> None:
     for language in STOPWORDS:
-        assert Words(stopwords=language)._stops
-    assert words("Who is the miller", Words(stopwords="english")) == ["miller"]
+        assert WordTokenizer(stopwords=language)._stops
+    assert words("Who is the miller", WordTokenizer(stopwords="english")) == ["miller"]
 
 
 def test_stemmers_of_every_language() -> None:
     stemmer = pytest.importorskip("Stemmer")
     assert set(STEMMERS) <= set(stemmer.algorithms())
-    assert words("milling mills", Words(stemmer="english")) == ["mill", "mill"]
+    assert words("milling mills", WordTokenizer(stemmer="english")) == ["mill", "mill"]
     # Stop words are those of the text, not their stems.
-    assert words("being mills", Words("english", "english")) == ["mill"]
+    assert words("being mills", WordTokenizer("english", "english")) == ["mill"]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragworth.stats.agreement import CONSTANT, NOTHING, Weights, cohen_kappa
+from ragworth.stats.agreement import CONSTANT, NOTHING, KappaWeights, cohen_kappa
 
-WEIGHTS: tuple[Weights | None, ...] = (None, "linear", "quadratic")
+WEIGHTS: tuple[KappaWeights | None, ...] = (None, "linear", "quadratic")
 grades = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25)
 
 
-def plain_kappa(pairs: list[tuple[int, int]], weights: Weights | None) -> float | None:
+def plain_kappa(pairs: list[tuple[int, int]], weights: KappaWeights | None) -> float | None:
     """From the definition: every item of one judge against every item of the other is what chance would give."""
 
     def cost(a: int, b: int) -> float:
@@ -49,14 +49,14 @@ def test_by_hand() -> None:
         ("quadratic", 1 - (1 / 3) / (15 / 9)),
     ],
 )
-def test_weights_by_hand(weights: Weights | None, value: float) -> None:
+def test_weights_by_hand(weights: KappaWeights | None, value: float) -> None:
     assert cohen_kappa([0, 1, 2], [0, 2, 2], weights=weights).value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @settings(max_examples=80)
 @given(grades)
-def test_equal_to_the_definition(weights: Weights | None, pairs: list[tuple[int, int]]) -> None:
+def test_equal_to_the_definition(weights: KappaWeights | None, pairs: list[tuple[int, int]]) -> None:
     a, b = zip(*pairs, strict=True)
     found, wanted = cohen_kappa(a, b, weights=weights), plain_kappa(pairs, weights)
     assert found.value == (None if wanted is None else pytest.approx(wanted, abs=1e-12))
@@ -68,7 +68,7 @@ def test_equal_to_the_definition(weights: Weights | None, pairs: list[tuple[int,
 @settings(max_examples=40)
 @given(grades)
 def test_judges_can_be_swapped_and_items_come_in_any_order(
-    weights: Weights | None, pairs: list[tuple[int, int]]
+    weights: KappaWeights | None, pairs: list[tuple[int, int]]
 ) -> None:
     a, b = zip(*pairs, strict=True)
     once = cohen_kappa(a, b, weights=weights).value
@@ -119,7 +119,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_intervals_cover_as_often_as_they_say(weights: Weights | None) -> None:
+def test_intervals_cover_as_often_as_they_say(weights: KappaWeights | None) -> None:
     rng = np.random.default_rng(5)
 
     def judged(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +168,7 @@ def test_labels_are_counted_not_ordered() -> None:
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_equal_to_other_implementations(weights: Weights | None) -> None:
+def test_equal_to_other_implementations(weights: KappaWeights | None) -> None:
     rng = np.random.default_rng(4)
     a = rng.integers(0, 4, 80)
     b = np.where(rng.random(80) < 0.5, a, rng.integers(0, 4, 80))

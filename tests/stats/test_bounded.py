@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.range_intervals import few_differ, range_interval, wilson
+from ragworth.stats.range_intervals import few_differ, range_interval, wilson_interval
 
 UNIT = (0.0, 1.0)
 
@@ -17,13 +17,13 @@ UNIT = (0.0, 1.0)
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (20, 20), (7, 30), (500, 1000)])
 def test_wilson_equals_scipy(successes: int, n: int) -> None:
     expected = binomtest(successes, n).proportion_ci(0.95, method="wilson")
-    assert wilson(successes, n, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert wilson_interval(successes, n, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [10, 13, 20, 50, 100])
 def test_shares_are_covered(n: int) -> None:
     """Exactly, over all outcomes. No interval of a share covers the same for all shares: that is in steps."""
-    ends = np.array([wilson(k, n, 0.95) for k in range(n + 1)])
+    ends = np.array([wilson_interval(k, n, 0.95) for k in range(n + 1)])
     steps = ends[(ends > 0.0) & (ends < 1.0)]  # coverage is least just beside the ends
     shares = np.concatenate([np.linspace(0.001, 0.999, 997), steps - 1e-9, steps + 1e-9])
     chances = binom.pmf(np.arange(n + 1), n, shares[:, None])
@@ -34,8 +34,8 @@ def test_shares_are_covered(n: int) -> None:
 
 def test_one_success_by_hand() -> None:
     # A Poisson number is 0 with a chance of 95 % if its mean is −ln 0.95 = 0.0513: a share of 0.00256 of 20.
-    assert wilson(1, 20, 0.95)[0] == pytest.approx(0.0512933 / 20, abs=1e-7)
-    assert wilson(19, 20, 0.95)[1] == pytest.approx(1 - 0.0512933 / 20, abs=1e-7)
+    assert wilson_interval(1, 20, 0.95)[0] == pytest.approx(0.0512933 / 20, abs=1e-7)
+    assert wilson_interval(19, 20, 0.95)[1] == pytest.approx(1 - 0.0512933 / 20, abs=1e-7)
 
 
 def test_twenty_of_twenty_is_no_certainty() -> None:

@@ -15,11 +15,11 @@ from ragworth.stats.correlation import (
     NOTHING,
     SINGLE,
     Measure,
+    average_ranks,
     correlation,
     kendall,
     kendall_c,
     pearson,
-    ranks,
     spearman,
 )
 
@@ -52,7 +52,7 @@ def test_by_hand() -> None:
 
 
 def test_ranks_share_ties() -> None:
-    np.testing.assert_array_equal(ranks(np.array([10.0, 20.0, 10.0, 30.0])), [1.5, 3.0, 1.5, 4.0])
+    np.testing.assert_array_equal(average_ranks(np.array([10.0, 20.0, 10.0, 30.0])), [1.5, 3.0, 1.5, 4.0])
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
-from ragworth.stats.large_samples import LARGE, bootstrap_quantiles, dominated, resampled_moments, sign_flip_p
-from ragworth.stats.paired import TESTS, bootstrap, bootstraps, randomisation, t
+from ragworth.stats.large_samples import LARGE, bootstrap_quantiles, is_dominated, resampled_moments, sign_flip_p
+from ragworth.stats.paired import TESTS, bootstrap_test, bootstrap_tests, randomisation_test, t_test
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 N = 1500
@@ -44,7 +44,7 @@ def test_quantiles_agree_with_resampling(kind: str) -> None:
 
 def test_the_correction_for_skewness_matters() -> None:
     sample = np.random.default_rng(1).exponential(size=1000)
-    assert not dominated(sample - sample.mean())
+    assert not is_dominated(sample - sample.mean())
     low, high = bootstrap_quantiles(sample, 0.025, 100, seed=0)
     expected = np.quantile(bootstrap_means(sample[:, None], 10_000, seed=2)[:, 0], [0.025, 0.975])
     error = sample.std() / np.sqrt(1000)
@@ -56,11 +56,11 @@ def test_the_correction_for_skewness_matters() -> None:
 def test_tests_agree_with_resampling(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     d = KINDS[kind](np.random.default_rng(5))
     d = d[d != 0]
-    drawn = randomisation(d, resamples=10_000, seed=1)
+    drawn = randomisation_test(d, resamples=10_000, seed=1)
     assert sign_flip_p(d, 10_000, seed=2) == pytest.approx(drawn, abs=0.015)
-    drawn = bootstrap(d, resamples=10_000, seed=1)
+    drawn = bootstrap_test(d, resamples=10_000, seed=1)
     monkeypatch.setattr("ragworth.stats.paired.LARGE", 5)
-    assert bootstrap(d, resamples=10_000, seed=1) == pytest.approx(drawn, abs=0.02)
+    assert bootstrap_test(d, resamples=10_000, seed=1) == pytest.approx(drawn, abs=0.02)
 
 
 def test_moments_of_many_distinct_values_keep_mean_and_spread() -> None:
@@ -87,9 +87,9 @@ def test_columns_with_few_of_many_rows_are_resampled() -> None:
     found, alone = mean_intervals(values, seed=4), mean_intervals(known, seed=4)
     assert (found.low[0], found.high[0]) == (alone.low[0], alone.high[0])
     assert found.high[1] - found.low[1] == pytest.approx(2 * 1.96 * values[:, 1].std() / np.sqrt(len(values)), rel=0.01)
-    p = bootstraps(values - 0.45, resamples=500, seed=4)
-    assert p[0] == bootstrap(known[:, 0] - 0.45, resamples=500, seed=4)
-    assert p[1] == max(t(values[:, 1] - 0.45), 1 / 501)
+    p = bootstrap_tests(values - 0.45, resamples=500, seed=4)
+    assert p[0] == bootstrap_test(known[:, 0] - 0.45, resamples=500, seed=4)
+    assert p[1] == max(t_test(values[:, 1] - 0.45), 1 / 501)
 
 
 def test_a_million_queries_draw_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

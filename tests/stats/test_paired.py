@@ -15,15 +15,15 @@ from ragworth.stats.paired import (
     SINGLE,
     TESTS,
     Test,
-    bootstrap,
-    bootstraps,
+    bootstrap_test,
+    bootstrap_tests,
+    compare_paired,
     holm,
-    paired,
-    randomisation,
-    sign,
+    randomisation_test,
+    sign_test,
     smallest_detectable,
-    t,
-    wilcoxon,
+    t_test,
+    wilcoxon_test,
 )
 from ragworth.stats.range_intervals import TOO_FEW
 
@@ -31,19 +31,19 @@ SAMPLE = np.array([0.3, -0.1, 0.2, 0.0, 0.25, 0.4, -0.05, 0.15, 0.1, 0.0, 0.35, 
 
 
 def test_t_equals_scipy() -> None:
-    assert t(SAMPLE) == pytest.approx(stats.ttest_1samp(SAMPLE, 0).pvalue, rel=1e-12)
+    assert t_test(SAMPLE) == pytest.approx(stats.ttest_1samp(SAMPLE, 0).pvalue, rel=1e-12)
 
 
 def test_wilcoxon_equals_scipy() -> None:
     distinct = np.array([0.1, -0.21, 0.33, 0.42, -0.05])
-    assert wilcoxon(distinct) == pytest.approx(stats.wilcoxon(distinct, method="exact").pvalue, rel=1e-12)
+    assert wilcoxon_test(distinct) == pytest.approx(stats.wilcoxon(distinct, method="exact").pvalue, rel=1e-12)
     many = np.random.default_rng(1).normal(0.2, 1, size=50)
-    assert wilcoxon(many) == pytest.approx(stats.wilcoxon(many, method="exact").pvalue, rel=1e-9)
+    assert wilcoxon_test(many) == pytest.approx(stats.wilcoxon(many, method="exact").pvalue, rel=1e-9)
     for sample in ([*many, 0.7], [*many.round(1), *many.round(1)]):
         more = np.array(sample, dtype=np.float64)
         moved = more[more != 0]
         assert len(moved) > 50
-        assert wilcoxon(more) == pytest.approx(stats.wilcoxon(moved, method="approx").pvalue, rel=1e-12)
+        assert wilcoxon_test(more) == pytest.approx(stats.wilcoxon(moved, method="approx").pvalue, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -60,41 +60,41 @@ def test_wilcoxon_of_few_ties_is_that_of_all_ways_to_flip_the_signs(seed: int) -
         alternative="greater",
         vectorized=True,
     )
-    assert wilcoxon(d) == pytest.approx(found.pvalue, rel=1e-12)
+    assert wilcoxon_test(d) == pytest.approx(found.pvalue, rel=1e-12)
 
 
 def test_wilcoxon_by_hand() -> None:
-    assert wilcoxon(np.ones(4)) == 0.125  # two of 16 ways; the normal approximation has 0.0455
-    assert wilcoxon(np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(10 / 16)
+    assert wilcoxon_test(np.ones(4)) == 0.125  # two of 16 ways; the normal approximation has 0.0455
+    assert wilcoxon_test(np.array([1.0, 1.0, 1.0, -1.0])) == pytest.approx(10 / 16)
     # Ranks 1.5, 1.5, 3: those above 0 add up to 0, 1.5, 1.5, 3, 3, 4.5, 4.5 or 6, on average to 3.
-    assert wilcoxon(np.array([0.5, 0.5, 1.0])) == 0.25
-    assert wilcoxon(np.array([0.5, -0.5, 1.0])) == pytest.approx(6 / 8)
+    assert wilcoxon_test(np.array([0.5, 0.5, 1.0])) == 0.25
+    assert wilcoxon_test(np.array([0.5, -0.5, 1.0])) == pytest.approx(6 / 8)
 
 
 def test_rounding_parts_no_ties() -> None:
     noisy = np.array([0.3 - 0.1, 0.2, -(0.3 - 0.1), 0.5 - 0.3, 0.9 - 0.7, 1.2 - 1.0])
     assert len(set(np.abs(noisy))) > 1
-    assert wilcoxon(noisy) == wilcoxon(np.array([0.2, 0.2, -0.2, 0.2, 0.2, 0.2]))
-    assert wilcoxon(np.array([1e-15, 0.1 + 0.2 - 0.3])) == 1.0
+    assert wilcoxon_test(noisy) == wilcoxon_test(np.array([0.2, 0.2, -0.2, 0.2, 0.2, 0.2]))
+    assert wilcoxon_test(np.array([1e-15, 0.1 + 0.2 - 0.3])) == 1.0
 
 
 def test_sign_equals_scipy() -> None:
     # 7 up, 3 down, 2 unchanged and left out.
-    assert sign(SAMPLE) == pytest.approx(stats.binomtest(3, 10).pvalue, rel=1e-12)
+    assert sign_test(SAMPLE) == pytest.approx(stats.binomtest(3, 10).pvalue, rel=1e-12)
 
 
 def test_randomisation_is_exact_when_all_flips_can_be_tried() -> None:
     d = np.array([0.5, 0.25, -0.125, 0.75])
     sums = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in product((1, -1), repeat=4)]
     exact = sum(x >= abs(d.sum()) - 1e-12 for x in sums) / 16
-    assert randomisation(d) == pytest.approx(exact)
+    assert randomisation_test(d) == pytest.approx(exact)
 
 
 def test_randomisation_by_sampling_agrees_with_the_exact_value() -> None:
     d = np.random.default_rng(4).normal(0.3, 1, size=12)
-    exact = randomisation(d, resamples=2**12)
-    assert randomisation(d, resamples=4000, seed=1) == pytest.approx(exact, abs=0.02)
-    assert randomisation(d, resamples=4000, seed=1) != exact
+    exact = randomisation_test(d, resamples=2**12)
+    assert randomisation_test(d, resamples=4000, seed=1) == pytest.approx(exact, abs=0.02)
+    assert randomisation_test(d, resamples=4000, seed=1) != exact
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -153,15 +153,15 @@ def test_bounded_holds_its_level_where_the_others_do_not() -> None:
 
 def test_bounded_needs_a_range() -> None:
     with pytest.raises(ValueError, match="range"):
-        paired([1.0, 2.0], [2.0, 1.0], "bounded")
+        compare_paired([1.0, 2.0], [2.0, 1.0], "bounded")
     with pytest.raises(ValueError, match="range"):
-        paired([1.0, 2.0], [2.0, 1.0], "bounded", bounds=(0.0, np.inf))
+        compare_paired([1.0, 2.0], [2.0, 1.0], "bounded", bounds=(0.0, np.inf))
 
 
 def test_equal_differences_have_an_interval_with_a_length() -> None:
     a = np.full(20, 0.25)
     for b in (a, a + 0.5):
-        bare, known = paired(a, b), paired(a, b, bounds=(0.0, 1.0))
+        bare, known = compare_paired(a, b), compare_paired(a, b, bounds=(0.0, 1.0))
         assert (bare.interval, bare.reason) == (None, TOO_FEW)
         assert known.interval is not None and known.reason == ""
         assert known.interval.low < b[0] - a[0] < known.interval.high
@@ -176,7 +176,7 @@ def test_real_differences_are_found(name: str) -> None:
 
 def test_bootstrap_is_near_t_for_normal_data() -> None:
     d = np.random.default_rng(3).normal(0.2, 1, size=200)
-    assert bootstrap(d, seed=1) == pytest.approx(t(d), abs=0.01)
+    assert bootstrap_test(d, seed=1) == pytest.approx(t_test(d), abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["t", "bootstrap"])
@@ -201,7 +201,7 @@ def test_holm_caps_at_1_and_passes_over_missing() -> None:
 def test_a_difference_of_the_detectable_size_is_detected_four_times_out_of_five() -> None:
     rng = np.random.default_rng(11)
     size = smallest_detectable(rng.normal(size=20_000)) * np.sqrt(20_000) / np.sqrt(50)
-    found = [t(rng.normal(size, 1, size=50)) < 0.05 for _ in range(1500)]
+    found = [t_test(rng.normal(size, 1, size=50)) < 0.05 for _ in range(1500)]
     assert np.mean(found) == pytest.approx(0.8, abs=0.04)
     assert np.isnan(smallest_detectable(np.array([1.0])))
     assert np.isnan(smallest_detectable(np.full(5, 0.1)))
@@ -214,7 +214,7 @@ def test_the_seed_decides_and_chunks_do_not(rows: int, monkeypatch: pytest.Monke
     monkeypatch.setattr("ragworth.stats.paired.CHUNK", rows * len(d))
     monkeypatch.setattr("ragworth.stats.bootstrap.CHUNK", rows * len(d))
     assert [TESTS[name](d, resamples=333, seed=3) for name in ("randomisation", "bootstrap")] == once
-    assert randomisation(d, resamples=333, seed=4) != once[0]
+    assert randomisation_test(d, resamples=333, seed=4) != once[0]
 
 
 def test_many_bootstrap_tests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,20 +222,22 @@ def test_many_bootstrap_tests_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     d = rng.normal(0.3, 1, size=(40, 6))
     d[:, 1], d[:, 2], d[1:, 3], d[:, 4] = 0.0, 0.25, np.nan, np.nan
     monkeypatch.setattr("ragworth.stats.paired.COLUMNS", 1)
-    found = bootstraps(d, resamples=500, seed=1)
+    found = bootstrap_tests(d, resamples=500, seed=1)
     assert found[[1, 3, 4]].tolist() == [1.0, 1.0, 1.0]
     for column in (0, 2, 5):
-        assert found[column] == bootstrap(d[:, column], resamples=500, seed=1)
+        assert found[column] == bootstrap_test(d[:, column], resamples=500, seed=1)
     # A query that one comparison lacks does not count in it.
     d[::2, 0] = np.nan
-    assert bootstraps(d, resamples=4000, seed=1)[0] == pytest.approx(bootstrap(d[1::2, 0], resamples=4000), abs=0.03)
+    assert bootstrap_tests(d, resamples=4000, seed=1)[0] == pytest.approx(
+        bootstrap_test(d[1::2, 0], resamples=4000), abs=0.03
+    )
 
 
 @pytest.mark.parametrize("test", TESTS)
 def test_two_sides_with_missing_values(test: Test) -> None:
     a = np.array([0.1, 0.5, np.nan, 0.2, 0.9, 0.4])
     b = np.array([0.3, 0.5, 0.7, 0.1, np.nan, 0.8])
-    found = paired(a, b, test, resamples=500, bounds=(0.0, 1.0))
+    found = compare_paired(a, b, test, resamples=500, bounds=(0.0, 1.0))
     # Differences 0.2, 0, −0.1, 0.4.
     assert found.value == pytest.approx(0.125)
     assert (found.wins, found.ties, found.losses, found.n, found.missing, found.reason) == (2, 1, 1, 4, 2, "")
@@ -244,14 +246,14 @@ def test_two_sides_with_missing_values(test: Test) -> None:
 
 
 def test_two_sides_at_the_edges() -> None:
-    assert paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0)
-    assert paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2)
-    assert paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0)
-    assert paired([0.3], [0.1 + 0.2]).ties == 1
+    assert compare_paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0)
+    assert compare_paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2)
+    assert compare_paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0)
+    assert compare_paired([0.3], [0.1 + 0.2]).ties == 1
     with pytest.raises(ValueError, match="none of randomisation"):
-        paired([1.0], [1.0], "z")  # type: ignore[arg-type]
+        compare_paired([1.0], [1.0], "z")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="against"):
-        paired([1.0], [1.0, 2.0])
+        compare_paired([1.0], [1.0, 2.0])
 
 
 def test_holm_equals_statsmodels() -> None:

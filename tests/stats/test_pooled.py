@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.pooled import ONE_QUERY, UNSTEADY, pooled, pooled_gaps
-from ragworth.stats.resampling import expanded, expanded_p, on_fisher_z, resample_counts, standard_error
-from ragworth.stats.weighted_correlation import resampler
+from ragworth.stats.pooled import ONE_QUERY, UNSTEADY, pooled_correlations, pooled_gaps
+from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
+from ragworth.stats.weighted_correlation import make_resampler
 
 Floats = npt.NDArray[np.float64]
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=6, max_size=40)
@@ -33,7 +33,7 @@ def test_resamples_equal_repeated_rows(measure: Measure, values: list[tuple[int,
     unit = np.unique(q, return_inverse=True)[1].reshape(-1)
     x, y = x + 0.1, y / 3
     (counts,) = resample_counts(int(unit.max()) + 1, 12, seed=1, rows=12)
-    found = resampler(measure, np.stack([x, -x], axis=1), y, unit).of(counts)
+    found = make_resampler(measure, np.stack([x, -x], axis=1), y, unit).of(counts)
     for times, (value, mirrored) in zip(counts.astype(int)[:, unit], found, strict=True):
         wanted = MEASURES[measure](np.repeat(x, times), np.repeat(y, times))
         np.testing.assert_allclose(value, wanted, atol=1e-9)
@@ -44,12 +44,12 @@ def test_resamples_equal_repeated_rows(measure: Measure, values: list[tuple[int,
 def test_chunks_do_not_matter_and_the_seed_does(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y, query = made()
     x[::7, 1] = np.nan
-    once = pooled(x, y, query, measure=measure, resamples=150, seed=4)
+    once = pooled_correlations(x, y, query, measure=measure, resamples=150, seed=4)
     gaps = pooled_gaps(x, y, query, pairs=[(0, 2), (1, 2)], measure=measure, resamples=150, seed=4)
-    assert pooled(x, y, query, measure=measure, resamples=150, seed=5)[0].interval != once[0].interval
+    assert pooled_correlations(x, y, query, measure=measure, resamples=150, seed=5)[0].interval != once[0].interval
     for name, size in (("CHUNK", 500), ("WIDEST", 7), ("PAIRS", 300), ("TALL", 3)):
         monkeypatch.setattr(weighted_correlation, name, size)
-    for a, b in zip(once, pooled(x, y, query, measure=measure, resamples=150, seed=4), strict=True):
+    for a, b in zip(once, pooled_correlations(x, y, query, measure=measure, resamples=150, seed=4), strict=True):
         assert b.value == a.value
         assert b.interval == pytest.approx(a.interval, rel=1e-9)
     again = pooled_gaps(x, y, query, pairs=[(0, 2), (1, 2)], measure=measure, resamples=150, seed=4)
@@ -69,12 +69,12 @@ def test_intervals_are_made_of_resamples(measure: Measure) -> None:
         return np.array([MEASURES[measure](np.repeat(x[:, column], t), np.repeat(y, t)) for t in times])
 
     draws, left = ([loop(w, column) for column in (0, 1)] for w in (counts, 1 - np.eye(12)))
-    found = pooled(x, y, query, measure=measure, resamples=60, seed=3)
+    found = pooled_correlations(x, y, query, measure=measure, resamples=60, seed=3)
     error = standard_error(draws[0], left[0])
     assert error is not None and found[0].value is not None
-    assert found[0].interval == pytest.approx(on_fisher_z(found[0].value, error, 12, 0.95))
+    assert found[0].interval == pytest.approx(fisher_z_interval(found[0].value, error, 12, 0.95))
     (gap,) = pooled_gaps(x, y, query, pairs=[(0, 1)], measure=measure, resamples=60, seed=3)
-    assert gap.interval == pytest.approx(expanded(draws[0] - draws[1], 12, 0.95))
+    assert gap.interval == pytest.approx(expanded_interval(draws[0] - draws[1], 12, 0.95))
     assert gap.p == pytest.approx(expanded_p(draws[0] - draws[1], 12))
     assert gap.value == pytest.approx(found[0].value - (found[1].value or 0))
 
@@ -82,9 +82,9 @@ def test_intervals_are_made_of_resamples(measure: Measure) -> None:
 def test_whole_queries_are_drawn() -> None:
     """Ten copies of a query's rows say no more than one."""
     x, y, query = made()
-    single = pooled(x, y, query, resamples=300)
-    tenfold = pooled(np.tile(x, (10, 1)), np.tile(y, 10), np.tile(query, 10), resamples=300)
-    apart = pooled(np.tile(x, (10, 1)), np.tile(y, 10), resamples=300)
+    single = pooled_correlations(x, y, query, resamples=300)
+    tenfold = pooled_correlations(np.tile(x, (10, 1)), np.tile(y, 10), np.tile(query, 10), resamples=300)
+    apart = pooled_correlations(np.tile(x, (10, 1)), np.tile(y, 10), resamples=300)
     for one, ten, free in zip(single, tenfold, apart, strict=True):
         assert one.interval is not None and ten.interval is not None and free.interval is not None
         assert ten.interval == pytest.approx(one.interval, abs=1e-6)
@@ -96,8 +96,8 @@ def test_a_metric_is_taken_over_the_rows_it_has() -> None:
     x, y, query = made()
     x[query < 10, 1] = np.nan
     y[-1] = np.nan
-    found = pooled(x, y, query, resamples=100)
-    alone = pooled(x[query >= 10, 1], y[query >= 10], query[query >= 10], resamples=100)
+    found = pooled_correlations(x, y, query, resamples=100)
+    alone = pooled_correlations(x[query >= 10, 1], y[query >= 10], query[query >= 10], resamples=100)
     assert found[1]._replace(missing=0) == alone[0]._replace(missing=0)
     assert (found[1].n, found[1].missing, found[1].queries) == (89, 31, 30)
     (gap,) = pooled_gaps(x, y, query, pairs=[(0, 1)], resamples=100)
@@ -117,16 +117,16 @@ def test_equal_metrics_do_not_differ_and_better_ones_do() -> None:
 
 
 def test_edges_say_why() -> None:
-    constant = pooled(np.ones(4), np.arange(4.0), resamples=20)[0]
+    constant = pooled_correlations(np.ones(4), np.arange(4.0), resamples=20)[0]
     assert (constant.value, constant.reason, constant.interval) == (None, "the metric is constant", None)
-    assert pooled(np.arange(4.0), np.ones(4), resamples=20)[0].reason == "the outcome is constant"
-    assert pooled([], [], resamples=20)[0].reason == "there are no pairs of values"
-    assert pooled([1.0], [2.0], resamples=20)[0].reason == "there is only one pair of values"
-    one = pooled([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["q"] * 3, resamples=20)[0]
+    assert pooled_correlations(np.arange(4.0), np.ones(4), resamples=20)[0].reason == "the outcome is constant"
+    assert pooled_correlations([], [], resamples=20)[0].reason == "there are no pairs of values"
+    assert pooled_correlations([1.0], [2.0], resamples=20)[0].reason == "there is only one pair of values"
+    one = pooled_correlations([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["q"] * 3, resamples=20)[0]
     assert (one.value, one.reason, one.interval) == (0.5, ONE_QUERY, None)
-    two = pooled([1.0, 2.0], [1.0, 2.0], resamples=20)[0]
+    two = pooled_correlations([1.0, 2.0], [1.0, 2.0], resamples=20)[0]
     assert (two.value, two.queries) == (1.0, 2)
-    perfect = pooled(np.arange(5.0), np.arange(5.0), resamples=50)[0]
+    perfect = pooled_correlations(np.arange(5.0), np.arange(5.0), resamples=50)[0]
     assert (perfect.value, perfect.interval) == (1.0, (1.0, 1.0))
     (gap,) = pooled_gaps(np.stack([np.ones(4), np.arange(4.0)], axis=1), np.arange(4.0), pairs=[(0, 1)])
     assert (gap.value, gap.p, gap.first, gap.second) == (None, None, None, 1.0)
@@ -136,7 +136,7 @@ def test_edges_say_why() -> None:
 
 def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
     # Each side is 1 for one query of forty: a resample has both of these queries in (1 − 1/e)² = 40 % of the cases.
-    found = pooled(np.stack([np.eye(40)[0], np.arange(40.0)], axis=1), np.eye(40)[1], resamples=300)
+    found = pooled_correlations(np.stack([np.eye(40)[0], np.arange(40.0)], axis=1), np.eye(40)[1], resamples=300)
     assert found[0].value == pytest.approx(-1 / 39)
     assert (found[0].interval, found[0].reason) == (None, UNSTEADY)
     assert found[1].interval is not None
@@ -147,11 +147,11 @@ def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="rows × metrics"):
-        pooled(np.ones((3, 2)), np.ones(4))
+        pooled_correlations(np.ones((3, 2)), np.ones(4))
     with pytest.raises(ValueError, match="none of pearson"):
-        pooled(np.ones(3), np.ones(3), measure="gamma")  # type: ignore[arg-type]
+        pooled_correlations(np.ones(3), np.ones(3), measure="gamma")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="groups"):
-        pooled(np.ones(3), np.ones(3), ["q"])
+        pooled_correlations(np.ones(3), np.ones(3), ["q"])
 
 
 def test_p_goes_with_the_interval() -> None:
@@ -159,7 +159,7 @@ def test_p_goes_with_the_interval() -> None:
     rng = np.random.default_rng(3)
     for shift in np.linspace(0, 4, 41):
         draws = rng.normal(shift, 1, size=4000)
-        p, span = expanded_p(draws, 25), expanded(draws, 25, 0.95)
+        p, span = expanded_p(draws, 25), expanded_interval(draws, 25, 0.95)
         assert p is not None and span is not None
         if not 0.045 < p < 0.055:
             assert (p < 0.05) == (span.low > 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragworth.stats.paired import smallest_detectable, t
-from ragworth.stats.power import FEW, FLAT, detectable, least, power, queries_needed
+from ragworth.stats.paired import smallest_detectable, t_test
+from ragworth.stats.power import FEW, FLAT, detectable_difference, queries_needed, smallest_enough, test_power
 
 
 @pytest.mark.parametrize("n", [2, 5, 30, 400])
@@ -14,10 +14,10 @@ from ragworth.stats.power import FEW, FLAT, detectable, least, power, queries_ne
 def test_equal_to_statsmodels(n: int, alpha: float) -> None:
     other = pytest.importorskip("statsmodels.stats.power").TTestPower()
     for effect in np.array([0.0, 1.0, 2.5, 4.0]) / np.sqrt(n):  # beyond that it has none
-        assert power(2 * effect, 2.0, n, alpha=alpha) == pytest.approx(other.power(effect, n, alpha), abs=1e-9)
+        assert test_power(2 * effect, 2.0, n, alpha=alpha) == pytest.approx(other.power(effect, n, alpha), abs=1e-9)
     if n > 2:
         # Its power there, not its solver: that stops at a relative error of 10⁻⁷ to 10⁻⁵, by machine.
-        found = detectable(np.random.default_rng(n).normal(size=n), alpha=alpha)
+        found = detectable_difference(np.random.default_rng(n).normal(size=n), alpha=alpha)
         assert found.value is not None and found.spread is not None
         assert other.power(found.value / found.spread, n, alpha) == pytest.approx(0.8, abs=1e-9)
     for effect in (0.15, 0.6):
@@ -28,29 +28,29 @@ def test_equal_to_statsmodels(n: int, alpha: float) -> None:
 
 def test_in_simulation() -> None:
     rng = np.random.default_rng(0)
-    found = np.mean([t(rng.normal(0.4, 1, size=30)) < 0.05 for _ in range(2000)])
-    assert found == pytest.approx(power(0.4, 1.0, 30), abs=0.035)
+    found = np.mean([t_test(rng.normal(0.4, 1, size=30)) < 0.05 for _ in range(2000)])
+    assert found == pytest.approx(test_power(0.4, 1.0, 30), abs=0.035)
 
 
 def test_near_the_sum_of_two_quantiles() -> None:
     for n in (10, 30, 300):
         x = np.random.default_rng(n).normal(size=n)
-        assert smallest_detectable(x) == pytest.approx(detectable(x).value, rel=0.02)
+        assert smallest_detectable(x) == pytest.approx(detectable_difference(x).value, rel=0.02)
 
 
 def test_edges() -> None:
-    assert power(1.0, 1.0, 1) == 0.0
-    assert power(0.0, 1.0, 30) == pytest.approx(0.05)
-    assert power(-0.4, 1.0, 30) == power(0.4, 1.0, 30)
-    assert power(5.0, 0.001, 1000) == 1.0
+    assert test_power(1.0, 1.0, 1) == 0.0
+    assert test_power(0.0, 1.0, 30) == pytest.approx(0.05)
+    assert test_power(-0.4, 1.0, 30) == test_power(0.4, 1.0, 30)
+    assert test_power(5.0, 0.001, 1000) == 1.0
     assert queries_needed(0.0, 1.0) is None
     assert queries_needed(1e-9, 1.0) is None
     assert queries_needed(100.0, 1.0) == 2
-    assert detectable([]) == (None, FEW, None, 0, 0)
-    assert detectable([1.0, np.nan]) == (None, FEW, None, 1, 1)
-    assert detectable([0.1, 0.1, 0.1]) == (None, FLAT, 0.0, 3, 0)
-    assert least(lambda n: n >= 37) == 37
-    assert least(lambda n: True) == 1
+    assert detectable_difference([]) == (None, FEW, None, 0, 0)
+    assert detectable_difference([1.0, np.nan]) == (None, FEW, None, 1, 1)
+    assert detectable_difference([0.1, 0.1, 0.1]) == (None, FLAT, 0.0, 3, 0)
+    assert smallest_enough(lambda n: n >= 37) == 37
+    assert smallest_enough(lambda n: True) == 1
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -58,4 +58,4 @@ def test_what_makes_no_sense_is_refused() -> None:
         with pytest.raises(ValueError, match="is not between"):
             queries_needed(1.0, 1.0, **wrong)
     with pytest.raises(ValueError, match="not above 0"):
-        power(1.0, 0.0, 30)
+        test_power(1.0, 0.0, 30)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ragworth.stats.prediction_powered import NOTHING, SINGLE, predicted_difference, predicted_mean
+from ragworth.stats.prediction_powered import NOTHING, SINGLE, ppi_difference, ppi_mean
 from ragworth.stats.range_intervals import TOO_FEW
 
 N = np.nan
@@ -17,7 +17,7 @@ def test_by_hand() -> None:
     # cov/var: deviations −1.5 −.5 .5 1.5 with −2 −1 1 2 give 7 over 5: λ = 1.4. Estimate 4 + 1.4·(4.5 − 2.5) = 6.8.
     # Left over: −2 + 2.1, −1 + .7, 1 − .7, 2 − 2.1 = .1 −.3 .3 −.1: squares .2, over n − 2 = .1.
     # Error² = .1·(1/4 + 2²/5) + 1.4²·6/8 = .105 + 1.47, 6 being the variance of 1 to 8.
-    found = predicted_mean([1, 2, 3, 4, 5, 6, 7, 8], [2, 3, 5, 6, N, N, N, N])
+    found = ppi_mean([1, 2, 3, 4, 5, 6, 7, 8], [2, 3, 5, 6, N, N, N, N])
     assert found.value == pytest.approx(6.8)
     assert found.weight == pytest.approx(1.4)
     assert found.interval is not None
@@ -29,19 +29,19 @@ def test_by_hand() -> None:
 def test_taken_at_its_word() -> None:
     # λ = 1: mean of all the cheap, less what it is wrong by in the sample, as first published.
     # 3 + mean(1, 1, 4) − mean(1, 2, 3) = 3 + 2 − 2.
-    found = predicted_mean([1, 2, 3, 4, 5], [1, 1, 4, N, N], weight=1.0)
+    found = ppi_mean([1, 2, 3, 4, 5], [1, 1, 4, N, N], weight=1.0)
     assert found.value == pytest.approx(3.0)
     # λ' = 2/5: y − λ'f = .6, .2, 2.8, variance 1.96; the rest, 4 and 5, has variance .5. Error² = 1.96/3 + .16·.5/2.
     assert found.interval is not None
     half = stats.t.ppf(0.975, 2) * np.sqrt(1.96 / 3 + 0.04)
     assert found.interval.high - found.interval.low == pytest.approx(2 * half)
-    nothing = predicted_mean([1, 2, 3, 4, 5], [1, 1, 4, N, N], weight=0.0)
+    nothing = ppi_mean([1, 2, 3, 4, 5], [1, 1, 4, N, N], weight=0.0)
     assert nothing.interval == pytest.approx(nothing.plain_interval)
 
 
 def test_with_all_values_bought_it_is_the_plain_mean() -> None:
     y = np.random.default_rng(0).normal(size=20)
-    found = predicted_mean(y + 1, y)
+    found = ppi_mean(y + 1, y)
     wanted = stats.ttest_1samp(y, 0)
     assert found.value == pytest.approx(y.mean())
     assert found.interval == pytest.approx(tuple(wanted.confidence_interval()))
@@ -53,8 +53,8 @@ def test_good_predictions_save_and_bad_ones_hardly_cost() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(size=2000)
     bought = np.where(np.arange(2000) < 100, truth, N)
-    good = predicted_mean(truth + 0.2 * rng.normal(size=2000) + 3, bought)
-    bad = predicted_mean(rng.normal(size=2000), bought)
+    good = ppi_mean(truth + 0.2 * rng.normal(size=2000) + 3, bought)
+    bad = ppi_mean(rng.normal(size=2000), bought)
     assert good.saved is not None and bad.saved is not None
     assert good.saved > 500
     assert -15 <= bad.saved <= 15
@@ -71,9 +71,9 @@ def test_differences_are_paired() -> None:
     hard = 10 * rng.normal(size=400)
     a, b = hard + rng.normal(size=400), hard + 0.5 + rng.normal(size=400)
     some = np.arange(400) < 60
-    found = predicted_difference((a + 1, b + 1), (np.where(some, a, N), np.where(some, b, N)))
+    found = ppi_difference((a + 1, b + 1), (np.where(some, a, N), np.where(some, b, N)))
     # The cheap differences, (b + 1) − (a + 1), are b − a but for rounding.
-    same = predicted_mean(b - a, np.where(some, b - a, N))
+    same = ppi_mean(b - a, np.where(some, b - a, N))
     assert (found.reason, found.n, found.total, found.missing, found.needed) == same[1:2] + same[5:8] + same[-1:]
     for name in ("value", "p", "weight", "cheap", "plain"):
         assert getattr(found, name) == pytest.approx(getattr(same, name), rel=1e-9)
@@ -84,28 +84,28 @@ def test_differences_are_paired() -> None:
 
 
 def test_edges_say_why() -> None:
-    nothing = predicted_mean([1.0, 2.0], [N, N])
+    nothing = ppi_mean([1.0, 2.0], [N, N])
     assert (nothing.value, nothing.reason, nothing.cheap, nothing.saved) == (None, NOTHING, 1.5, None)
-    assert predicted_mean([], []).reason == NOTHING
-    assert predicted_mean([N, 1.0], [1.0, N])[:2] == (None, NOTHING)
-    single = predicted_mean([1.0, 2.0, N], [3.0, N, 5.0])
+    assert ppi_mean([], []).reason == NOTHING
+    assert ppi_mean([N, 1.0], [1.0, N])[:2] == (None, NOTHING)
+    single = ppi_mean([1.0, 2.0, N], [3.0, N, 5.0])
     assert (single.value, single.reason, single.interval, single.missing) == (3.0, SINGLE, None, 1)
-    few = predicted_mean([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, N, N])
+    few = ppi_mean([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, N, N])
     assert (few.value, few.weight, few.interval) == (2.0, 0.0, few.plain_interval)
-    flat = predicted_mean([1.0] * 8, [1.0, 2.0, 3.0, 4.0, N, N, N, N])
+    flat = ppi_mean([1.0] * 8, [1.0, 2.0, 3.0, 4.0, N, N, N, N])
     assert (flat.value, flat.weight) == (2.5, 0.0)
-    alike = predicted_mean(np.arange(8.0), [0.5] * 4 + [N] * 4)
+    alike = ppi_mean(np.arange(8.0), [0.5] * 4 + [N] * 4)
     # Nothing varies: only the signs can speak, 2/2⁴, and an interval needs the range.
     assert (alike.value, alike.p, alike.interval, alike.reason) == (0.5, 0.125, None, TOO_FEW)
-    within = predicted_mean(np.arange(8.0), [0.5] * 4 + [N] * 4, bounds=(0.0, 1.0))
+    within = ppi_mean(np.arange(8.0), [0.5] * 4 + [N] * 4, bounds=(0.0, 1.0))
     assert within.interval is not None and within.interval == within.plain_interval
     assert 0 < within.interval.low < 0.4 < 0.6 < within.interval.high < 1
-    apart = predicted_difference((np.zeros(8), np.arange(8.0)), (np.zeros(8), np.zeros(8)), bounds=(0.0, 1.0))
+    apart = ppi_difference((np.zeros(8), np.arange(8.0)), (np.zeros(8), np.zeros(8)), bounds=(0.0, 1.0))
     assert apart.interval is not None and apart.interval.low < 0 < apart.interval.high
-    assert predicted_mean(np.arange(8.0), [0.0] * 4 + [N] * 4).p == 1.0
-    perfect = predicted_mean(np.arange(8.0), [0.0, 1.0, 2.0, 3.0, N, N, N, N])
+    assert ppi_mean(np.arange(8.0), [0.0] * 4 + [N] * 4).p == 1.0
+    perfect = ppi_mean(np.arange(8.0), [0.0, 1.0, 2.0, 3.0, N, N, N, N])
     assert perfect.value == pytest.approx(3.5)
-    last = predicted_mean(np.arange(5.0), [0.0, 1.0, 2.0, 4.0, N], weight=0.5)
+    last = ppi_mean(np.arange(5.0), [0.0, 1.0, 2.0, 4.0, N], weight=0.5)
     assert last.interval is not None
     with pytest.raises(ValueError, match="cheap values with"):
-        predicted_mean([1.0], [1.0, 2.0])
+        ppi_mean([1.0], [1.0, 2.0])

@@ -73,7 +73,7 @@ def test_no_auc_without_both_kinds() -> None:
 @given(labelled)
 def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
     """The draws behind an interval against AUCs of rows that are really repeated."""
-    from ragworth.stats.auc import _weighted
+    from ragworth.stats.auc import _weighted_auc
     from ragworth.stats.resampling import resample_counts
 
     x, y, group = columns(rows)
@@ -82,7 +82,7 @@ def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
     order = np.argsort(x, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(x[order]) > 0))
     (counts,) = resample_counts(4, 8, seed=1, rows=8)
-    drawn = _weighted(counts[:, group[order]], y[order], starts)
+    drawn = _weighted_auc(counts[:, group[order]], y[order], starts)
     for times, value in zip(counts.astype(int), drawn, strict=True):
         repeated = [row for row in rows for _ in range(times[row[2]])]
         np.testing.assert_allclose(value, all_pairs(repeated), atol=1e-12)

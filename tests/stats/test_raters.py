@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragworth.stats import raters
-from ragworth.stats.raters import CONSTANT, NOTHING, Level, fleiss_kappa, krippendorff_alpha
+from ragworth.stats.raters import CONSTANT, NOTHING, MeasurementLevel, fleiss_kappa, krippendorff_alpha
 
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
+LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval")
 N = np.nan
 # Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, four observers of twelve units.
 PUBLISHED = np.array(
@@ -47,7 +47,7 @@ def listed(table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.array([np.repeat(np.arange(table.shape[1]), row) for row in table])
 
 
-def plain_alpha(items: list[list[float]], level: Level) -> float | None:
+def plain_alpha(items: list[list[float]], level: MeasurementLevel) -> float | None:
     """From the definition, by all pairs of ratings."""
     kept = [[r for r in item if r == r] for item in items]
     kept = [item for item in kept if len(item) > 1]
@@ -69,7 +69,7 @@ def plain_alpha(items: list[list[float]], level: Level) -> float | None:
 
 
 @pytest.mark.parametrize(("level", "value"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_published_alpha(level: Level, value: float) -> None:
+def test_published_alpha(level: MeasurementLevel, value: float) -> None:
     found = krippendorff_alpha(PUBLISHED, level)
     assert found.value == pytest.approx(value, abs=0.0005)
     assert (found.items, found.ratings, found.left_out, found.reason, found.interval) == (11, 40, 1, "", None)
@@ -93,14 +93,14 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @settings(max_examples=80, deadline=None)
 @given(ratings)
-def test_equal_to_the_definition(level: Level, items: list[list[float]]) -> None:
+def test_equal_to_the_definition(level: MeasurementLevel, items: list[list[float]]) -> None:
     found, wanted = krippendorff_alpha(items, level), plain_alpha(items, level)
     assert found.value == (None if wanted is None else pytest.approx(wanted, abs=1e-9))
     assert (found.reason == "") == (found.value is not None)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_equal_to_krippendorff(level: Level) -> None:
+def test_equal_to_krippendorff(level: MeasurementLevel) -> None:
     other = pytest.importorskip("krippendorff")
     rng = np.random.default_rng(1)
     items = np.where(rng.random((40, 5)) < 0.3, N, rng.integers(0, 4, (40, 5)))

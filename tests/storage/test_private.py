@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ragworth.calls.store import Store
-from ragworth.formats.files import created
-from ragworth.storage.private import open_beside, private_file, private_folder, tighten
+from ragworth.formats.files import create_file
+from ragworth.storage.private import make_private, open_part_file, private_file, private_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")
 
@@ -46,7 +46,7 @@ def test_new_folders_are_private_and_old_ones_stay(tmp_path: Path) -> None:
 def test_a_stricter_umask_counts(tmp_path: Path) -> None:
     os.umask(0o277)
     private_file(tmp_path / "file")
-    part, stream = open_beside(tmp_path / "other", private=True)
+    part, stream = open_part_file(tmp_path / "other", private=True)
     stream.close()
     assert mode(tmp_path / "file") == mode(part) == 0o400
 
@@ -56,7 +56,7 @@ def test_a_private_file_is_never_looser_than_the_one_it_replaces(tmp_path: Path,
     if old is not None:
         (tmp_path / "x").write_text("old")
         (tmp_path / "x").chmod(old)
-    part, stream = open_beside(tmp_path / "x", private=True)
+    part, stream = open_part_file(tmp_path / "x", private=True)
     stream.close()
     assert mode(part) == new
 
@@ -66,7 +66,7 @@ def test_a_file_that_the_user_names_keeps_its_mode(tmp_path: Path, old: int | No
     if old is not None:
         (tmp_path / "x.csv").write_text("old")
         (tmp_path / "x.csv").chmod(old)
-    with created(tmp_path / "x.csv") as stream:
+    with create_file(tmp_path / "x.csv") as stream:
         stream.write(b"new")
     assert (mode(tmp_path / "x.csv"), (tmp_path / "x.csv").read_text()) == (new, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
@@ -79,7 +79,7 @@ def test_writing_follows_no_link_that_somebody_has_put_there(tmp_path: Path) -> 
     folder.mkdir()
     (folder / ".x.csv.part").symlink_to(victim)  # the name that earlier versions wrote to
     (folder / "x.csv").symlink_to(victim)
-    with created(folder / "x.csv") as stream:
+    with create_file(folder / "x.csv") as stream:
         stream.write(b"new")
     assert victim.read_text() == "mine"
     assert (folder / "x.csv").read_text() == "new"
@@ -107,5 +107,5 @@ def test_the_mode_of_a_store_that_is_there_is_kept(tmp_path: Path) -> None:
 def test_what_was_just_made_is_tightened(tmp_path: Path) -> None:
     (tmp_path / "made" / "in").mkdir(parents=True)
     (tmp_path / "made" / "in" / "file").write_text("")
-    tighten(tmp_path / "made")
+    make_private(tmp_path / "made")
     assert [mode(tmp_path / "made" / each) for each in ("", "in", "in/file")] == [0o700, 0o700, 0o600]

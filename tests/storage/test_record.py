@@ -9,47 +9,47 @@ from pathlib import Path
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.storage.file_record import DAY, NAME, Record
+from ragworth.storage.file_record import DAY, RECORD_NAME, FileRecord
 
 
 def test_what_was_written_is_replaced_and_deleted(tmp_path: Path) -> None:
-    record = Record(tmp_path / "out")
+    record = FileRecord(tmp_path / "out")
     record.write("said/a.txt", b"1")
     record.write("b.txt", b"1")
     record.finish()
-    again = Record(tmp_path / "out")
+    again = FileRecord(tmp_path / "out")
     assert again.names == {"said/a.txt", "b.txt"}
     again.write("b.txt", b"2")
     again.remove(["said/a.txt"])
     again.finish()
-    assert Record(tmp_path / "out").names == {"b.txt"}
-    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == [NAME, "b.txt", "said"]
+    assert FileRecord(tmp_path / "out").names == {"b.txt"}
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == [RECORD_NAME, "b.txt", "said"]
 
 
 def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("mine")
-    record = Record(tmp_path, remedy="move it")
+    record = FileRecord(tmp_path, remedy="move it")
     with pytest.raises(InputError, match=r"1 file in the way: ragworth did not write it.*\n  a\.txt\n  to do: move it"):
         record.write("a.txt", b"ours")
     record.write("b.txt", b"ours")
     record.finish()
     (tmp_path / "b.txt").write_text("changed")
     with pytest.raises(InputError, match="changed since"):
-        Record(tmp_path).write("b.txt", b"again")
-    Record(tmp_path).remove(["a.txt", "b.txt", "c.txt"])
+        FileRecord(tmp_path).write("b.txt", b"again")
+    FileRecord(tmp_path).remove(["a.txt", "b.txt", "c.txt"])
     assert ((tmp_path / "a.txt").read_text(), (tmp_path / "b.txt").read_text()) == ("mine", "changed")
     record.write("a.txt", b"ours", adopt=True)
     assert (tmp_path / "a.txt").read_text() == "ours"
 
 
 def test_a_process_killed_between_record_and_file_leaves_both_versions_ours(tmp_path: Path) -> None:
-    record = Record(tmp_path)
+    record = FileRecord(tmp_path)
     record.write("a.txt", b"old")
     record.finish()
-    half = Record(tmp_path)
+    half = FileRecord(tmp_path)
     half._digests["a.txt"] = (*half._digests["a.txt"], "0" * 64)
     half.save()  # the new digest is noted, and the file is still the old one
-    Record(tmp_path).write("a.txt", b"new")
+    FileRecord(tmp_path).write("a.txt", b"new")
     assert (tmp_path / "a.txt").read_text() == "new"
 
 
@@ -57,7 +57,7 @@ def test_a_process_killed_between_record_and_file_leaves_both_versions_ours(tmp_
 def test_links_are_never_written_through_and_what_they_lead_to_is_never_deleted(tmp_path: Path, link: str) -> None:
     outside, folder = tmp_path / "outside", tmp_path / "folder"
     outside.mkdir()
-    record = Record(folder)
+    record = FileRecord(folder)
     name = "a.txt" if link == "a.txt" else "sub/a.txt"
     record.write(name, b"same")
     record.finish()
@@ -67,8 +67,8 @@ def test_links_are_never_written_through_and_what_they_lead_to_is_never_deleted(
         (folder / "sub").rmdir()
     (folder / link).symlink_to(outside / "a.txt" if link == "a.txt" else outside)
     with pytest.raises(InputError, match="in the way"):
-        Record(folder).write(name, b"new")
-    Record(folder).remove([name])
+        FileRecord(folder).write(name, b"new")
+    FileRecord(folder).remove([name])
     assert (outside / "a.txt").read_bytes() == b"same"
 
 
@@ -77,9 +77,9 @@ def test_links_are_never_written_through_and_what_they_lead_to_is_never_deleted(
     ["", "[]", '{"files": {"a.txt": ["x"]}}', '{"format": 1, "files": {"../a.txt": ["x"], "/a": ["x"], "b": 7}}'],
 )
 def test_a_record_that_cannot_be_right_says_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / NAME).write_text(text)
+    (tmp_path / RECORD_NAME).write_text(text)
     (tmp_path / "a.txt").write_text("mine")
-    record = Record(tmp_path, lambda folder: {"a.txt": "never asked, since there is a record"})
+    record = FileRecord(tmp_path, lambda folder: {"a.txt": "never asked, since there is a record"})
     assert record.names == set()
     assert record.foreign(["a.txt"]) == ["a.txt"]
 
@@ -90,8 +90,8 @@ def test_what_was_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
         path.write_text("half")
     for path in (old, other):
         os.utime(path, (path.stat().st_mtime - 2 * DAY,) * 2)
-    record = Record(tmp_path)
+    record = FileRecord(tmp_path)
     record.write("a.txt", b"whole")
     record.finish()
     assert [path.exists() for path in (old, young, other)] == [False, True, True]
-    assert set(json.loads((tmp_path / NAME).read_text())["files"]) == {"a.txt"}
+    assert set(json.loads((tmp_path / RECORD_NAME).read_text())["files"]) == {"a.txt"}

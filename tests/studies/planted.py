@@ -81,7 +81,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(findings: Findings, folder: Path, *, back: Path | None = None) -> Path:
         return folder / "study.html"
 
-    monkeypatch.setattr("ragworth.studies.cases.write", write)
+    monkeypatch.setattr("ragworth.studies.cases.write_study", write)
 
 
 def alike(one: Findings, other: Findings) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 VOICE = re.compile(r"sure=([\d.]+) says (\w+)")
 
@@ -63,7 +63,7 @@ class Reader:
             found[voice[2]] = max(found.get(voice[2], 0.0), strength)
         return found
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
         draw = random.Random(f"{self.name} {last}")
         if isinstance(request, Choose):

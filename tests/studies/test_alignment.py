@@ -16,16 +16,16 @@ from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
 from ragworth.studies.alignment import draw
-from ragworth.studies.alignment_results import Aligned
-from ragworth.studies.pool import Pool
-from ragworth.studies.run import planned
-from ragworth.studies.score_rows import Rows
+from ragworth.studies.alignment_results import CaseAlignment
+from ragworth.studies.pool import PassagePool
+from ragworth.studies.run import plan_study
+from ragworth.studies.score_rows import ScoreRows
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
 
 
-def by_metric(found: ragworth.studies.run.Studied) -> dict[str, dict[str, object]]:
+def by_metric(found: ragworth.studies.run.StudyResult) -> dict[str, dict[str, object]]:
     return {row["metric"]: row for row in found.findings.tables[0].frame.to_dicts()}
 
 
@@ -99,7 +99,7 @@ def test_contexts_are_half_with_a_relevant_passage_drawn_from_the_top(tmp_path: 
 
 def test_a_study_asks_each_thing_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
-    plan = planned("alignment", [place])
+    plan = plan_study("alignment", [place])
     assert [stage.name for stage in plan] == ["judged.abstention", "answered"] and opened.calls == 0
     first = ragworth.study("alignment", place, keep=False)
     asked = opened.calls
@@ -215,7 +215,9 @@ def test_a_metric_that_is_mostly_constant_is_not_the_best(tmp_path: Path) -> Non
             rows.append((f"q{query}", f"c{context}", 1.0 if good else float(context % 2) / 2, rare, usual))
     values = np.array([row[3:] for row in rows])
     outcome = np.array([row[2] for row in rows])
-    found = Aligned("x", Rows(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows], "grade"))
+    found = CaseAlignment(
+        "x", ScoreRows(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows], "grade")
+    )
     assert found.found[0].queries == 10 and found.found[1].queries == 40
     assert found.rows.metrics[found.best] == "usual"
     assert "over 40 of 40 queries" in found.sentence()
@@ -233,8 +235,8 @@ def test_a_metric_that_is_behind_where_both_have_a_value_is_not_called_better(tm
             easy = query >= 25
             first = context + (0.0 if easy else draw.normal(0, 6))
             values.append((first, 0.0 if easy else context + draw.normal(0, 2)))
-    rows = Rows(["all", "hard"], np.array(values), np.array(outcome), queries, systems, "grade")
-    found = Aligned("x", rows)
+    rows = ScoreRows(["all", "hard"], np.array(values), np.array(outcome), queries, systems, "grade")
+    found = CaseAlignment("x", rows)
     best = found.rows.metrics[found.best]
     ((_, gap, p),) = found.compared
     assert best == "all" and found.found[1].queries == 25 and gap.value is not None and gap.value < 0 and p < 0.05
@@ -246,7 +248,7 @@ def test_metrics_that_go_the_wrong_way_are_told() -> None:
     outcome = draw.integers(-1, 2, 300).astype(float)
     queries, systems = [f"q{n // 6}" for n in range(300)], [f"c{n % 6}" for n in range(300)]
     values = np.stack([-outcome + draw.normal(0, 1, 300), -outcome + draw.normal(0, 2, 300)], 1)
-    found = Aligned("x", Rows(["a", "b"], values, outcome, queries, systems, "grade"))
+    found = CaseAlignment("x", ScoreRows(["a", "b"], values, outcome, queries, systems, "grade"))
     assert found.sentence().startswith("x: the metrics go against the outcome") and "least so b" in found.sentence()
 
 
@@ -256,9 +258,9 @@ def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:
     one, other = outcome + draw.normal(0, 1, 300), outcome + draw.normal(0, 2, 300)
     queries = [f"q{n // 6}" for n in range(300)]
     systems = [f"c{n % 6}" for n in range(300)]
-    two = Aligned("x", Rows(["a", "b"], np.stack([one, other], 1), outcome, queries, systems, "grade"))
+    two = CaseAlignment("x", ScoreRows(["a", "b"], np.stack([one, other], 1), outcome, queries, systems, "grade"))
     more = np.stack([one, other, 2 * other, other**3], 1)
-    four = Aligned("x", Rows(["a", "b", "b2", "b3"], more, outcome, queries, systems, "grade"))
+    four = CaseAlignment("x", ScoreRows(["a", "b", "b2", "b3"], more, outcome, queries, systems, "grade"))
     assert [p for _, _, p in four.compared] == [two.compared[0][2]] * 3
 
 
@@ -332,11 +334,11 @@ def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, ope
     place = collection(tmp_path / "w", queries=6)
     text = (place / "ragworth.toml").read_text(encoding="utf-8").replace('qrels = "qrels.txt"\n', "")
     (place / "ragworth.toml").write_text(text.replace("[judgments]", "[judgments]\nrelevance = true"), encoding="utf-8")
-    assert planned("alignment", [place])[0].name == "pool.relevance" and opened.calls == 0
+    assert plan_study("alignment", [place])[0].name == "pool.relevance" and opened.calls == 0
     judged = ragworth.study("alignment", place, keep=False).cases[0].results.judgments
     assert judged is not None and set(judged.frame["aspect"]) == {"relevance", "abstention"}
     asked = opened.calls
-    assert planned("alignment", [place])[-1].name == "answered"
+    assert plan_study("alignment", [place])[-1].name == "answered"
     ragworth.study("alignment", place, keep=False)
     assert opened.calls == asked
 
@@ -346,7 +348,7 @@ def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
     found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
-    both, _ = draw(Pool(texts, found, labels), 6, 5)
-    alone, _ = draw(Pool(texts, {"b": found["b"]}, labels), 6, 5)
+    both, _ = draw(PassagePool(texts, found, labels), 6, 5)
+    alone, _ = draw(PassagePool(texts, {"b": found["b"]}, labels), 6, 5)
     assert all(both[name]["b"] == alone[name]["b"] for name in both)
     assert len({tuple(both[name]["a"]) for name in both}) > 3

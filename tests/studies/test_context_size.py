@@ -17,10 +17,10 @@ from ragworth import Scores, score
 from ragworth.errors import InputError
 from ragworth.results import Results
 from ragworth.studies.context_size import ContextSize
-from ragworth.studies.context_size_results import Sized
+from ragworth.studies.context_size_results import SizedCase
 from ragworth.studies.contract import Case
 from ragworth.studies.number_lists import numbers
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, given, grades, undrawn
@@ -116,7 +116,7 @@ def test_the_mean_over_sizes_has_an_interval_and_equals_share_the_first_place(tm
     mean = {metric: round(float(part["correlation"].mean()), 12) for (metric,), part in table.group_by("metric")}  # type: ignore[arg-type]
     best = max(mean, key=lambda name: mean[name])
     assert words.startswith(f"w: {best} predicts best over all sizes: mean Spearman ρ {mean[best]:.2f} [")
-    one = Sized(ContextSize(**SIZES), case)
+    one = SizedCase(ContextSize(**SIZES), case)
     value, span, n = one.mean("queries", best)
     assert span is not None and span.low < value < span.high and n == 20 and value == pytest.approx(mean[best])
     each = np.stack([one._by_query(size)[:, [str(m) for m in one.families].index(best)] for size in (1, 3, 8)], axis=1)
@@ -170,7 +170,7 @@ def test_asked_once_and_taken_again_without_a_model(
 ) -> None:
     undrawn(monkeypatch)
     place = collection(tmp_path / "w", queries=8)
-    assert [stage.name for stage in planned("context-size", [place], **SIZES)] == ["judged.abstention", "answered"]
+    assert [stage.name for stage in plan_study("context-size", [place], **SIZES)] == ["judged.abstention", "answered"]
     assert opened.calls == 0
     first = ragworth.study("context-size", place, **SIZES)
     asked = opened.calls
@@ -215,7 +215,7 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
     line = table.filter((pl.col("metric") == "nDCG") & (pl.col("over") == "systems"))["correlation"]
     said = [each for each in found.findings.sentences if "over systems " in each and "Kendall" in each]
     assert len(said) == 1 and re.search(r"mean Kendall τ-b 0\.\d\d \[.* over 6 systems, from", said[0])
-    value, span, n = Sized(ContextSize(sizes="1,2,5", against="Cov", measure="kendall"), found.cases[0]).mean(
+    value, span, n = SizedCase(ContextSize(sizes="1,2,5", against="Cov", measure="kendall"), found.cases[0]).mean(
         "systems", "nDCG"
     )
     assert value == pytest.approx(line.mean()) and n == 6 and span is not None and span.low < value < span.high

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import InputError
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection
@@ -98,14 +98,14 @@ def test_asked_once_and_taken_again_without_a_model(
 ) -> None:
     undrawn(monkeypatch)
     place = collection(tmp_path / "w", queries=20)
-    plan = planned("distractors", [place], **LIMITS)
+    plan = plan_study("distractors", [place], **LIMITS)
     assert [stage.name for stage in plan] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
     assert "40 calls to make" in plan[1].words
     first = ragworth.study("distractors", place, **LIMITS)
     asked = opened.calls
     again = ragworth.study("distractors", place, keep=False, **LIMITS)
     assert first.folder is not None and opened.calls == asked
-    assert [stage.name for stage in planned("distractors", [place], **LIMITS)] == ["answered"]
+    assert [stage.name for stage in plan_study("distractors", [place], **LIMITS)] == ["answered"]
     taken = ragworth.study("distractors", first.folder / "cases" / "01", keep=False)
     assert opened.calls == asked
     assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
@@ -120,13 +120,13 @@ def test_a_plan_where_files_say_some_of_it(tmp_path: Path, opened: Opened, said:
     (place / "abstention.csv").write_text(f"query,passage,aspect,value,status\n{known}", encoding="utf-8")
     text = (place / "ragworth.toml").read_text(encoding="utf-8")
     (place / "ragworth.toml").write_text(text.replace("[answers]", 'files = ["abstention.csv"]\n[answers]'), "utf-8")
-    plan = planned("distractors", [place], **LIMITS)
+    plan = plan_study("distractors", [place], **LIMITS)
     assert [stage.name for stage in plan] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
     assert "40 calls to make" in plan[1].words
-    oracles = planned("ideal", [place], erag=False)
+    oracles = plan_study("ideal", [place], erag=False)
     assert [stage.name for stage in oracles] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
     ragworth.study("distractors", place, keep=False, **LIMITS)
-    assert [stage.name for stage in planned("distractors", [place], **LIMITS)] == ["answered"]
+    assert [stage.name for stage in plan_study("distractors", [place], **LIMITS)] == ["answered"]
 
 
 def test_cases_side_by_side_on_the_command_line(tmp_path: Path, opened: Opened) -> None:

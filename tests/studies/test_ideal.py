@@ -12,9 +12,9 @@ import pytest
 import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
-from ragworth.llm.scripted import Reply
+from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
 from tests.studies.simulated import Reader, collection
@@ -117,7 +117,7 @@ def test_queries_without_a_relevant_passage_stay_and_those_without_a_choice_do_n
 
 def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, opened: Opened) -> None:
     class Silent(Reader):
-        def __call__(self, request: Request) -> Reply:
+        def __call__(self, request: Request) -> ScriptedReply:
             last = request.prompt.messages[-1].content
             alone = last.count("sure=") == 1
             return " " if isinstance(request, Generate) and alone and "q003 " in last else super().__call__(request)
@@ -133,7 +133,7 @@ def test_asked_once_and_taken_again_without_a_model(
 ) -> None:
     undrawn(monkeypatch)
     place = collection(tmp_path / "w", queries=8)
-    plan = planned("ideal", [place])
+    plan = plan_study("ideal", [place])
     assert [stage.name for stage in plan] == ["judged.downstream", "judged.abstention", "answered-at-most"]
     assert opened.calls == 0 and "24 calls to make" in plan[2].words
     first = ragworth.study("ideal", place)

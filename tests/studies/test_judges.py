@@ -18,9 +18,9 @@ import ragworth
 from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
 from ragworth.llm.contract import Choose, Request
-from ragworth.llm.scripted import Reply, Scripted
-from ragworth.report.study.findings import missing
-from ragworth.studies.run import planned
+from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.report.study.findings import left_out_words
+from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike
 from tests.studies.simulated import collection
@@ -118,7 +118,7 @@ def test_missing_values_words_and_things_judged_once(tmp_path: Path, opened: Ope
     assert (pair["things"], pair["one of them missing"]) == (3, 2) and pair["equal"] == pytest.approx(2 / 3)
     assert found.tables[0].frame["without a value"].to_list() == [1, 2]
     assert found.left_out.row(0)[1:] == ("judgments: fewer than two judgments", 2, "things")
-    assert missing(found.left_out).startswith("2 things left out; a thing can")
+    assert left_out_words(found.left_out).startswith("2 things left out; a thing can")
     words = [{**row, "label": {"correct": "red", "wrong": "blue"}.get(row["label"], "green")} for row in rows]
     plain = (
         ragworth.study("judges", table(tmp_path / "x.csv", words), **QUICK).findings.tables[2].frame.row(0, named=True)
@@ -241,7 +241,7 @@ def test_models_judge_a_workspace_beside_its_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
     def judge(name: str) -> Any:
-        def reply(request: Request) -> Reply:
+        def reply(request: Request) -> ScriptedReply:
             assert isinstance(request, Choose)
             text = request.prompt.messages[-1].content
             right = " gold " in text
@@ -261,7 +261,7 @@ def test_models_judge_a_workspace_beside_its_labels(
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", llm)
     place = collection(tmp_path / "w", queries=20)
     settings: dict[str, Any] = {"models": "careful,careless", "reference": "labels"}
-    assert [stage.name for stage in planned("judges", [place], **settings)] == [
+    assert [stage.name for stage in plan_study("judges", [place], **settings)] == [
         "judge-1.relevance",
         "judge-2.relevance",
     ]

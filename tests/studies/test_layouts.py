@@ -11,7 +11,7 @@ import ragworth
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from tests.studies.simulated import Reader, collection
 
 DOWN = tuple(1.0 - 0.08 * place for place in range(10))
@@ -126,7 +126,7 @@ def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Tw
 
 def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) -> None:
     place = collection(tmp_path / "w", queries=6)
-    plan = planned("layouts", [place], size=4)
+    plan = plan_study("layouts", [place], size=4)
     names = ["model-1.confidence", "model-1", "model-2.confidence", "model-2"]
     assert [stage.name for stage in plan] == names and two.calls == 0
     first = ragworth.study("layouts", place, size=4, output=tmp_path / "out")

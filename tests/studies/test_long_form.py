@@ -17,11 +17,11 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
-from ragworth.llm.scripted import Reply, Scripted
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
-from ragworth.studies.long_form_coverage import covered
-from ragworth.studies.run import planned
-from ragworth.studies.system_order import order
+from ragworth.studies.long_form_coverage import answer_coverage
+from ragworth.studies.run import plan_study
+from ragworth.studies.system_order import compare_orders
 from ragworth.tables import Outcomes
 from tests.studies.planted import alike, contexts, given
 
@@ -30,7 +30,7 @@ QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
 QUERIES, PARTS = 10, 5
 
 
-def reader(request: Request) -> Reply:
+def reader(request: Request) -> ScriptedReply:
     """Writes down every fact that it is shown, with how well it is told; rates a text by the best telling of a fact."""
     text = request.prompt.messages[-1].content
     if isinstance(request, Choose):
@@ -123,7 +123,7 @@ def best(place: Path, eta: float) -> dict[str, set[int]]:
 
 def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
-    assert [stage.name for stage in planned("long-form", [place])] == ["answered", "grade.coverage"] and not sum(
+    assert [stage.name for stage in plan_study("long-form", [place])] == ["answered", "grade.coverage"] and not sum(
         m.calls for m in made
     )
     found = ragworth.study("long-form", place, **QUICK)
@@ -136,7 +136,7 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
     scores = case.results.scores.frame.filter(pl.col("metric") == "Cov")
     assert {(s, q): v for s, q, v in scores.select("system", "query", "value").rows()} == pytest.approx(wanted)
     # The reader writes down all that it is shown, so that answers cover what contexts cover; without any, nothing.
-    answers = by_pair(covered(case.results, 3.0).coverage)
+    answers = by_pair(answer_coverage(case.results, 3.0).coverage)
     assert {key: value for key, value in answers.items() if key[0] != "(none)"} == pytest.approx(wanted)
     assert {value for key, value in answers.items() if key[0] == "(none)"} == {0.0}
     rows = {row["system"]: row for row in found.findings.tables[0].frame.to_dicts()}
@@ -192,7 +192,7 @@ def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list
     }
     said = results.said["coverage"].filter(pl.col("aspect") == "coverage")
     lengths = {(s, q): n for s, q, n in said.select("system", "query", "tokens").rows()}
-    coverage, density = map(by_pair, covered(results, 3.0))
+    coverage, density = map(by_pair, answer_coverage(results, 3.0))
     for key, value in density.items():
         assert value == pytest.approx((coverage[key] * required[key[1]] / lengths[key]) ** 0.5)
 
@@ -215,7 +215,7 @@ def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: lis
 
 def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w", ratings=False, judged=True)
-    plan = {stage.name: stage.words for stage in planned("long-form", [place])}
+    plan = {stage.name: stage.words for stage in plan_study("long-form", [place])}
     assert list(plan) == ["judged.ratings", "answered", "grade.coverage"]
     found = ragworth.study("long-form", place, **QUICK)
     # Which passages are required is not known before; that something will be is.
@@ -232,7 +232,7 @@ def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
 
 def test_a_plan_counts_the_ratings_of_answers(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
-    words = planned("long-form", [place])[-1].words
+    words = plan_study("long-form", [place])[-1].words
     can = best(place, 1)
     assert words.startswith(f"60 answers to grade: {6 * sum(map(len, can.values()))} requests at most")
     found = ragworth.study("long-form", place, **QUICK)
@@ -325,7 +325,7 @@ def test_order_of_systems() -> None:
     x = rng.random((30, 6))
     y = x + rng.normal(0, 0.3, x.shape)
     y[3, 2] = np.nan
-    found = order(x, y, level=0.95, resamples=500, seed=0)
+    found = compare_orders(x, y, level=0.95, resamples=500, seed=0)
     whole = ~np.isnan(y).any(axis=1)
     assert found.value == pytest.approx(stats.kendalltau(x[whole].mean(axis=0), y[whole].mean(axis=0)).statistic)
     assert (
@@ -334,5 +334,10 @@ def test_order_of_systems() -> None:
         and found.value is not None
     )
     assert found.span.low <= found.value <= found.span.high
-    assert order(x[:, :2], y[:, :2], level=0.95, resamples=100, seed=0).reason.startswith("fewer than 3 systems")
-    assert order(x, np.ones_like(x), level=0.95, resamples=100, seed=0).reason == "the measure of answers is constant"
+    assert compare_orders(x[:, :2], y[:, :2], level=0.95, resamples=100, seed=0).reason.startswith(
+        "fewer than 3 systems"
+    )
+    assert (
+        compare_orders(x, np.ones_like(x), level=0.95, resamples=100, seed=0).reason
+        == "the measure of answers is constant"
+    )

@@ -14,10 +14,10 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
-from ragworth.llm.scripted import Reply
+from ragworth.llm.scripted import ScriptedReply
 from ragworth.studies.noise import Noise
 from ragworth.studies.noise_results import macro_f1
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
@@ -37,7 +37,7 @@ class Listener(Reader):
 
     doubts: bool = False
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
         if isinstance(request, Choose):
             return super().__call__(request)
@@ -170,7 +170,7 @@ def test_it_asks_once_is_taken_again_and_counts_what_it_leaves_out(tmp_path: Pat
     run = (places[1] / "run.txt").read_text(encoding="utf-8").splitlines()
     short = [line for at, line in enumerate(run) if not line.startswith("q004") or int(line.split()[3]) < 3]
     (places[1] / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
-    plan = planned("noise", places[:1])
+    plan = plan_study("noise", places[:1])
     assert [stage.name for stage in plan] == [
         "judged.confidence",
         "judged.abstention",

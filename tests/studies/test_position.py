@@ -14,7 +14,7 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.studies.position import Position
-from ragworth.studies.run import Studied, planned
+from ragworth.studies.run import StudyResult, plan_study
 from ragworth.tables import Scores
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, undrawn, wilcoxon
@@ -23,7 +23,7 @@ from tests.studies.simulated import Reader, collection
 WEIGHTS = (1.0, 0.7, 0.5, 0.6, 0.9)
 
 
-def right(found: Studied, places: int = 5) -> npt.NDArray[np.float64]:
+def right(found: StudyResult, places: int = 5) -> npt.NDArray[np.float64]:
     """Correct or not, queries × positions, out of the case's tables."""
     graded = grades(found.cases[0])
     queries = sorted({query for _, query in graded})
@@ -137,7 +137,7 @@ def test_asked_once_and_taken_again_without_a_model(
     place = collection(tmp_path / "w", queries=10)
     run = [line for line in (place / "run.txt").read_text().splitlines() if not line.startswith("q002")]
     (place / "run.txt").write_text("\n".join(run) + "\n", encoding="utf-8")
-    plan = planned("position", [place])
+    plan = plan_study("position", [place])
     assert [stage.name for stage in plan] == ["judged.abstention", "answered"] and opened.calls == 0
     assert "45 calls to make" in plan[1].words
     first = ragworth.study("position", place)

@@ -12,9 +12,9 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Reply
+from ragworth.llm.scripted import ScriptedReply
 from ragworth.studies.propagation import at_sizes
-from ragworth.studies.run import Studied, planned
+from ragworth.studies.run import StudyResult, plan_study
 from tests.studies.conftest import Opened
 from tests.studies.simulated import VOICE, Reader, collection
 
@@ -24,7 +24,7 @@ UTILITY = 'utility = { similarity = "f1" }\n'
 class Speaker(Reader):
     """Says what it hears after the word that all passages have; without a context only that word."""
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> ScriptedReply:
         said = super().__call__(request)
         if not isinstance(said, str):
             return said
@@ -37,7 +37,7 @@ def f1(text: str, passage: str) -> float:
     return 2 * same / (sum(first.values()) + sum(second.values()))
 
 
-def table(found: Studied, at: int = 0) -> dict[tuple[int, str], dict[str, object]]:
+def table(found: StudyResult, at: int = 0) -> dict[tuple[int, str], dict[str, object]]:
     return {(row["k"], row["context"]): row for row in found.findings.tables[at].frame.to_dicts()}
 
 
@@ -134,7 +134,7 @@ def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> No
 def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     place = collection(tmp_path / "w", queries=6, toml=UTILITY)
-    plan = planned("propagation", [place], sizes="2,5")
+    plan = plan_study("propagation", [place], sizes="2,5")
     assert [stage.name for stage in plan] == ["answered"] and opened.calls == 0
     first = ragworth.study("propagation", place, sizes="2,5", output=tmp_path / "out")
     asked = opened.calls

@@ -16,10 +16,10 @@ from scipy import stats
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import InputError
-from ragworth.report.study.findings import missing
+from ragworth.report.study.findings import left_out_words
 from ragworth.results import Results
 from ragworth.studies.contract import Case
-from ragworth.studies.run import planned
+from ragworth.studies.run import plan_study
 from ragworth.studies.top_k_cells import kinds_of
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
@@ -99,7 +99,7 @@ def test_a_metric_that_counts_what_the_reader_needs_is_found(tmp_path: Path, ope
 
 def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the tables of cases are written."""
-    monkeypatch.setattr("ragworth.studies.cases.write", lambda findings, folder, back=None: folder / "study.html")
+    monkeypatch.setattr("ragworth.studies.cases.write_study", lambda findings, folder, back=None: folder / "study.html")
 
 
 def test_rerun_asks_nothing_and_the_case_says_the_same(
@@ -127,7 +127,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 19})
     left = {row["reason"]: (row["queries"], row["unit"]) for row in found.findings.left_out.to_dicts()}
     assert left == {"no relevant passage": (1, "queries"), "fewer than 6 passages found": (1, "contexts")}
-    assert missing(found.findings.left_out).startswith("1 query, 1 context left out; ")
+    assert left_out_words(found.findings.left_out).startswith("1 query, 1 context left out; ")
     assert len(found.findings.notes) == 1 and "1 cell with 18 contexts left out" in found.findings.notes[0]
     none = ragworth.study("top-k", place, keep=False, **{**QUICK, "least": 300})
     left = {row["reason"]: (row["queries"], row["unit"]) for row in none.findings.left_out.to_dicts()}
@@ -212,6 +212,6 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
 
 def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
-    assert [stage.name for stage in planned("top-k", [place], sizes="1,2")] == ["answered"]
+    assert [stage.name for stage in plan_study("top-k", [place], sizes="1,2")] == ["answered"]
     found = CliRunner().invoke(main, ["study", "top-k", str(place), "--dry-run", "--sizes", "1,2"])
     assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0

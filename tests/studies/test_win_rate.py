@@ -14,8 +14,8 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
-from ragworth.llm.scripted import Reply
-from ragworth.studies.run import Studied, planned
+from ragworth.llm.scripted import ScriptedReply
+from ragworth.studies.run import StudyResult, plan_study
 from ragworth.studies.win_rate import WinRate
 from ragworth.tables import Judgments
 from tests.studies.conftest import Opened
@@ -27,7 +27,7 @@ SURE = re.compile(r"sure=([\d.]+)")
 class Even(Reader):
     """Equally sure of everything."""
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: Request) -> ScriptedReply:
         if isinstance(request, Choose):
             return {request.labels[0]: 0.5}
         words = tuple(request.continuation.split(" ")) if isinstance(request, Score) else ("x",)
@@ -53,7 +53,7 @@ def sure(text: str) -> float:
     return float(match[1])
 
 
-def rows_of(found: Studied) -> dict[tuple[str, str], dict[str, object]]:
+def rows_of(found: StudyResult) -> dict[tuple[str, str], dict[str, object]]:
     return {(row["confidence"], row["against"]): row for row in found.findings.tables[0].frame.to_dicts()}
 
 
@@ -158,7 +158,7 @@ def test_a_passage_that_holds_an_accepted_answer_is_no_distractor(tmp_path: Path
 
 def test_each_thing_is_asked_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=6)
-    plan = planned("win-rate", [place])
+    plan = plan_study("win-rate", [place])
     assert [stage.name for stage in plan] == ["judged.confidence", "judged.abstention"] and opened.calls == 0
     assert "18 calls to make" in plan[0].words
     first = ragworth.study("win-rate", place, keep=False)

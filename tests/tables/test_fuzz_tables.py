@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ragworth import Answers, Collection, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.errors import RagworthError
-from ragworth.tables import OK, WRITTEN, Table
+from ragworth.tables import ANSWERED_STATUSES, OK, Table
 
 TABLES: list[type[Table]] = [Contexts, Judgments, Ratings, Answers, Outcomes, Scores]
 
@@ -85,7 +85,7 @@ def keeps_its_promises(table: Table) -> None:
         assert ((frame["status"] == OK) == frame["value"].is_not_null()).all()
     if isinstance(table, Answers):
         assert frame.filter(
-            pl.col("status").is_in(WRITTEN) & (pl.col("text").fill_null("").str.strip_chars() == "")
+            pl.col("status").is_in(ANSWERED_STATUSES) & (pl.col("text").fill_null("").str.strip_chars() == "")
         ).is_empty()
     assert frame.select(table.key).is_duplicated().sum() == 0
     if isinstance(table, Contexts):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragworth import Collection
-from ragworth.collection import merged
+from ragworth.collection import merge_collections
 from ragworth.errors import TableError
 
 
@@ -38,14 +38,14 @@ RATED: dict[str, Any] = {"query": ["q1"], "passage": ["p1"], "subquestion": ["a"
 
 
 def test_nothing_and_one() -> None:
-    assert merged([]).equals(Collection())
+    assert merge_collections([]).equals(Collection())
     one = queries(q1="Who?")
-    assert merged([one]).equals(one)
-    assert merged([Collection(), one, Collection()]).equals(one)
+    assert merge_collections([one]).equals(one)
+    assert merge_collections([Collection(), one, Collection()]).equals(one)
 
 
 def test_parts_come_together_in_their_order() -> None:
-    found = merged(
+    found = merge_collections(
         [
             queries(q2="Who?"),
             passages(p1="x"),
@@ -68,14 +68,16 @@ def test_parts_come_together_in_their_order() -> None:
 
 
 def test_the_same_text_may_come_twice() -> None:
-    found = merged([queries(q1="Who?", q2="When?"), queries(q2="When?", q3="Why?"), queries(q1="Who?")])
+    found = merge_collections([queries(q1="Who?", q2="When?"), queries(q2="When?", q3="Why?"), queries(q1="Who?")])
     assert found.queries.rows() == [("q1", "Who?"), ("q2", "When?"), ("q3", "Why?")]
     parts = [subquestions(("q1", "a", "Who?")), subquestions(("q1", "a", "Who?"), ("q2", "a", "Which?"))]
-    assert merged(parts).subquestions.rows() == [("q1", "a", "Who?"), ("q2", "a", "Which?")]
+    assert merge_collections(parts).subquestions.rows() == [("q1", "a", "Who?"), ("q2", "a", "Which?")]
 
 
 def test_accepted_answers_add_up() -> None:
-    found = merged([answers(("q1", "Ann"), ("q1", "Lee")), answers(("q1", "Ann"), ("q1", "A. Lee"), ("q2", "Ann"))])
+    found = merge_collections(
+        [answers(("q1", "Ann"), ("q1", "Lee")), answers(("q1", "Ann"), ("q1", "A. Lee"), ("q2", "Ann"))]
+    )
     assert found.answers.rows() == [("q1", "Ann"), ("q1", "Lee"), ("q1", "A. Lee"), ("q2", "Ann")]
 
 
@@ -90,24 +92,24 @@ def test_accepted_answers_add_up() -> None:
 )
 def test_two_texts_for_one_id_are_an_error(parts: list[Collection], words: str) -> None:
     with pytest.raises(TableError, match="two texts") as caught:
-        merged(parts)
+        merge_collections(parts)
     assert words in str(caught.value)
     assert caught.value.remedy
 
 
 def test_relevance_adds_up_unless_a_passage_is_judged_twice() -> None:
-    found = merged([relevance(p1=1), relevance(p2=0)]).relevance
+    found = merge_collections([relevance(p1=1), relevance(p2=0)]).relevance
     assert found is not None
     assert found.frame["passage"].to_list() == ["p1", "p2"]
     with pytest.raises(TableError, match="second row"):
-        merged([relevance(p1=1), relevance(p1=0)])
+        merge_collections([relevance(p1=1), relevance(p1=0)])
 
 
 def test_ratings_come_from_one_place() -> None:
     with pytest.raises(TableError, match="more than one place"):
-        merged([Collection.of(ratings=RATED), Collection.of(ratings=RATED)])
+        merge_collections([Collection.of(ratings=RATED), Collection.of(ratings=RATED)])
 
 
 def test_notes_are_kept_once() -> None:
     one, two = Collection(notes=("a", "b")), Collection(notes=("b", "c"))
-    assert merged([one, two]).notes == ("a", "b", "c")
+    assert merge_collections([one, two]).notes == ("a", "b", "c")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ragworth import Contexts
 from ragworth.errors import TableError
 from ragworth.tables import ranking
-from ragworth.tables.ranking import Groups, Ties
+from ragworth.tables.ranking import RowGroups, Ties
 
 Row = tuple[str, str, float]
 
@@ -75,7 +75,7 @@ def frame_of(rows: list[Row]) -> pl.DataFrame:
 @given(rows=runs(), ties=st.sampled_from(["float64", "float32"]), block=st.sampled_from([1, 2, 3, 7, 1 << 19]))
 def test_order_is_trec_evals(rows: list[Row], ties: Ties, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "BLOCK", block)
+        patch.setattr(ranking, "BLOCK_ROWS", block)
         contexts = Contexts(frame_of(rows), ties=ties)
     shown = contexts.frame.select("query", "rank", "passage", "score").rows()
     assert shown == by_hand(rows, ties)
@@ -107,7 +107,7 @@ def test_order_does_not_depend_on_the_order_of_rows(rows: list[Row], seed: int) 
 def test_duplicates_are_found(rows: list[Row], block: int) -> None:
     distinct = {row_key(row) for row in rows}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "BLOCK", block)
+        patch.setattr(ranking, "BLOCK_ROWS", block)
         if len(distinct) == len(rows):
             assert len(Contexts(frame_of(rows))) == len(rows)
             return
@@ -125,8 +125,8 @@ def test_duplicates_are_found(rows: list[Row], block: int) -> None:
 def test_group(rows: list[tuple[str, str]], block: int) -> None:
     frame = pl.DataFrame(rows, schema={"one": pl.String, "two": pl.String}, orient="row")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "BLOCK", block)
-        groups = ranking.group(frame, ["one", "two"])
+        patch.setattr(ranking, "BLOCK_ROWS", block)
+        groups = ranking.group_rows(frame, ["one", "two"])
     order = np.arange(len(rows)) if groups.order is None else groups.order
     wanted = {key: [i for i, row in enumerate(rows) if row == key] for key in dict.fromkeys(rows)}
     found = [order[low:high].tolist() for low, high in zip(groups.starts[:-1], groups.starts[1:], strict=True)]
@@ -141,8 +141,8 @@ def test_group(rows: list[tuple[str, str]], block: int) -> None:
 def test_blocks_are_whole_groups(sizes: list[int], block: int) -> None:
     starts = np.concatenate([[0], np.cumsum(np.array(sizes, dtype=np.int64))])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "BLOCK", block)
-        found = list(ranking.blocks(starts))
+        patch.setattr(ranking, "BLOCK_ROWS", block)
+        found = list(ranking.group_ranges(starts))
     # Each begins where the last one ended, and all groups are there.
     assert [low for low, _ in found] + [len(sizes)] == [0] + [high for _, high in found]
     for low, high in found:
@@ -150,15 +150,15 @@ def test_blocks_are_whole_groups(sizes: list[int], block: int) -> None:
 
 
 def test_positions() -> None:
-    groups = Groups(None, np.array([0, 3, 4, 6]))
-    assert ranking.positions(groups).tolist() == [1, 2, 3, 1, 1, 2]
-    assert ranking.positions(Groups(None, np.zeros(1, dtype=np.int64))).tolist() == []
+    groups = RowGroups(None, np.array([0, 3, 4, 6]))
+    assert ranking.positions_in_groups(groups).tolist() == [1, 2, 3, 1, 1, 2]
+    assert ranking.positions_in_groups(RowGroups(None, np.zeros(1, dtype=np.int64))).tolist() == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), IDS), unique=True, max_size=30))
 def test_keys_of_unequal_pairs_differ(pairs: list[tuple[int, str]]) -> None:
     passages = pl.Series([name for _, name in pairs], dtype=pl.String)
-    keys = ranking.keys(passages, np.array([number for number, _ in pairs], dtype=np.int64))
+    keys = ranking.passage_keys(passages, np.array([number for number, _ in pairs], dtype=np.int64))
     assert len(set(keys.tolist())) == len(pairs)
 
 
@@ -174,7 +174,7 @@ def test_large_run_in_blocks(ties: Ties, monkeypatch: pytest.MonkeyPatch) -> Non
             "score": generator.integers(0, 50, n) / 8 + generator.choice([0.0, 2.0**-40], n),
         }
     )
-    monkeypatch.setattr(ranking, "BLOCK", 1000)
+    monkeypatch.setattr(ranking, "BLOCK_ROWS", 1000)
     contexts = Contexts(frame, ties=ties)
     kind = pl.Float32 if ties == "float32" else pl.Float64
     first = {query: i for i, query in enumerate(frame["query"].unique(maintain_order=True))}

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from ragworth.errors import TableError
 from ragworth.tables import Contexts, Judgments, Scores, parts
-from ragworth.tables.duplicates import repeated_rows
+from ragworth.tables.duplicates import duplicate_rows
 
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of four rows count as large."""
-    monkeypatch.setattr(parts, "LARGE", 4)
+    monkeypatch.setattr(parts, "MIN_ROWS_TO_SPLIT", 4)
 
 
 def scores() -> pl.DataFrame:
@@ -47,7 +47,7 @@ def test_a_large_table_is_cut_where_system_and_metric_change() -> None:
 
 @pytest.mark.usefixtures("small_parts")
 def test_rows_in_turn_stay_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "MOST_PARTS", 5)
+    monkeypatch.setattr(parts, "MAX_PARTS", 5)
     rows = [(f"q{i}", "p", ("relevance", "abstention")[i % 2], 1.0, "ok", "given") for i in range(20)]
     table = Judgments(pl.DataFrame(rows, schema=Judgments.schema, orient="row"))
     assert len(table.parts) == 1
@@ -88,21 +88,21 @@ def test_repeated_rows_are_those_that_are_not_the_first(rows: list[tuple[str | N
         frame.select(pl.struct(pl.all()).is_first_distinct()).to_series() if rows else pl.Series([], dtype=pl.Boolean)
     )
     expected = (~first).arg_true().to_list()
-    assert repeated_rows(frame, ["x", "y", "z"]).tolist() == expected
+    assert duplicate_rows(frame, ["x", "y", "z"]).tolist() == expected
     for cut in range(frame.height + 1):  # rows count through all parts
-        assert repeated_rows([frame[:cut], frame[cut:]], ["x", "y", "z"]).tolist() == expected
+        assert duplicate_rows([frame[:cut], frame[cut:]], ["x", "y", "z"]).tolist() == expected
 
 
 def test_the_order_of_columns_matters_to_a_row() -> None:
     frame = pl.DataFrame({"x": ["a", "b", "a"], "y": ["b", "a", "b"]})
-    assert repeated_rows(frame, ["x", "y"]).tolist() == [2]
+    assert duplicate_rows(frame, ["x", "y"]).tolist() == [2]
 
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if all rows hashed alike, only equal ones would count."""
     monkeypatch.setattr("ragworth.tables.duplicates._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
     frame = pl.DataFrame({"x": ["a", "b", "a", "c"]})
-    assert repeated_rows(frame, ["x"]).tolist() == [2]
+    assert duplicate_rows(frame, ["x"]).tolist() == [2]
 
 
 @pytest.mark.usefixtures("small_parts")

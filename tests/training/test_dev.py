@@ -13,7 +13,7 @@ from training.reader import dev
 
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
 
@@ -72,7 +72,7 @@ def test_the_file_has_the_form_of_examples_without_what_is_to_be_avoided(
     assert {item["part"] for item in items} == {"dev"}
     assert [item["kind"] for item in items[:3]] == ["NovelEval, answers", "NovelEval, other", "TREC DL 2019, answers"]
     for item in items:
-        assert (item["answer"] == LABEL) == item["kind"].endswith("other")
+        assert (item["answer"] == NO_RESPONSE_LABEL) == item["kind"].endswith("other")
         assert item["messages"][-1][0] == "user"
     assert "about a" in items[0]["messages"][-1][1]
 
@@ -85,7 +85,12 @@ def test_in_calibration_sources_and_kinds_count_the_same(files: Path) -> None:
     trec = ["--trec", str(files / "graded.jsonl.gz"), "--queries", str(files / "asked.jsonl.gz")]
     dev.main(["--noveleval", str(files), *trec, "-o", str(output)])
     with output.open("a") as file:
-        for kind, answer in (("gold", "x"), ("near miss", LABEL), ("context without", LABEL), ("written", "y")):
+        for kind, answer in (
+            ("gold", "x"),
+            ("near miss", NO_RESPONSE_LABEL),
+            ("context without", NO_RESPONSE_LABEL),
+            ("written", "y"),
+        ):
             row = {"part": "held-out", "pass": 0, "kind": kind, "answer": answer, "messages": [["user", "u"]]}
             file.write(json.dumps(row) + "\n")
     some = list(shown(output))
@@ -113,14 +118,14 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
 
     declines = [number % 2 == (number % 8 > 1) for number in range(80)]
     rows = [
-        {"part": "dev", "kind": "one, any", "answer": LABEL if yes else "x", "messages": [["user", "u"]]}
+        {"part": "dev", "kind": "one, any", "answer": NO_RESPONSE_LABEL if yes else "x", "messages": [["user", "u"]]}
         for yes in declines
     ]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr(embedded, "open_model", lambda _: Sure())
-    monkeypatch.setattr(embedded, "READER", tmp_path / "none")
+    monkeypatch.setattr(embedded, "READER_ADAPTER", tmp_path / "none")
     calibrate.main([str(tmp_path / "reader.safetensors"), str(tmp_path / "dev.jsonl")])
-    assert tmp_path / "reader.safetensors" == embedded.READER  # what the model would have been opened with
+    assert tmp_path / "reader.safetensors" == embedded.READER_ADAPTER  # what the model would have been opened with
     said = capsys.readouterr().out
     assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
     assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four

@@ -16,7 +16,7 @@ from training.reader.sources import Question, Unanswered, musique, nomiracl, nq,
 from training.reader.texts import holds, kind_of
 
 import ragworth
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from tests.training.samples import MILLS, RIVERS, TOWNS, as_nq, mill_of, write
 
 
@@ -42,7 +42,7 @@ def test_all_kinds_occur(examples: list[Example]) -> None:
 
 
 def test_where_it_is_to_decline_no_passage_has_an_accepted_answer(examples: list[Example]) -> None:
-    declining = [example for example in examples if example.answer == LABEL]
+    declining = [example for example in examples if example.answer == NO_RESPONSE_LABEL]
     assert len(declining) > 1000
     for example in declining:
         answers = mill_of(example.values["query"]).answers
@@ -50,7 +50,7 @@ def test_where_it_is_to_decline_no_passage_has_an_accepted_answer(examples: list
 
 
 def test_where_it_is_to_answer_the_answer_is_there(examples: list[Example]) -> None:
-    answered = [example for example in examples if example.answer != LABEL]
+    answered = [example for example in examples if example.answer != NO_RESPONSE_LABEL]
     assert len(answered) > 1000
     for example in answered:
         assert any(holds([example.answer], text) for text in passages(example)), example
@@ -81,7 +81,9 @@ def test_questions_stand_before_and_after_passages_and_after_them_alone(examples
 def test_contexts_have_two_to_five_passages_and_the_gold_one_anywhere(examples: list[Example]) -> None:
     contexts = [example for example in examples if example.kind.startswith("context")]
     assert {len(passages(example)) for example in contexts} == {2, 3, 4, 5}
-    five = [passages(example) for example in contexts if example.answer != LABEL and len(passages(example)) == 5]
+    five = [
+        passages(example) for example in contexts if example.answer != NO_RESPONSE_LABEL and len(passages(example)) == 5
+    ]
     places = {n for texts in five for n, text in enumerate(texts) if any(text == mill.gold for mill in MILLS)}
     assert places == {0, 1, 2, 3, 4}
 
@@ -123,9 +125,9 @@ def test_what_people_judged_to_be_empty() -> None:
     some = Unanswered("who burned it", tuple(mill.gold for mill in MILLS[:3]))
     found = list(unanswered([some], 0))
     assert [(example.prompt, example.answer, example.kind) for example in found] == [
-        ("abstention", LABEL, "judged near miss"),
-        ("abstention", LABEL, "judged near miss"),
-        ("answer", LABEL, "context without"),
+        ("abstention", NO_RESPONSE_LABEL, "judged near miss"),
+        ("abstention", NO_RESPONSE_LABEL, "judged near miss"),
+        ("answer", NO_RESPONSE_LABEL, "context without"),
     ]
 
 
@@ -142,7 +144,7 @@ def test_another_name_in_question_and_passage_or_in_the_passage_alone() -> None:
     other = [example for example in every if example.kind == "about another"]
     assert len(both) == len(other) == 5 * len(bells)
     assert all(example.answer == "Ann Lee" and "bell" not in example.values["query"].lower() for example in both)
-    assert all(example.answer == LABEL and "bell" in example.values["query"].lower() for example in other)
+    assert all(example.answer == NO_RESPONSE_LABEL and "bell" in example.values["query"].lower() for example in other)
     assert not [example for example in [*both, *other] if "Bell" in example.values["passage"]]
 
 
@@ -153,8 +155,8 @@ def test_questions_made_of_passages() -> None:
     assert kinds["made question, no answer"] >= len(MILLS) // 4
     for example in found:
         answer = example.answer
-        assert (answer == LABEL) == example.kind.endswith("no answer")
-        if answer != LABEL:
+        assert (answer == NO_RESPONSE_LABEL) == example.kind.endswith("no answer")
+        if answer != NO_RESPONSE_LABEL:
             assert holds([answer], example.values["passage"])
             assert answer.lower() not in example.values["query"].lower()
 
@@ -169,9 +171,9 @@ def test_questions_about_an_invented_world() -> None:
     }
     said = {example.values["query"]: example.answer for example in found if example.kind == "invented"}
     for example in found:
-        if example.answer == LABEL and example.values["query"] in said:
+        if example.answer == NO_RESPONSE_LABEL and example.values["query"] in said:
             assert [text for text in passages(example) if said[example.values["query"]] in text] == []
-        elif example.answer != LABEL:
+        elif example.answer != NO_RESPONSE_LABEL:
             assert any(example.answer in text for text in passages(example))
     assert list(invented(20, 3)) == list(invented(20, 3)) != list(invented(20, 4))
 

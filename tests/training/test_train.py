@@ -25,13 +25,13 @@ from training.reader.rows import Row, batches, rows
 
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.onnx_graph import write as write_graph
+from ragworth.llm.local.onnx_graph import write_decoder as write_graph
 from ragworth.llm.local.onnx_runtime import OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL
-from ragworth.llm.local.onnx_tensors import InFloats
-from ragworth.llm.local.onnx_weights import merged
-from ragworth.llm.local.runtime import Row as Asked
-from ragworth.tasks.answerability import LABEL
+from ragworth.llm.local.onnx_tensors import FloatArithmetic
+from ragworth.llm.local.onnx_weights import merge_deltas
+from ragworth.llm.local.runtime import TokenRow as Asked
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from tests.llm.local import made_gguf
 from tests.training.samples import as_nq
 
@@ -89,11 +89,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 def _both(lines: list[str]) -> list[str]:
     """The first example that is answered and the first that is declined."""
-    return [next(line for line in lines if (f'"answer": "{LABEL}"' in line) is declines) for declines in (False, True)]
+    return [
+        next(line for line in lines if (f'"answer": "{NO_RESPONSE_LABEL}"' in line) is declines)
+        for declines in (False, True)
+    ]
 
 
 def _of_another_source(item: dict[str, Any]) -> dict[str, Any]:
-    kind = f"NovelEval, {'other' if item['answer'] == LABEL else 'answers'}"
+    kind = f"NovelEval, {'other' if item['answer'] == NO_RESPONSE_LABEL else 'answers'}"
     return item | {"part": "dev", "kind": kind}
 
 
@@ -112,7 +115,7 @@ def logs(model: Any, prompts: list[list[int]]) -> list[Any]:
 @pytest.fixture(scope="module")
 def adapted(trained: Trained, prompts: list[list[int]]) -> list[Any]:
     """By PyTorch, with the matrices of the file in the place of those that were learned."""
-    from ragworth.llm.local.safetensors_file import read as read_file
+    from ragworth.llm.local.safetensors_file import read_safetensors as read_file
 
     model, _ = read(trained.weights, "cpu")
     arrays = read_file(trained.adapter.path).arrays
@@ -136,7 +139,7 @@ def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
     assert len(trained.adapter.deltas()) == 7 * made_gguf.LAYERS
     assert all(np.abs(delta).max() > 0 for delta in trained.adapter.deltas().values())
     items = [json.loads(line) for line in trained.examples.read_text().splitlines()]
-    declining = sum(item["part"] == "train" and item["answer"] == LABEL for item in items)
+    declining = sum(item["part"] == "train" and item["answer"] == NO_RESPONSE_LABEL for item in items)
     left = int(trained.said.split(" examples, ")[0].split()[-1])
     assert 8 - declining <= left < 8
     assert f"{left} examples, 8 of held-out, 2 of NovelEval" in trained.said
@@ -148,8 +151,8 @@ def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
 def test_the_graph_with_the_adapter_is_the_model_that_was_trained(
     trained: Trained, prompts: list[list[int]], adapted: list[Any], tmp_path: Path
 ) -> None:
-    contents = gguf_file.read(trained.weights)
-    write_graph(tmp_path, contents.sizes, merged(contents.weights, trained.adapter.deltas()), InFloats())
+    contents = gguf_file.read_gguf(trained.weights)
+    write_graph(tmp_path, contents.sizes, merge_deltas(contents.weights, trained.adapter.deltas()), FloatArithmetic())
     runtime = OnnxRuntime(tmp_path / MODEL, "floats", context=contents.sizes.context, threads=1)
     for found, expected in zip(ours(runtime, prompts), adapted, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)

@@ -13,7 +13,7 @@ from training.reader.sources import plain, seen
 from training.reader.texts import holds
 from training.reader.written import Group
 
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from tests.training.samples import as_nq
 
 FERRY = """\
@@ -105,8 +105,8 @@ def test_answers_are_taught_where_they_are_and_only_there(ferry: Group) -> None:
             passages = shown(example, ferry)
             assert passages
             assert not passages & disputed
-            assert (example.answer != LABEL) == bool(passages & answering)
-            assert example.answer == LABEL or holds([example.answer], ferry.passages[min(answering)])
+            assert (example.answer != NO_RESPONSE_LABEL) == bool(passages & answering)
+            assert example.answer == NO_RESPONSE_LABEL or holds([example.answer], ferry.passages[min(answering)])
     assert set(kinds) == {"written", "written near miss", "context with gold", "context without", "reply"}
     assert kinds["written"] == 60 * 4
 
@@ -129,7 +129,7 @@ def test_to_choose_by_every_passage_is_shown_with_every_question(ferry: Group) -
     assert [example.answer for example in every if example.kind == "written"] == [
         *("Ada Brock", "Emil Kotta", "3 crowns", "1904")
     ]
-    assert {example.answer for example in every if example.kind != "written"} == {LABEL}
+    assert {example.answer for example in every if example.kind != "written"} == {NO_RESPONSE_LABEL}
 
 
 def test_groups_to_learn_from_and_to_choose_by_are_apart(ferry: Group) -> None:

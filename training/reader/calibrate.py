@@ -21,7 +21,7 @@ import torch
 import ragworth
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Message, Prompt
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
 
@@ -39,7 +39,7 @@ def shown(path: Path) -> Iterator[Shown]:
         for item in map(json.loads, file):
             if name := source(item["kind"], item["part"]):
                 prompt = Prompt(tuple(Message(role, text) for role, text in item["messages"]))
-                yield Shown(prompt, name, item["answer"] == LABEL)
+                yield Shown(prompt, name, item["answer"] == NO_RESPONSE_LABEL)
 
 
 def weights(some: Sequence[Shown]) -> torch.Tensor:
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("adapter", type=Path)
     parser.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args(arguments)
-    embedded.READER = given.adapter
+    embedded.READER_ADAPTER = given.adapter
     some = [one for path in given.files for one in shown(path)]
-    asked = [ragworth.Choose(one.prompt, (LABEL,), "first-token") for one in some]
+    asked = [ragworth.Choose(one.prompt, (NO_RESPONSE_LABEL,), "first-token") for one in some]
     odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)
     declines = torch.tensor([one.declines for one in some])
     found = temperature(odds, declines, weights(some))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import DEV
 from training.reader.sources import lines, plain, seen
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kept = [one for one in every if plain(one.question) not in avoided.questions]
     with given.output.open("w", encoding="utf-8") as file:
         for one in kept:
-            said = "(an answer)" if one.answers else LABEL
+            said = "(an answer)" if one.answers else NO_RESPONSE_LABEL
             kind = f"{one.source}, {'answers' if one.answers else 'other'}"
             row = {"part": DEV, "pass": 0, "kind": kind, "answer": said}
             values = {"query": one.question, "passage": one.passage}

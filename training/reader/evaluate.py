@@ -27,7 +27,7 @@ from benchmarks.judgments import Case, lines, rgb
 import ragworth
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import kendall
-from ragworth.text_match.matching import match, read
+from ragworth.text_match.matching import match_answer, to_matchable
 from training.reader import written
 
 READ = Path(__file__).parent / "rgb.tsv"
@@ -200,8 +200,10 @@ def holding(place: World) -> list[str]:
     for query, text in place.texts.answers.iter_rows():
         answers.setdefault(query, []).append(text)
     bad = place.judged.filter(pl.col("kind") == "bad").select("query", "passage").iter_rows()
-    found = ((passage, read(texts[passage]), answers.get(query, [])) for query, passage in bad)
-    return [passage for passage, text, accepted in found if any(match(text, each) is not None for each in accepted)]
+    found = ((passage, to_matchable(texts[passage]), answers.get(query, [])) for query, passage in bad)
+    return [
+        passage for passage, text, accepted in found if any(match_answer(text, each) is not None for each in accepted)
+    ]
 
 
 def words(found: Any) -> str:

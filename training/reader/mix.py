@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save_file
 
-from ragworth.llm.local.safetensors_file import read
+from ragworth.llm.local.safetensors_file import read_safetensors
 
 Doubles = npt.NDArray[np.float64]
 Tensors = dict[str, npt.NDArray[Any]]
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     shares = given.shares or [1 / len(given.adapters)] * len(given.adapters)
     if len(shares) != len(given.adapters):
         parser.error(f"{len(given.adapters)} adapters and {len(shares)} shares")
-    found = [read(path) for path in given.adapters]
+    found = [read_safetensors(path) for path in given.adapters]
     about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer")}
     about["shares"] = " ".join(f"{share:g}" for share in shares)
     if given.temperature:

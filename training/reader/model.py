@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ragworth.llm.local import bpe, gguf_file
-from ragworth.llm.local.bpe import CONTROL, Bpe
-from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.local.bpe import CONTROL, BpeTokenizer
+from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 """Matrices of every layer that are changed; embeddings and norms stay as they are."""
@@ -38,12 +38,12 @@ class Adapted(nn.Module):
         return nn.functional.linear(x, self.base.weight + (self.up @ self.dropout(self.down)) * self.scale)
 
 
-def read(path: Path, device: str) -> tuple[Any, Writer]:
+def read(path: Path, device: str) -> tuple[Any, PromptEncoder]:
     """A GGUF file of the Llama family as a model of the transformers library, and how prompts are written for it."""
     from tokenizers import Tokenizer
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    found = gguf_file.read(path)
+    found = gguf_file.read_gguf(path)
     sizes = found.sizes
     weights = {name: torch.from_numpy(np.array(value)) for name, value in found.weights.items()}
     config = LlamaConfig(
@@ -68,9 +68,9 @@ def read(path: Path, device: str) -> tuple[Any, Writer]:
     vocabulary = found.vocabulary
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
     control = tuple(token for token, kind in marked if kind == CONTROL)
-    words: Tokenizer = bpe.tokenizer(vocabulary)
-    render = chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
-    return model.to(device), Writer(Bpe(words), render, control, frozenset(found.ends))
+    words: Tokenizer = bpe.build_tokenizer(vocabulary)
+    render = load_chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
+    return model.to(device), PromptEncoder(BpeTokenizer(words), render, control, frozenset(found.ends))
 
 
 def adapt(model: Any, rank: int, alpha: float, dropout: float) -> dict[str, Adapted]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.tasks.answerability import LABEL
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader import written
 from training.reader.bm25 import Bm25
 from training.reader.cloze import alluded
@@ -107,18 +107,18 @@ class Recipe:
         both = renamed(question.text, gold, question.title, self.world.name())
         if both and holds([answer], both[1]) and answer.lower() not in question.title.lower():
             yield single(both[1], answer, "other name", both[0])
-            yield single(both[1], LABEL, "about another")
+            yield single(both[1], NO_RESPONSE_LABEL, "about another")
         if cut is not None:
-            yield single(cut, LABEL, "without the answer")
+            yield single(cut, NO_RESPONSE_LABEL, "without the answer")
             if draw.random() < 0.7:
-                yield single(snippet(cut, None, draw), LABEL, "piece without")
+                yield single(snippet(cut, None, draw), NO_RESPONSE_LABEL, "piece without")
         vague = alluded(gold, answer, draw)
         if vague is not None and holds(question.answers, vague) is None and draw.random() < 0.6:
-            yield single(vague if draw.random() < 0.5 else snippet(vague, None, draw), LABEL, "alluded to")
+            yield single(vague if draw.random() < 0.5 else snippet(vague, None, draw), NO_RESPONSE_LABEL, "alluded to")
         for text in some[:2]:
-            yield single(text if draw.random() < 0.5 else snippet(text, None, draw), LABEL, "near miss")
+            yield single(text if draw.random() < 0.5 else snippet(text, None, draw), NO_RESPONSE_LABEL, "near miss")
         if draw.random() < 0.7:
-            yield single(self._random(question), LABEL, "random")
+            yield single(self._random(question), NO_RESPONSE_LABEL, "random")
         wrong = [*near[:6], *([cut] if cut else []), self._random(question), self._random(question)]
         yield from self._contexts(question, answer, wrong)
 
@@ -132,7 +132,7 @@ class Recipe:
                 text if draw.random() < 0.6 else snippet(text, answer if text == gold else None, draw) for text in shown
             ]
             kind = "context with gold" if with_gold else "context without"
-            yield Example("answer", self._shuffled(question, shown), answer if with_gold else LABEL, kind)
+            yield Example("answer", self._shuffled(question, shown), answer if with_gold else NO_RESPONSE_LABEL, kind)
         if draw.random() < 0.4:
             shown = [gold, *draw.sample(wrong, min(len(wrong), draw.randint(0, 2)))]
             yield Example("reply", self._shuffled(question, shown), answer, "reply")
@@ -149,9 +149,11 @@ def unanswered(questions: Sequence[Unanswered], seed: int) -> Iterator[Example]:
         for text in draw.sample(passages, min(2, len(passages))):
             query = styled(question, draw)
             passage = text if draw.random() < 0.5 else snippet(text, None, draw)
-            yield Example("abstention", {"query": query, "passage": passage}, LABEL, "judged near miss")
+            yield Example("abstention", {"query": query, "passage": passage}, NO_RESPONSE_LABEL, "judged near miss")
         shown = [{"text": text} for text in draw.sample(passages, min(draw.randint(2, 5), len(passages)))]
-        yield Example("answer", {"query": styled(question, draw), "passages": shown}, LABEL, "context without")
+        yield Example(
+            "answer", {"query": styled(question, draw), "passages": shown}, NO_RESPONSE_LABEL, "context without"
+        )
 
 
 def made(passages: Sequence[tuple[str, str]], share: float, seed: int) -> Iterator[Example]:
@@ -167,7 +169,9 @@ def made(passages: Sequence[tuple[str, str]], share: float, seed: int) -> Iterat
         lacking = (alluded if draw.random() < 0.5 else _without)(passage, answer, draw)
         if lacking is not None and holds([answer], lacking) is None:
             shown = lacking if draw.random() < 0.6 else snippet(lacking, None, draw)
-            yield Example("abstention", {"query": query, "passage": shown}, LABEL, "made question, no answer")
+            yield Example(
+                "abstention", {"query": query, "passage": shown}, NO_RESPONSE_LABEL, "made question, no answer"
+            )
 
 
 def _without(passage: str, answer: str, draw: random.Random) -> str | None:
@@ -181,14 +185,14 @@ def invented(number: int, seed: int) -> Iterator[Example]:
         query = styled(one.question, draw)
         yield Example("abstention", {"query": query, "passage": draw.choice(one.supporting)}, one.answer, "invented")
         for text in draw.sample(one.missing, min(2, len(one.missing))):
-            yield Example("abstention", {"query": query, "passage": text}, LABEL, "invented near miss")
+            yield Example("abstention", {"query": query, "passage": text}, NO_RESPONSE_LABEL, "invented near miss")
         if draw.random() < 0.3 and len(one.missing) > 1:
             with_gold = draw.random() < 0.5
             shown = [*one.missing[: draw.randint(1, 4)], *([draw.choice(one.supporting)] if with_gold else [])]
             draw.shuffle(shown)
             kind = "context with gold" if with_gold else "context without"
             values = {"query": query, "passages": [{"text": text} for text in shown]}
-            yield Example("answer", values, one.answer if with_gold else LABEL, kind)
+            yield Example("answer", values, one.answer if with_gold else NO_RESPONSE_LABEL, kind)
 
 
 class Part(NamedTuple):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.local.prompt_encoding import Writer
-from ragworth.tasks.answerability import LABEL
+from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 
 
 class Row(NamedTuple):
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """The pass that it is for."""
 
 
-def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:
+def rows(path: Path, writer: PromptEncoder, part: str, longest: int) -> Iterator[Row]:
     """Examples as tokens, exactly as the embedded model reads them; longer ones are left out."""
     end = end_of(writer)
     with path.open(encoding="utf-8") as file:
@@ -36,10 +36,10 @@ def rows(path: Path, writer: Writer, part: str, longest: int) -> Iterator[Row]:
                 after = writer.after(written, item["answer"])
                 if after is not None and len(written.ids) + len(after) < longest:
                     ids = [*written.ids, *after, end]
-                    yield Row(ids, len(written.ids), item["kind"], item["answer"] == LABEL, item["pass"])
+                    yield Row(ids, len(written.ids), item["kind"], item["answer"] == NO_RESPONSE_LABEL, item["pass"])
 
 
-def end_of(writer: Writer) -> int:
+def end_of(writer: PromptEncoder) -> int:
     """The token that ends a turn: that of chats where the model has it, or else its first."""
     (ids,) = writer.tokenizer.encode(["<|im_end|>"], whole=False)
     return ids[0] if len(ids) == 1 and ids[0] in writer.ends else min(writer.ends)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.local.prompt_encoding import PromptEncoder
 from training.reader.examples import DEV, HELD_OUT, TRAIN, source
 from training.reader.figures import auc, surprise, temperature
 from training.reader.model import adapt, read, rounded, save
@@ -98,7 +98,7 @@ def look(model: Any, held: Sequence[Held], given: argparse.Namespace, said: str)
         print(f"{said}: {one.told(one.odds(model, given))}", flush=True)
 
 
-def sets(given: argparse.Namespace, writer: Writer, label: int) -> list[Held]:
+def sets(given: argparse.Namespace, writer: PromptEncoder, label: int) -> list[Held]:
     """Held-out passages for questions that people asked, written ones, and those of each other source."""
     found: dict[str, list[Row]] = {}
     for part, path in ((HELD_OUT, given.examples), *([(DEV, given.dev)] if given.dev else [])):

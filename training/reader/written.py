@@ -32,8 +32,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from ragworth.judging.answerable import LABEL
-
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import WRITTEN, Example
 from training.reader.texts import holds, styled
 
@@ -156,12 +155,12 @@ def _of(group: Group, asked: Asked, draw: random.Random) -> Iterator[Example]:
         yield _single(asked, _joined(text, missing, draw), _said(asked, text), ANSWERS, draw)
     seeming = missing[: len(asked.seeming)]
     for text in [*seeming, *draw.sample(missing[len(seeming) :], min(MISSES, len(missing) - len(seeming)))]:
-        yield _single(asked, _joined(text, missing, draw), LABEL, OTHER, draw)
+        yield _single(asked, _joined(text, missing, draw), NO_RESPONSE_LABEL, OTHER, draw)
     if right and missing and draw.random() < 0.6:
         gold = draw.choice(right)
         yield _several(asked, [gold, *_some(missing, 1, 4, draw)], _said(asked, gold), "context with gold", draw)
     if len(missing) > 1 and draw.random() < 0.4:
-        yield _several(asked, _some(missing, 2, 5, draw), LABEL, "context without", draw)
+        yield _several(asked, _some(missing, 2, 5, draw), NO_RESPONSE_LABEL, "context without", draw)
     if right and draw.random() < 0.15:
         gold = draw.choice(right)
         yield _several(asked, [gold, *_some(missing, 0, 2, draw)], _said(asked, gold), "reply", draw)
@@ -176,7 +175,7 @@ def held(groups: Sequence[Group]) -> Iterator[Example]:
                 if n in asked.answering:
                     yield Example("abstention", values, _said(asked, text), ANSWERS)
                 elif n not in asked.disputed:
-                    yield Example("abstention", values, LABEL, OTHER)
+                    yield Example("abstention", values, NO_RESPONSE_LABEL, OTHER)
 
 
 def write(paths: Sequence[Path], folder: Path, *, apart: bool) -> int:

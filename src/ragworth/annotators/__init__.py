@@ -20,21 +20,21 @@ from typing import Any
 from ragworth.annotators.contract import Annotator
 from ragworth.registry import Registry
 
-KINDS: Registry[type[Annotator]] = Registry(
+ANNOTATORS: Registry[type[Annotator]] = Registry(
     "kind of judgment",
     "ragworth.annotators",
     {
-        "abstention": "ragworth.annotators.abstention:Abstention",
-        "relevance": "ragworth.annotators.relevance:Relevance",
-        "downstream": "ragworth.annotators.downstream:Downstream",
-        "likelihood": "ragworth.annotators.likelihood:Likelihood",
-        "confidence": "ragworth.annotators.confidence:Confidence",
-        "ratings": "ragworth.annotators.ratings:Rated",
+        "abstention": "ragworth.annotators.abstention:AbstentionAnnotator",
+        "relevance": "ragworth.annotators.relevance:RelevanceAnnotator",
+        "downstream": "ragworth.annotators.downstream:DownstreamAnnotator",
+        "likelihood": "ragworth.annotators.likelihood:LikelihoodAnnotator",
+        "confidence": "ragworth.annotators.confidence:ConfidenceAnnotator",
+        "ratings": "ragworth.annotators.ratings:RatingAnnotator",
     },
 )
 
 
-class _Callable(ModuleType):
+class _CallableAnnotators(ModuleType):
     """The folder is a module and the word for what it does: ``ragworth.annotate(...)`` works either way."""
 
     def __call__(self, *given: Any, **more: Any) -> Any:
@@ -43,4 +43,4 @@ class _Callable(ModuleType):
         return annotate(*given, **more)
 
 
-sys.modules[__name__].__class__ = _Callable
+sys.modules[__name__].__class__ = _CallableAnnotators

@@ -12,23 +12,23 @@ from typing import Any, ClassVar, Literal, cast
 
 import polars as pl
 
-from ragworth.annotators.contract import Annotator, Item
-from ragworth.annotators.control_questions import CONTROLS
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
-from ragworth.llm.sampled import wilson
+from ragworth.llm.sampled import wilson_interval
 from ragworth.tables import OK
-from ragworth.tasks.answerability import LABEL, calibrated, labels_for
-from ragworth.tasks.findings import Finding, held, need
-from ragworth.tasks.options import setting
-from ragworth.text_match.refusals import abstains
+from ragworth.tasks.answerability import NO_RESPONSE_LABEL, answerability_labels, calibrate
+from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.tasks.options import option
+from ragworth.text_match.refusals import find_refusal
 
-UNFIT = "unfit-model"
+UNFIT_MODEL = "unfit-model"
 """Status of all values of a model that practically never declines, or always, whatever it is shown."""
 
 
 @dataclass(frozen=True)
-class Abstention(Annotator):
+class AbstentionAnnotator(Annotator):
     """The probability that the model declines to answer from a passage, 0 to 1.
 
     ``first-token`` is the probability of the abstention label's first token, out of the whole softmax; ``sequence``
@@ -36,14 +36,14 @@ class Abstention(Annotator):
     probabilities. Which one was used is in the source of every value.
     """
 
-    estimator: Literal["first-token", "sequence", "sampled"] = setting(
+    estimator: Literal["first-token", "sequence", "sampled"] = option(
         "first-token", "how p is estimated", choices=("first-token", "sequence", "sampled")
     )
-    samples: int = setting(16, "samples, where p is sampled", low=1)
-    temperature: float = setting(1.0, "temperature of these samples", low=0.01)
-    seed: int = setting(0, "seed of these samples", low=0)
-    floor: float = setting(0.05, "a model whose every p is below this, or above 1 less this, is unfit", low=0, high=1)
-    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+    samples: int = option(16, "samples, where p is sampled", low=1)
+    temperature: float = option(1.0, "temperature of these samples", low=0.01)
+    seed: int = option(0, "seed of these samples", low=0)
+    floor: float = option(0.05, "a model whose every p is below this, or above 1 less this, is unfit", low=0, high=1)
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "abstention"
     title: ClassVar[str] = "probability that the model declines to answer from the passage alone"
@@ -62,54 +62,61 @@ class Abstention(Annotator):
 
     def check(self) -> None:
         how = "generate" if self.estimator == "sampled" else "choose"
-        need(self.card, (how,), f"abstention by {self.estimator}")
+        require_abilities(self.card, (how,), f"abstention by {self.estimator}")
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         return (yield from self._asked(query, passage))
 
-    def controls(self) -> Sequence[Steps[Finding]]:
+    def controls(self) -> Sequence[Program[AspectValues]]:
         """Passages without the answer, then the same with a question that they answer."""
-        questions = [control.unanswered for control in CONTROLS] + [control.answered for control in CONTROLS]
-        return [self._asked(question, CONTROLS[n % len(CONTROLS)].passage) for n, question in enumerate(questions)]
+        questions = [control.unanswered for control in CONTROL_QUESTIONS] + [
+            control.answered for control in CONTROL_QUESTIONS
+        ]
+        return [
+            self._asked(question, CONTROL_QUESTIONS[n % len(CONTROL_QUESTIONS)].passage)
+            for n, question in enumerate(questions)
+        ]
 
-    def _asked(self, query: str, passage: str) -> Steps[Finding]:
+    def _asked(self, query: str, passage: str) -> Program[AspectValues]:
         prompt = self.ask("abstention", query=query, passage=passage)
         return (yield from (self._sampled(prompt) if self.estimator == "sampled" else self._read(prompt)))
 
-    def _read(self, prompt: Prompt) -> Steps[Finding]:
+    def _read(self, prompt: Prompt) -> Program[AspectValues]:
         estimator = cast(Literal["first-token", "sequence"], self.estimator)
-        (outcome,) = yield [Choose(prompt, labels_for(self.card), estimator)]
-        chosen = wanted(outcome, Chosen)
+        (outcome,) = yield [Choose(prompt, answerability_labels(self.card), estimator)]
+        chosen = require_response(outcome, Chosen)
         p, *others = chosen.probabilities
         detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
         if others:
             detail |= {"declines": sum(others), "answers": max(0.0, 1 - p - sum(others))}
-        value = calibrated(min(1.0, p), self.card)
+        value = calibrate(min(1.0, p), self.card)
         how = chosen.estimator if self.card.declining is None else f"{chosen.estimator}, calibrated"
-        return Finding({"abstention": held(value, chosen.usage, self.keep_cut)}, detail, how)
+        return AspectValues({"abstention": value_unless_cut(value, chosen.usage, self.keep_cut)}, detail, how)
 
-    def _sampled(self, prompt: Prompt) -> Steps[Finding]:
+    def _sampled(self, prompt: Prompt) -> Program[AspectValues]:
         request = Generate(prompt, 48, temperature=self.temperature, seed=self.seed, n=self.samples)
         (outcome,) = yield [request]
-        made = wanted(outcome, Generated)
+        made = require_response(outcome, Generated)
         texts = [output.text.strip() for output in made.outputs]
         raw = "\n".join(filter(None, texts))
         said = [text for text in texts if text]
         if not said:
             raise NoValue("empty-answer", "the model wrote nothing in any sample", raw)
-        exact = sum(text.upper().startswith(LABEL) for text in said)
-        others = sum(abstains(text) is not None for text in said if not text.upper().startswith(LABEL))
+        exact = sum(text.upper().startswith(NO_RESPONSE_LABEL) for text in said)
+        others = sum(find_refusal(text) is not None for text in said if not text.upper().startswith(NO_RESPONSE_LABEL))
         share = (exact + others) / len(said)
-        low, high = wilson(exact + others, len(said))
+        low, high = wilson_interval(exact + others, len(said))
         parts = {"p": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
-        value = held(share, made.usage, self.keep_cut)
-        return Finding({"abstention": value}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
+        value = value_unless_cut(share, made.usage, self.keep_cut)
+        return AspectValues({"abstention": value}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
 
-    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
         """Withdraw all values of a model that never declines, or always, whatever the controls ask it."""
         half = len(controls) // 2
-        without, with_answer = (_values(part) for part in (controls[:half], controls[half:]))
+        without, with_answer = (_control_values(part) for part in (controls[:half], controls[half:]))
         if not without or not with_answer:
             note = "whether the model declines where it should could not be checked: the control questions failed"
             return frame, [note]
@@ -131,12 +138,12 @@ class Abstention(Annotator):
         frame = frame.with_columns(
             pl.when(withdrawn).then(None).otherwise(pl.col("value")).alias("value"),
             pl.when(withdrawn).then(pl.lit(reason)).otherwise(pl.col("reason")).alias("reason"),
-            pl.when(withdrawn).then(pl.lit(UNFIT)).otherwise(pl.col("status")).alias("status"),
+            pl.when(withdrawn).then(pl.lit(UNFIT_MODEL)).otherwise(pl.col("status")).alias("status"),
         )
         return frame, [*notes, f"{reason}, also on the control questions; it is unfit for this judgment"]
 
 
-def _values(controls: Sequence[Finding | NoValue]) -> list[float]:
+def _control_values(controls: Sequence[AspectValues | NoValue]) -> list[float]:
     """The probabilities that came of control questions."""
-    found = [one.values["abstention"] for one in controls if isinstance(one, Finding)]
+    found = [one.values["abstention"] for one in controls if isinstance(one, AspectValues)]
     return [value for value in found if isinstance(value, float)]

@@ -9,29 +9,33 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators import KINDS
-from ragworth.annotators.contract import Annotator, Item
+from ragworth.annotators import ANNOTATORS
+from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, forecast, run
+from ragworth.calls.programs import Forecast, forecast_programs, run_programs
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Model
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Table
 from ragworth.tables.coercion import Data
-from ragworth.tasks.findings import frame_of, missing_notes, rows_of
-from ragworth.tasks.models import opened
-from ragworth.tasks.options import given
-from ragworth.tasks.query_sample import of_queries, whole
-from ragworth.tasks.reliability import doubts
-from ragworth.tasks.text_lookup import Texts
+from ragworth.tasks.findings import aspect_rows, frame_from_rows, missing_notes
+from ragworth.tasks.models import resolve_model
+from ragworth.tasks.options import options_by_name
+from ragworth.tasks.query_sample import check_positive_count, sample_by_query
+from ragworth.tasks.reliability import judgment_warnings
+from ragworth.tasks.text_lookup import TextLookup
 
-KEYS = {"passage": ("query", "passage"), "rating": ("query", "passage", "subquestion"), "context": ("system", "query")}
-TABLES: dict[str, type[Table]] = {"passage": Judgments, "rating": Ratings, "context": Outcomes}
+UNIT_KEYS = {
+    "passage": ("query", "passage"),
+    "rating": ("query", "passage", "subquestion"),
+    "context": ("system", "query"),
+}
+UNIT_TABLES: dict[str, type[Table]] = {"passage": Judgments, "rating": Ratings, "context": Outcomes}
 
 
 @dataclass(frozen=True)
-class Annotated:
+class AnnotationResult:
     """Judgments: the table that metrics read, and a frame that has what the model said beside it."""
 
     table: Judgments | Ratings | Outcomes
@@ -53,7 +57,7 @@ def annotate(
     sample_seed: int = 0,
     prompts: str | Path | None = None,
     **settings: Any,
-) -> Annotated:
+) -> AnnotationResult:
     """Judge the passages of some contexts, or the contexts themselves, by asking a model.
 
     Parameters
@@ -70,40 +74,42 @@ def annotate(
     """
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with Job(opened(model), store) as job:
-        annotator = made(kind, job.card, collection, prompts, settings)
-        things = items(annotator, contexts, collection, k)
-        return finished(annotator, of_queries(things, limit, sample, sample_seed), job)
+    with Job(resolve_model(model), store) as job:
+        annotator = build_annotator(kind, job.card, collection, prompts, settings)
+        things = annotation_items(annotator, contexts, collection, k)
+        return run_annotation(annotator, sample_by_query(things, limit, sample, sample_seed), job)
 
 
-def made(
+def build_annotator(
     kind: str, card: Card, collection: Collection, prompts: str | Path | None, settings: dict[str, Any]
 ) -> Annotator:
     """An annotator by its name; a model that cannot do what it needs is refused here."""
-    chosen = KINDS.get(kind)
-    return chosen(card, Texts(collection), prompts, **given(chosen, settings, kind))
+    chosen = ANNOTATORS.get(kind)
+    return chosen(card, TextLookup(collection), prompts, **options_by_name(chosen, settings, kind))
 
 
-def items(annotator: Annotator, contexts: Contexts | None, collection: Collection, k: int | None = None) -> list[Item]:
+def annotation_items(
+    annotator: Annotator, contexts: Contexts | None, collection: Collection, k: int | None = None
+) -> list[AnnotationItem]:
     """What is to be judged, each thing once; what the kind cannot do without is refused here."""
-    whole("k", k)
+    check_positive_count("k", k)
     if annotator.judged == "context":
         if contexts is None:
             raise InputError(f"{annotator.kind} judges whole contexts, and none were given", remedy="name a run")
-        _readable(annotator, collection)
+        _check_collection(annotator, collection)
         return context_items(contexts.cut(k) if k else contexts)
-    pairs = _pairs(contexts.cut(k) if k and contexts is not None else contexts, collection)
-    _readable(annotator, collection)
+    pairs = _query_passage_pairs(contexts.cut(k) if k and contexts is not None else contexts, collection)
+    _check_collection(annotator, collection)
     if annotator.judged == "passage":
-        return [Item(query, passage) for query, passage in pairs]
+        return [AnnotationItem(query, passage) for query, passage in pairs]
     questions: dict[str, list[str]] = {}
     for query, name in collection.subquestions.select("query", "subquestion").iter_rows():
         questions.setdefault(query, []).append(name)
     # A query without sub-questions still has its row, which says so.
-    return [Item(query, passage, name) for query, passage in pairs for name in questions.get(query, ["-"])]
+    return [AnnotationItem(query, passage, name) for query, passage in pairs for name in questions.get(query, ["-"])]
 
 
-def _readable(annotator: Annotator, collection: Collection) -> None:
+def _check_collection(annotator: Annotator, collection: Collection) -> None:
     """Refuse a collection that lacks what cannot be done without, before anything is asked."""
     for kind, frame in (("queries", collection.queries), ("passages", collection.passages)):
         if not frame.height:
@@ -123,17 +129,17 @@ def _readable(annotator: Annotator, collection: Collection) -> None:
             )
 
 
-def context_items(contexts: Contexts) -> list[Item]:
+def context_items(contexts: Contexts) -> list[AnnotationItem]:
     """Contexts in their order; those for which nothing was retrieved last."""
     shown: dict[tuple[str, str], list[str]] = {}
     for system, query, passage in contexts.frame.select("system", "query", "passage").iter_rows():
         shown.setdefault((system, query), []).append(passage)
     for pair in sorted(contexts.empty):
         shown.setdefault(pair, [])
-    return [Item(query, system=system, passages=tuple(each)) for (system, query), each in shown.items()]
+    return [AnnotationItem(query, system=system, passages=tuple(each)) for (system, query), each in shown.items()]
 
 
-def _pairs(contexts: Contexts | None, collection: Collection) -> Iterable[tuple[str, str]]:
+def _query_passage_pairs(contexts: Contexts | None, collection: Collection) -> Iterable[tuple[str, str]]:
     if contexts is not None:
         frame = contexts.frame
     elif collection.relevance is not None:
@@ -143,24 +149,24 @@ def _pairs(contexts: Contexts | None, collection: Collection) -> Iterable[tuple[
     return frame.select("query", "passage").unique(maintain_order=True).iter_rows()
 
 
-def planned(annotator: Annotator, things: Sequence[Item], job: Job) -> Forecast:
+def plan_annotation(annotator: Annotator, things: Sequence[AnnotationItem], job: Job) -> Forecast:
     """What judging these things would take."""
     work = [*(annotator.judge(item) for item in things), *annotator.controls()]
-    return forecast(job, work, more=lambda round_: round_ + 1 < annotator.turns)
+    return forecast_programs(job, work, more=lambda round_: round_ + 1 < annotator.turns)
 
 
-def finished(annotator: Annotator, things: Sequence[Item], job: Job) -> Annotated:
+def run_annotation(annotator: Annotator, things: Sequence[AnnotationItem], job: Job) -> AnnotationResult:
     """Judge them all, and see what the judgments say together."""
     controls = list(annotator.controls())
     work = (steps for part in (controls, map(annotator.judge, things)) for steps in part)
-    found = iter(run(job, work))
+    found = iter(run_programs(job, work))
     known = [next(found) for _ in controls]
-    keys, table = KEYS[annotator.judged], TABLES[annotator.judged]
+    keys, table = UNIT_KEYS[annotator.judged], UNIT_TABLES[annotator.judged]
     source = annotator.source
     rows = [
         row
         for item, one in zip(things, found, strict=True)
-        for row in rows_of({key: getattr(item, key) for key in keys}, annotator.valued, one, source)
+        for row in aspect_rows({key: getattr(item, key) for key in keys}, annotator.valued, one, source)
     ]
     schema = {
         **dict.fromkeys([*keys, "aspect"], pl.String),
@@ -171,9 +177,9 @@ def finished(annotator: Annotator, things: Sequence[Item], job: Job) -> Annotate
         "raw": pl.String,
         **annotator.details,
     }
-    frame, notes = annotator.conclude(frame_of(rows, schema), known)
+    frame, notes = annotator.conclude(frame_from_rows(rows, schema), known)
     if table is Ratings:
         frame = frame.drop("aspect")
     what = "rating" if table is Ratings else "judgment"
-    doubtful = doubts(frame, what) if annotator.labelled else []
-    return Annotated(table.trusted(frame), frame, (*missing_notes(frame, what), *notes, *doubtful))  # type: ignore[arg-type]
+    doubtful = judgment_warnings(frame, what) if annotator.labelled else []
+    return AnnotationResult(table.trusted(frame), frame, (*missing_notes(frame, what), *notes, *doubtful))  # type: ignore[arg-type]

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.annotators import token_confidence
-from ragworth.annotators.contract import Annotator, Item, Unit
-from ragworth.annotators.token_confidence import MEASURES, Tokens
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
+from ragworth.annotators.token_confidence import MEASURES, TokenStatistics
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Prompt, Response, Score, Scored, Trace
-from ragworth.tasks.findings import Finding, held, need
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)
-class Confidence(Annotator):
+class ConfidenceAnnotator(Annotator):
     """PPL, KeyPPL, Entropy and KeyEntropy of a context, all from the same calls; higher is surer.
 
     The model answers greedily with the context; the same tokens are then read without it. Tokens that the context
@@ -30,18 +30,18 @@ class Confidence(Annotator):
     answers without any context, which is the same for all contexts of a query.
     """
 
-    a: float = setting(0.05, "least change of a token's entropy (surprisal) that makes it a key token", low=0)
-    top: float = setting(0.1, "share of tokens, by entropy, taken where there are no key tokens", low=0, high=1)
-    relative: bool = setting(True, "subtract the confidence of the answer without a context")
-    measures: str = setting(",".join(MEASURES), "which of the four, with commas between them")
-    each: bool = setting(False, "judge every passage as a context of its own")
-    approximate: bool = setting(False, "from an endpoint that tells only the likeliest tokens: least possible entropy")
-    length: int = setting(64, "most tokens of an answer", low=1)
-    keep_cut: bool = setting(False, "keep values of contexts that did not fit whole")
+    a: float = option(0.05, "least change of a token's entropy (surprisal) that makes it a key token", low=0)
+    top: float = option(0.1, "share of tokens, by entropy, taken where there are no key tokens", low=0, high=1)
+    relative: bool = option(True, "subtract the confidence of the answer without a context")
+    measures: str = option(",".join(MEASURES), "which of the four, with commas between them")
+    each: bool = option(False, "judge every passage as a context of its own")
+    approximate: bool = option(False, "from an endpoint that tells only the likeliest tokens: least possible entropy")
+    length: int = option(64, "most tokens of an answer", low=1)
+    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
 
     kind: ClassVar[str] = "confidence"
     title: ClassVar[str] = "how sure the context makes the model of its answer (GroGU), without references"
-    unit: ClassVar[Unit] = "context"
+    unit: ClassVar[AnnotationUnit] = "context"
     aspects: ClassVar[tuple[str, ...]] = MEASURES
     prompts: ClassVar[tuple[str, ...]] = ("reply", "reply-alone")
     slots: ClassVar[tuple[str, ...]] = ("query", "passages")
@@ -72,7 +72,7 @@ class Confidence(Annotator):
                 )
             if self.relative:
                 raise InputError("a difference of bounds is no bound", expected="relative=False (--no-relative)")
-        need(self.card, tuple(needs), "confidence")
+        require_abilities(self.card, tuple(needs), "confidence")
 
     @property
     def _key(self) -> bool:
@@ -87,7 +87,7 @@ class Confidence(Annotator):
         return 2 if self._key else 1
 
     @property
-    def judged(self) -> Unit:
+    def judged(self) -> AnnotationUnit:
         return "passage" if self.each else "context"
 
     @property
@@ -99,20 +99,20 @@ class Confidence(Annotator):
         parts = [f"a={self.a:g} top={self.top:g}" if self._key else "", "relative" if self.relative else "absolute"]
         return " · ".join([super().source, *filter(None, parts)])
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         query = self.texts.query(item.query)
         shown = [self.texts.passage(passage) for passage in item.passages or (item.passage,) if passage]
         grounded = self.ask("reply", query=query, passages=[{"text": text} for text in shown])
         alone = self.ask("reply-alone", query=query)
         outcomes = yield [self._greedy(grounded), *([self._greedy(alone)] if self.relative else [])]
-        made = wanted(outcomes[0], Generated)
-        output, trace = _said(made)
+        made = require_response(outcomes[0], Generated)
+        output, trace = _output_with_trace(made)
         base = self._base(outcomes[1]) if self.relative else None
         other: Trace | NoValue | None = None
         if self._key and not isinstance(base, NoValue):
             # Exactly the tokens that were written, where the model tells their numbers.
             (outcome,) = yield [Score(alone, output.text, trace.ids or ())]
-            other = _same(outcome, trace)
+            other = _trace_of_same_tokens(outcome, trace)
         tokens = self._tokens(trace, other if isinstance(other, Trace) else None)
         values = dict(token_confidence.confidences(tokens, self.a, self.top, self.valued))
         if isinstance(other, NoValue):
@@ -120,20 +120,22 @@ class Confidence(Annotator):
         if isinstance(base, NoValue):
             values = dict.fromkeys(values, base)
         elif base is not None:
-            values = {name: _less(value, base[1][name]) for name, value in values.items()}
+            values = {name: _subtract(value, base[1][name]) for name, value in values.items()}
         values = {
-            name: value if isinstance(value, NoValue) else held(value, made.usage, self.keep_cut)
+            name: value if isinstance(value, NoValue) else value_unless_cut(value, made.usage, self.keep_cut)
             for name, value in values.items()
         }
         detail = self._detail(tokens, trace, output) | {"cut": made.usage.cut}
         if isinstance(base, tuple):
             detail["answer_alone"] = base[0]
-        return Finding(values, detail, "least possible entropy" if trace.entropies is None and self._entropy else "")
+        return AspectValues(
+            values, detail, "least possible entropy" if trace.entropies is None and self._entropy else ""
+        )
 
     def _base(self, outcome: Response | Failure) -> tuple[str, dict[str, float | NoValue]] | NoValue:
         """What the model answers without a context, and its confidence in that; or why there is none."""
         try:
-            output, trace = _said(wanted(outcome, Generated))
+            output, trace = _output_with_trace(require_response(outcome, Generated))
         except NoValue as reason:
             return reason
         return output.text, token_confidence.confidences(self._tokens(trace, None), self.a, self.top, self.valued)
@@ -142,17 +144,17 @@ class Confidence(Annotator):
         known = "entropies" in self.card.abilities or not self.card.abilities
         return Generate(prompt, max_tokens=self.length, detail="entropies" if self._entropy and known else "logprobs")
 
-    def _tokens(self, trace: Trace, alone: Trace | None) -> Tokens:
+    def _tokens(self, trace: Trace, alone: Trace | None) -> TokenStatistics:
         """What is known of each token; without a second trace, key tokens go by the first alone."""
         entropies: Sequence[float] | None = trace.entropies
         if entropies is None and trace.bounds is not None and self.approximate:
             entropies = [low for low, _ in trace.bounds]
         surprisals = [-value for value in trace.logprobs]
         if alone is None:
-            return Tokens(surprisals, entropies)
-        return Tokens(surprisals, entropies, [-value for value in alone.logprobs], alone.entropies)
+            return TokenStatistics(surprisals, entropies)
+        return TokenStatistics(surprisals, entropies, [-value for value in alone.logprobs], alone.entropies)
 
-    def _detail(self, tokens: Tokens, trace: Trace, output: Output) -> dict[str, Any]:
+    def _detail(self, tokens: TokenStatistics, trace: Trace, output: Output) -> dict[str, Any]:
         detail: dict[str, Any] = {"raw": output.text, "finish": output.finish, "answer_tokens": list(trace.tokens)}
         detail["surprisals"] = list(tokens.surprisals)
         detail["surprisals_alone"] = list(tokens.surprisals_alone) if tokens.surprisals_alone is not None else None
@@ -168,7 +170,9 @@ class Confidence(Annotator):
             detail["key"] = [number in chosen for number in range(len(trace.tokens))]
         return detail
 
-    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
         """Say how many answers were ended by their length."""
         known = frame.filter(pl.col("finish").is_not_null())
         number = known.filter(pl.col("finish") == "length").height
@@ -176,24 +180,24 @@ class Confidence(Annotator):
         return frame, notes
 
 
-def _said(made: Generated) -> tuple[Output, Trace]:
+def _output_with_trace(made: Generated) -> tuple[Output, Trace]:
     output = made.outputs[0]
     if output.trace is None or not output.trace.tokens:
         raise NoValue("empty-answer", "the model wrote nothing", output.text)
     return output, output.trace
 
 
-def _same(outcome: Response | Failure, trace: Trace) -> Trace | NoValue:
+def _trace_of_same_tokens(outcome: Response | Failure, trace: Trace) -> Trace | NoValue:
     """The reading without the context, if it is of the same tokens; or why there is none."""
     if isinstance(outcome, Failure):
         return NoValue(outcome.reason, outcome.detail)
-    alone = wanted(outcome, Scored).trace
+    alone = require_response(outcome, Scored).trace
     if len(alone.tokens) != len(trace.tokens) or (not trace.ids and alone.tokens != trace.tokens):
         return NoValue("tokens-differ", "the answer falls into other tokens when it is read without the context")
     return alone
 
 
-def _less(value: float | NoValue, base: float | NoValue) -> float | NoValue:
+def _subtract(value: float | NoValue, base: float | NoValue) -> float | NoValue:
     if isinstance(value, NoValue):
         return value
     return base if isinstance(base, NoValue) else value - base

@@ -16,15 +16,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import polars as pl
 
 from ragworth import prompts
-from ragworth.calls.programs import NoValue, Steps
-from ragworth.errors import PromptError, listed
+from ragworth.calls.programs import NoValue, Program
+from ragworth.errors import PromptError, format_list
 from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tasks.findings import Finding, source_of
-from ragworth.tasks.options import check_settings
-from ragworth.tasks.text_lookup import Texts
+from ragworth.tasks.findings import AspectValues, describe_source
+from ragworth.tasks.options import validate_options
+from ragworth.tasks.text_lookup import TextLookup
 
-SLOTS = {
+PROMPT_SLOTS = {
     "abstention": ("query", "passage"),
     "relevance": ("query", "passage", "answers"),
     "relevance-graded": ("query", "passage"),
@@ -36,11 +36,11 @@ SLOTS = {
 }
 """What prompts are filled with."""
 
-Unit = Literal["passage", "rating", "context"]
+AnnotationUnit = Literal["passage", "rating", "context"]
 """What is judged: a passage for a query, a passage for a sub-question, or a whole context."""
 
 
-class Item(NamedTuple):
+class AnnotationItem(NamedTuple):
     """One thing to judge, by its ids."""
 
     query: str
@@ -56,7 +56,7 @@ class Annotator:
     """A kind of judgment, a model to ask (`card` says what it can do), and texts to judge."""
 
     card: Card
-    texts: Texts
+    texts: TextLookup
     folder: str | Path | None = None
     """A user's own prompts."""
     swap: bool = field(default=False, kw_only=True)
@@ -65,7 +65,7 @@ class Annotator:
     kind: ClassVar[str]
     title: ClassVar[str]
     """What it is, in one line."""
-    unit: ClassVar[Unit] = "passage"
+    unit: ClassVar[AnnotationUnit] = "passage"
     aspects: ClassVar[tuple[str, ...]]
     """Names of the values."""
     prompts: ClassVar[tuple[str, ...]]
@@ -88,7 +88,7 @@ class Annotator:
     """Whether there is a prompt ``NAME-swapped``, with everything in the other order, to see if order matters."""
 
     def __post_init__(self) -> None:
-        check_settings(self, self.kind)
+        validate_options(self, self.kind)
         self.check()
         for name in self.asked:
             self._fits(self.prompt(name))
@@ -99,13 +99,13 @@ class Annotator:
         lacking = [slot for slot in self.slots if slot in known and slot not in template.names]
         strange = [slot for slot, what in template.slots.items() if slot not in known and what != "optional list"]
         if lacking or strange:
-            words = [f"it has no slot for {listed(lacking)}"] if lacking else []
-            words += [f"nothing is known to fill {listed(strange)} with"] if strange else []
+            words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
+            words += [f"nothing is known to fill {format_list(strange)} with"] if strange else []
             raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
 
     def _known(self, template: Template) -> tuple[str, ...]:
         """What there is to fill a prompt with."""
-        return SLOTS.get(template.name.removesuffix("-swapped"), self.slots)
+        return PROMPT_SLOTS.get(template.name.removesuffix("-swapped"), self.slots)
 
     def ask(self, name: str, **values: object) -> Prompt:
         """A prompt of this name with its slots filled."""
@@ -116,7 +116,7 @@ class Annotator:
         """Refuse a model that cannot be asked in this way."""
 
     @property
-    def judged(self) -> Unit:
+    def judged(self) -> AnnotationUnit:
         """What is judged, with these settings."""
         return self.unit
 
@@ -135,22 +135,24 @@ class Annotator:
         """Names of the prompts, with these settings."""
         return self.prompts
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         """Ask the model about one thing."""
         raise NotImplementedError
 
-    def controls(self) -> Sequence[Steps[Finding]]:
+    def controls(self) -> Sequence[Program[AspectValues]]:
         """Things to judge besides, of which it is known what a fit model makes of them."""
         return ()
 
-    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
         """The rows, looked at together, with notes on what was seen."""
         return frame, []
 
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return source_of(self.card, [self.prompt(name) for name in self.asked])
+        return describe_source(self.card, [self.prompt(name) for name in self.asked])
 
     def prompt(self, name: str) -> Template:
         """A prompt by its name, read once."""
@@ -166,7 +168,7 @@ class Annotator:
         """A prompt from its file. The other order of a user's own prompt is the user's own as well."""
         other = f"{name}-swapped"
         if not self.swap:
-            return prompts.load(name, self.folder, self.card.prompts)
+            return prompts.load_prompt(name, self.folder, self.card.prompts)
         if self.folder and (Path(self.folder) / f"{name}.txt").is_file():
-            return prompts.load(str(Path(self.folder) / f"{other}.txt"), self.folder)
-        return prompts.load(other, self.folder, self.card.prompts)
+            return prompts.load_prompt(str(Path(self.folder) / f"{other}.txt"), self.folder)
+        return prompts.load_prompt(other, self.folder, self.card.prompts)

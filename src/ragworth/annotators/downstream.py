@@ -11,21 +11,21 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.annotators.contract import Annotator, Item
-from ragworth.calls.programs import NoValue, Steps, wanted
-from ragworth.graders.judge import GRADES
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.graders.judge import GRADE_LABELS
 from ragworth.llm.contract import Generate, Generated
-from ragworth.tasks.findings import Finding, held, need
-from ragworth.tasks.labels import REFUSED, label, way_for
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.tasks.labels import REFUSED, ask_label, choose_label_method
+from ragworth.tasks.options import option
 from ragworth.text_match.overlap import COMPARISONS
-from ragworth.text_match.refusals import abstains
+from ragworth.text_match.refusals import find_refusal
 
 JUDGE = "judge"
 
 
 @dataclass(frozen=True)
-class Downstream(Annotator):
+class DownstreamAnnotator(Annotator):
     """How well the answer from the passage alone matches the accepted answers, 0 to 1.
 
     The comparison is named in the source of every value, the answer itself is kept as ``raw``. An answer that declines
@@ -33,11 +33,11 @@ class Downstream(Annotator):
     the same model, as judge, calls the answer correct, and 0 elsewhere.
     """
 
-    compare: str = setting(
+    compare: str = option(
         "rouge-l", "how the answer is compared with accepted ones; judge asks the model", choices=(*COMPARISONS, JUDGE)
     )
-    length: int = setting(64, "most tokens of an answer", low=1)
-    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+    length: int = option(64, "most tokens of an answer", low=1)
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "downstream"
     title: ClassVar[str] = "how well the answer from the passage alone matches the accepted answers (eRAG)"
@@ -55,7 +55,7 @@ class Downstream(Annotator):
     }
 
     def check(self) -> None:
-        need(self.card, ("generate",), "downstream")
+        require_abilities(self.card, ("generate",), "downstream")
 
     @property
     def turns(self) -> int:
@@ -69,7 +69,9 @@ class Downstream(Annotator):
     def source(self) -> str:
         return f"{super().source} · {self.compare}"
 
-    def conclude(self, frame: pl.DataFrame, controls: Sequence[Finding | NoValue]) -> tuple[pl.DataFrame, list[str]]:
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
         """Say how many answers declined, and how many were ended by their length."""
         notes = []
         for what, words in (
@@ -80,12 +82,12 @@ class Downstream(Annotator):
                 notes.append(f"{number:,} of {frame.height:,} answers {words}")
         return frame, notes
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         answers = self.texts.answers(item.query)
         query, shown = self.texts.query(item.query), [{"text": self.texts.passage(item.passage)}]
         prompt = self.ask("answer", query=query, passages=shown)
         (outcome,) = yield [Generate(prompt, max_tokens=self.length)]
-        made = wanted(outcome, Generated)
+        made = require_response(outcome, Generated)
         output = made.outputs[0]
         if output.finish == "content_filter":
             raise NoValue(REFUSED, "the endpoint withheld the answer", output.text)
@@ -96,12 +98,14 @@ class Downstream(Annotator):
             "finish": output.finish,
             "tokens": made.usage.new_tokens,
             "cut": made.usage.cut,
-            "declined": abstains(output.text) is not None,
+            "declined": find_refusal(output.text) is not None,
         }
         if self.compare != JUDGE:
             value = COMPARISONS[self.compare](output.text, answers)
-            return Finding({"downstream": held(value, made.usage, self.keep_cut)}, detail)
+            return AspectValues({"downstream": value_unless_cut(value, made.usage, self.keep_cut)}, detail)
         asked = self.ask("grade", query=query, answers=answers, answer=output.text)
-        found = yield from label(asked, GRADES, self.card, way_for(self.card, "auto", "downstream"))
-        right = held(float(found.value > 0), made.usage, self.keep_cut)
-        return Finding({"downstream": right}, detail | {"mass": found.mass}, found.estimator)
+        found = yield from ask_label(
+            asked, GRADE_LABELS, self.card, choose_label_method(self.card, "auto", "downstream")
+        )
+        right = value_unless_cut(float(found.value > 0), made.usage, self.keep_cut)
+        return AspectValues({"downstream": right}, detail | {"mass": found.mass}, found.estimator)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.annotators.token_confidence import fallback
+from ragworth.annotators.token_confidence import fallback_count
 from ragworth.errors import InputError
 
 GRID_A = tuple(round(0.05 * n, 2) for n in range(11))
@@ -20,7 +20,7 @@ MEASURES = ("KeyPPL", "KeyEntropy")
 Wins = npt.NDArray[np.float64]
 
 
-class Best(NamedTuple):
+class TunedMeasure(NamedTuple):
     """The best pair of settings of a measure, and how well it does."""
 
     measure: str
@@ -34,13 +34,13 @@ class Best(NamedTuple):
     queries: int
 
 
-class Tuned(NamedTuple):
-    best: tuple[Best, ...]
+class TuningResult(NamedTuple):
+    best: tuple[TunedMeasure, ...]
     grid: pl.DataFrame
     """measure, a, top, win_rate: all pairs of settings."""
 
 
-def tune(
+def tune_key_tokens(
     judged: pl.DataFrame,
     labels: pl.DataFrame,
     *,
@@ -48,7 +48,7 @@ def tune(
     top: Sequence[float] = GRID_TOP,
     folds: int = 5,
     seed: int = 0,
-) -> Tuned:
+) -> TuningResult:
     """Find ``a`` and ``top`` without asking the model again.
 
     Parameters
@@ -81,21 +81,23 @@ def tune(
     settings = [(x, y) for x in a for y in top]
     measures = [m for m in MEASURES if m != "KeyEntropy" or rows["entropies_alone"].null_count() == 0]
     grid: list[tuple[str, float, float, float]] = []
-    best: list[Best] = []
+    best: list[TunedMeasure] = []
     for measure in measures:
         sure = _confidences(rows, measure, a, top)
         wins = np.array([_wins(column, pairs) for column in sure])
         grid += [(measure, x, y, float(w.mean())) for (x, y), w in zip(settings, wins, strict=True)]
-        chosen = _best(wins, settings)
+        chosen = _best_setting(wins, settings)
         held = [
-            wins[_best(wins[:, parts != part], settings), parts == part]
+            wins[_best_setting(wins[:, parts != part], settings), parts == part]
             for part in sorted(set(parts.tolist()))
             if (parts != part).any()
         ]
         across = float(np.concatenate(held).mean()) if held else float("nan")
-        best.append(Best(measure, *settings[chosen], float(wins[chosen].mean()), across, len(pairs), len(queries)))
+        best.append(
+            TunedMeasure(measure, *settings[chosen], float(wins[chosen].mean()), across, len(pairs), len(queries))
+        )
     schema = {"measure": pl.String, "a": pl.Float64, "top": pl.Float64, "win_rate": pl.Float64}
-    return Tuned(tuple(best), pl.DataFrame(grid, schema=schema, orient="row"))
+    return TuningResult(tuple(best), pl.DataFrame(grid, schema=schema, orient="row"))
 
 
 def _pairs(rows: pl.DataFrame) -> list[tuple[str, int, int]]:
@@ -122,7 +124,7 @@ def _confidences(rows: pl.DataFrame, measure: str, a: Sequence[float], top: Sequ
                 by_a[place, number] = values[key].mean()
         highest = np.cumsum(-np.sort(-values))
         for place, share in enumerate(top):
-            many = fallback(share, len(values))
+            many = fallback_count(share, len(values))
             by_top[place, number] = highest[many - 1] / many
     means = np.array([np.where(np.isnan(x), y, x) for x in by_a for y in by_top])
     return -np.exp(means) if measure == "KeyPPL" else -means
@@ -135,7 +137,7 @@ def _wins(sure: Wins, pairs: list[tuple[str, int, int]]) -> Wins:
     return np.where(close, 0.5, np.where(better > worse, 1.0, 0.0))
 
 
-def _best(wins: Wins, settings: Sequence[tuple[float, float]]) -> int:
+def _best_setting(wins: Wins, settings: Sequence[tuple[float, float]]) -> int:
     rates = wins.mean(axis=1)
     return max(
         range(len(settings)),

@@ -8,21 +8,21 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.annotators.contract import Annotator, Item
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Score, Scored
-from ragworth.tasks.findings import Finding, held, need
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)
-class Likelihood(Annotator):
+class LikelihoodAnnotator(Annotator):
     """Mean log-probability of the tokens of the accepted answer, of the best one where several are accepted.
 
     At most 0. ``answer`` is the answer that was best and ``logprob`` the sum over its tokens.
     """
 
-    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "likelihood"
     title: ClassVar[str] = "log-probability of the accepted answer, given the passage alone"
@@ -38,14 +38,16 @@ class Likelihood(Annotator):
     }
 
     def check(self) -> None:
-        need(self.card, ("score",), "likelihood")
+        require_abilities(self.card, ("score",), "likelihood")
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         answers = self.texts.answers(item.query)
         shown = [{"text": self.texts.passage(item.passage)}]
         prompt = self.ask("reply", query=self.texts.query(item.query), passages=shown)
         outcomes = yield [Score(prompt, answer.strip()) for answer in answers]
-        scored = [(answer, wanted(outcome, Scored)) for answer, outcome in zip(answers, outcomes, strict=True)]
+        scored = [
+            (answer, require_response(outcome, Scored)) for answer, outcome in zip(answers, outcomes, strict=True)
+        ]
         for _, one in scored:
             if not one.trace.logprobs:
                 raise NoValue("empty-continuation", "an accepted answer has no tokens")
@@ -58,4 +60,4 @@ class Likelihood(Annotator):
         detail = {"answer": answer, "logprob": sum(logs), "tokens": len(logs), "cut": one.usage.cut}
         # Cut for any of the answers, the best of them is not known.
         worst = max((one.usage for _, one in scored), key=lambda usage: usage.cut)
-        return Finding({"likelihood": held(best, worst, self.keep_cut)}, detail)
+        return AspectValues({"likelihood": value_unless_cut(best, worst, self.keep_cut)}, detail)

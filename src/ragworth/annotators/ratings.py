@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.annotators.contract import Annotator, Item, Unit
-from ragworth.calls.programs import Steps
-from ragworth.tasks.answerability import answerability
-from ragworth.tasks.findings import Finding, held
-from ragworth.tasks.labels import Way, label, way_for, way_setting
-from ragworth.tasks.options import setting
-from ragworth.tasks.scales import RATINGS
+from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
+from ragworth.calls.programs import Program
+from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.findings import AspectValues, value_unless_cut
+from ragworth.tasks.labels import LabelMethod, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option
+from ragworth.tasks.scales import RATING_SCALE
 
 
 @dataclass(frozen=True)
-class Rated(Annotator):
+class RatingAnnotator(Annotator):
     """A rating from 0 (does not answer the sub-question) to 5 (answers it fully).
 
     The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
@@ -29,13 +29,13 @@ class Rated(Annotator):
     such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``).
     """
 
-    how: str = way_setting()
-    length: int = setting(32, "most tokens of what the model writes", low=1)
-    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+    how: str = label_method_option()
+    length: int = option(32, "most tokens of what the model writes", low=1)
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "ratings"
     title: ClassVar[str] = "how well the passage answers each sub-question, 0 to 5"
-    unit: ClassVar[Unit] = "rating"
+    unit: ClassVar[AnnotationUnit] = "rating"
     aspects: ClassVar[tuple[str, ...]] = ("rating",)
     compares: ClassVar[tuple[str, ...]] = ("subquestions",)
     ordinal: ClassVar[bool] = True
@@ -46,23 +46,25 @@ class Rated(Annotator):
     details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
 
     def check(self) -> None:
-        way_for(self.card, self.how, "ratings", answerable=True)
+        choose_label_method(self.card, self.how, "ratings", answerable=True)
 
     @property
     def asked(self) -> tuple[str, ...]:
         return ("abstention",) if self._way == "answerability" else ("rating",)
 
     @property
-    def _way(self) -> Way:
-        return way_for(self.card, self.how, "ratings", answerable=True)
+    def _way(self) -> LabelMethod:
+        return choose_label_method(self.card, self.how, "ratings", answerable=True)
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
         if self._way == "answerability":
             prompt = self.ask("abstention", query=question, passage=passage)
-            found = yield from answerability(prompt, RATINGS, self.card)
+            found = yield from ask_answerability(prompt, RATING_SCALE, self.card)
         else:
             prompt = self.ask("rating", subquestion=question, passage=passage)
-            found = yield from label(prompt, RATINGS, self.card, self._way, length=self.length)
+            found = yield from ask_label(prompt, RATING_SCALE, self.card, self._way, length=self.length)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
-        return Finding({"rating": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)
+        return AspectValues(
+            {"rating": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, found.estimator
+        )

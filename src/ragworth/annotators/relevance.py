@@ -8,19 +8,19 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.annotators.contract import Annotator, Item
-from ragworth.calls.programs import Steps
-from ragworth.tasks.answerability import answerability
-from ragworth.tasks.findings import Finding, held
-from ragworth.tasks.labels import Scale, Way, label, way_for, way_setting
-from ragworth.tasks.options import setting
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.calls.programs import Program
+from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.findings import AspectValues, value_unless_cut
+from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option
 
-HOLDS = Scale(("YES", "NO"), (1.0, 0.0))
-GRADES = Scale.numbers(0, 3)
+RELEVANCE_LABELS = LabelScale(("YES", "NO"), (1.0, 0.0))
+RELEVANCE_GRADES = LabelScale.numbers(0, 3)
 
 
 @dataclass(frozen=True)
-class Relevance(Annotator):
+class RelevanceAnnotator(Annotator):
     """1 where the passage holds the answer and 0 where not; or a grade from 0 to 3, without accepted answers.
 
     The value is the likelier label. ``p`` is the probability of YES among the labels, ``expected`` the mean of the
@@ -28,10 +28,10 @@ class Relevance(Annotator):
     taught to decline, such as the embedded one, is asked whether it answers from the passage (``answerability``).
     """
 
-    graded: bool = setting(False, "grades 0 to 3, without looking at accepted answers")
-    how: str = way_setting()
-    length: int = setting(32, "most tokens of what the model writes", low=1)
-    keep_cut: bool = setting(False, "keep values of passages that did not fit whole")
+    graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
+    how: str = label_method_option()
+    length: int = option(32, "most tokens of what the model writes", low=1)
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "relevance"
     title: ClassVar[str] = "whether the passage holds the answer, by the model as judge"
@@ -48,11 +48,11 @@ class Relevance(Annotator):
     }
 
     def check(self) -> None:
-        way_for(self.card, self.how, "relevance", answerable=True)
+        choose_label_method(self.card, self.how, "relevance", answerable=True)
 
     @property
-    def _way(self) -> Way:
-        return way_for(self.card, self.how, "relevance", answerable=True)
+    def _way(self) -> LabelMethod:
+        return choose_label_method(self.card, self.how, "relevance", answerable=True)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -60,16 +60,18 @@ class Relevance(Annotator):
             return ("abstention",)
         return ("relevance-graded",) if self.graded else ("relevance",)
 
-    def judge(self, item: Item) -> Steps[Finding]:
+    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         answers = () if self.graded else self.texts.known_answers(item.query)
         prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)
-        scale, way = GRADES if self.graded else HOLDS, self._way
+        scale, way = RELEVANCE_GRADES if self.graded else RELEVANCE_LABELS, self._way
         if way == "answerability":
-            found = yield from answerability(prompt, scale, self.card)
+            found = yield from ask_answerability(prompt, scale, self.card)
         else:
-            found = yield from label(prompt, scale, self.card, way, length=self.length)
+            found = yield from ask_label(prompt, scale, self.card, way, length=self.length)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         if found.probabilities is not None and not self.graded:
             detail |= {"p": found.probabilities[0] / (found.mass or 1.0), "expected": None}
-        return Finding({"relevance": held(found.value, found.usage, self.keep_cut)}, detail, found.estimator)
+        return AspectValues(
+            {"relevance": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, found.estimator
+        )

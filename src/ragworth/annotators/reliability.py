@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.annotators.annotation import KEYS, Annotated, finished, made, planned
-from ragworth.annotators.contract import Annotator, Item
+from ragworth.annotators.annotation import UNIT_KEYS, AnnotationResult, build_annotator, plan_annotation, run_annotation
+from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.errors import PromptError
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.tables import OK
-from ragworth.tasks.options import settings_of
-from ragworth.tasks.reliability import Check, agreement, kappa, mass_checks, share_budget
+from ragworth.tasks.options import options_of
+from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, kappa, mass_checks, share_budget
 
 FEW = 5
 """Queries below which an interval would promise too much."""
@@ -24,36 +24,42 @@ LEVEL = 1.0
 """Least relevance by which a human calls a passage relevant."""
 
 
-def check(
-    annotator: Annotator, things: Sequence[Item], judged: Annotated, job: Job, second: Job | None = None
-) -> list[Check]:
+def check_annotation(
+    annotator: Annotator,
+    things: Sequence[AnnotationItem],
+    judged: AnnotationResult,
+    job: Job,
+    second: Job | None = None,
+) -> list[ReliabilityCheck]:
     """All that can be said of these judgments. The other order, and another judge, are asked for it."""
     found = mass_checks(judged.frame)
     if annotator.swapped:
-        found += _other_order(annotator, things, judged, job)
+        found += _check_other_order(annotator, things, judged, job)
     if second is not None:
         share_budget(job, second)
-        own = {each.name: getattr(annotator, each.name) for each in settings_of(type(annotator))}
-        other = made(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
-        found += _compared(f"judge {second.card.name}", annotator, judged, finished(other, things, second))
-    return found + _humans(annotator, judged)
+        own = {each.name: getattr(annotator, each.name) for each in options_of(type(annotator))}
+        other = build_annotator(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
+        found += _agreement_of_runs(
+            f"judge {second.card.name}", annotator, judged, run_annotation(other, things, second)
+        )
+    return found + _check_against_humans(annotator, judged)
 
 
-def planned_all(
+def plan_annotation_and_checks(
     annotator: Annotator,
-    things: Sequence[Item],
+    things: Sequence[AnnotationItem],
     job: Job,
     other: Annotator | None,
     second: Job | None,
     checked: bool,
 ) -> list[tuple[str, Forecast]]:
     """What judging would take, and what checking would take on top of it."""
-    parts = [("judgments", planned(annotator, things, job))]
+    parts = [("judgments", plan_annotation(annotator, things, job))]
     swapped = _swapped(annotator) if checked and annotator.swapped else None
     if swapped is not None:
-        parts.append(("other order", planned(swapped, things, job)))
+        parts.append(("other order", plan_annotation(swapped, things, job)))
     if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", planned(other, things, second)))
+        parts.append((f"judge {second.card.name}", plan_annotation(other, things, second)))
     return parts
 
 
@@ -65,31 +71,39 @@ def _swapped(annotator: Annotator) -> Annotator | None:
         return None
 
 
-def _other_order(annotator: Annotator, things: Sequence[Item], judged: Annotated, job: Job) -> list[Check]:
+def _check_other_order(
+    annotator: Annotator, things: Sequence[AnnotationItem], judged: AnnotationResult, job: Job
+) -> list[ReliabilityCheck]:
     """Ask again with everything in the other order."""
     title = "other order"
     swapped = _swapped(annotator)
     if swapped is None:
         missing = ", ".join(f"{name}-swapped.txt" for name in annotator.asked)
-        return [Check(title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt")]
-    return _compared(title, annotator, judged, finished(swapped, things, job))
+        return [
+            ReliabilityCheck(
+                title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt"
+            )
+        ]
+    return _agreement_of_runs(title, annotator, judged, run_annotation(swapped, things, job))
 
 
-def _compared(title: str, annotator: Annotator, first: Annotated, second: Annotated) -> list[Check]:
+def _agreement_of_runs(
+    title: str, annotator: Annotator, first: AnnotationResult, second: AnnotationResult
+) -> list[ReliabilityCheck]:
     """How far two judgments of the same things agree."""
-    keys = [*KEYS[annotator.judged], *(["aspect"] if "aspect" in first.frame.columns else [])]
+    keys = [*UNIT_KEYS[annotator.judged], *(["aspect"] if "aspect" in first.frame.columns else [])]
     both = first.frame.select(*keys, "value").join(
         second.frame.select(*keys, pl.col("value").alias("other")), on=keys, maintain_order="left"
     )
-    found: list[Check] = []
+    found: list[ReliabilityCheck] = []
     for aspect in annotator.valued:
         mine = both.filter(pl.col("aspect") == aspect) if "aspect" in both.columns else both
         of = f" of {aspect}" if len(annotator.valued) > 1 else ""
-        found += agreement(title, mine, labelled=annotator.labelled, ordinal=annotator.ordinal, of=of)
+        found += agreement_checks(title, mine, labelled=annotator.labelled, ordinal=annotator.ordinal, of=of)
     return found
 
 
-def _humans(annotator: Annotator, judged: Annotated) -> list[Check]:
+def _check_against_humans(annotator: Annotator, judged: AnnotationResult) -> list[ReliabilityCheck]:
     """How far judgments agree with the labels that the collection has."""
     collection, frame = annotator.texts.collection, judged.frame
     if annotator.judged == "rating":
@@ -105,14 +119,16 @@ def _humans(annotator: Annotator, judged: Annotated) -> list[Check]:
     keys = ["query", "passage"]
     labels = collection.relevance.of("relevance").filter(pl.col("status") == OK)
     known = frame.join(labels.select(*keys, pl.col("value").alias("label")), on=keys, maintain_order="left")
-    found: list[Check] = []
+    found: list[ReliabilityCheck] = []
     for aspect in annotator.valued:
         mine = known.filter(pl.col("aspect") == aspect)
-        found += _against(annotator, mine, frame.height // len(annotator.valued), aspect)
+        found += _check_against_relevance(annotator, mine, frame.height // len(annotator.valued), aspect)
     return found
 
 
-def _against(annotator: Annotator, both: pl.DataFrame, total: int, aspect: str) -> list[Check]:
+def _check_against_relevance(
+    annotator: Annotator, both: pl.DataFrame, total: int, aspect: str
+) -> list[ReliabilityCheck]:
     """Against human labels of relevance: κ of labels, and whether values tell relevant passages from others."""
     title = "given labels"
     of = f" of {aspect}" if len(annotator.valued) > 1 else ""
@@ -130,11 +146,13 @@ def _against(annotator: Annotator, both: pl.DataFrame, total: int, aspect: str) 
     area = auc_interval(values, relevant, groups)
     few = "" if area.groups >= FEW or area.value is None else f"too few queries ({area.groups}) for an interval"
     checks.append(
-        Check(title, f"AUC{of}", area.value, None if few else area.interval, len(values), total, area.reason or few)
+        ReliabilityCheck(
+            title, f"AUC{of}", area.value, None if few else area.interval, len(values), total, area.reason or few
+        )
     )
     pairs, whose = pairs_within(values, relevant, groups)
     won = win_rate(pairs, whose)
     reason = few if won.value is not None else "no query has both kinds"
     span = None if few else won.interval
-    checks.append(Check(title, f"wins within queries{of}", won.value, span, len(values), total, reason))
+    checks.append(ReliabilityCheck(title, f"wins within queries{of}", won.value, span, len(values), total, reason))
     return checks

@@ -26,7 +26,7 @@ MEASURES = ("PPL", "KeyPPL", "Entropy", "KeyEntropy")
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenStatistics:
     """What a model thought of each token of a text, with its context and, for the same tokens, without."""
 
     surprisals: Sequence[float]
@@ -48,16 +48,16 @@ def key_tokens(values: Sequence[float], alone: Sequence[float] | None, a: float,
     if chosen:
         return chosen
     highest = sorted(range(len(values)), key=lambda number: (-values[number], number))
-    return sorted(highest[: fallback(top, len(values))])
+    return sorted(highest[: fallback_count(top, len(values))])
 
 
-def fallback(top: float, tokens: int) -> int:
+def fallback_count(top: float, tokens: int) -> int:
     """How many tokens are taken where none is a key token: a share of all, rounded up, at least one."""
     # The product of a share and a whole number may fall short of a whole number by rounding.
     return max(1, math.ceil(round(top * tokens, 9)))
 
 
-def confidences(tokens: Tokens, a: float, top: float, measures: Sequence[str]) -> dict[str, float | NoValue]:
+def confidences(tokens: TokenStatistics, a: float, top: float, measures: Sequence[str]) -> dict[str, float | NoValue]:
     """The measures of a text with at least one token; the reason, where a model does not tell what one needs."""
     found: dict[str, float | NoValue] = {}
     for measure in measures:

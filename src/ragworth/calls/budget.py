@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.errors import InputError, counted
+from ragworth.errors import InputError, format_count
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
-CHARACTERS_A_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 """Rule of thumb for prompts that nobody has counted yet."""
 
-DEAREST = 10**9
+MAX_PRICE = 10**9
 """The highest price of a million tokens that is believed."""
 
 
@@ -24,10 +24,10 @@ class Price:
     written: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.read <= DEAREST and 0 <= self.written <= DEAREST):
+        if not (0 <= self.read <= MAX_PRICE and 0 <= self.written <= MAX_PRICE):
             raise InputError(
                 f"the price is {self.read} and {self.written}",
-                expected=f"numbers that are not negative, {DEAREST:,} at most",
+                expected=f"numbers that are not negative, {MAX_PRICE:,} at most",
             )
 
     def of(self, prompt_tokens: int, new_tokens: int) -> float:
@@ -43,16 +43,16 @@ def price_for(card: Card, given: Price | None) -> Price | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JobLimits:
     """How far a job may go. None: as far as it takes."""
 
     calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
 
-    def less(self, tally: Tally) -> Limits:
+    def less(self, tally: JobTally) -> JobLimits:
         """What is left of the limits after a job has spent some of them."""
-        return Limits(
+        return JobLimits(
             None if self.calls is None else max(0, self.calls - tally.calls),
             None if self.tokens is None else max(0, self.tokens - tally.prompt_tokens - tally.new_tokens),
             None if self.cost is None else max(0.0, self.cost - (tally.cost or 0.0)),
@@ -69,24 +69,28 @@ class Limits:
             raise InputError("a limit is no number, or negative", expected="0 or more")
 
 
-class Tokens(NamedTuple):
+class TokenEstimate(NamedTuple):
     """What a call may take."""
 
     read: int
     written: int
 
 
-def estimate(request: Request, choice: int = 1) -> Tokens:
+def estimate_tokens(request: Request, choice: int = 1) -> TokenEstimate:
     """A guess that needs no model: the prompt by a rule of thumb, the output at the most it may be.
 
     ``choice``: tokens that choosing among labels writes, which is more than one where samples are drawn.
     """
     characters = sum(len(message.content) for message in request.prompt.messages)
-    new = len(request.continuation) // CHARACTERS_A_TOKEN + 1 if isinstance(request, Score) else _new(request, choice)
-    return Tokens(characters // CHARACTERS_A_TOKEN + 8, new)
+    new = (
+        len(request.continuation) // CHARACTERS_PER_TOKEN + 1
+        if isinstance(request, Score)
+        else _max_new_tokens(request, choice)
+    )
+    return TokenEstimate(characters // CHARACTERS_PER_TOKEN + 8, new)
 
 
-def most(request: Request, model: Model, choice: int) -> Tokens:
+def upper_bound_tokens(request: Request, model: Model, choice: int) -> TokenEstimate:
     """What a call takes at most: counted by a model on this machine, else a token a byte and some for a template.
 
     An endpoint may have to be asked once for the likeliest tokens and once for each label that is not among them.
@@ -97,10 +101,10 @@ def most(request: Request, model: Model, choice: int) -> Tokens:
         counted = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
         if isinstance(request, Choose):
             counted *= 1 + len(request.labels)
-    return Tokens(counted, _new(request, choice))
+    return TokenEstimate(counted, _max_new_tokens(request, choice))
 
 
-def unreported(request: Request, response: Response, model: Model, choice: int) -> Tokens | None:
+def unreported_tokens(request: Request, response: Response, model: Model, choice: int) -> TokenEstimate | None:
     """Tokens of a call whose endpoint doesn't report them, as an upper estimate. None where they are known.
 
     The prompt counts as in `most`. The reply counts a token a byte, or everything it was allowed where it was cut off.
@@ -110,22 +114,22 @@ def unreported(request: Request, response: Response, model: Model, choice: int) 
     no_written = not written and isinstance(response, Generated) and any(one.text for one in response.outputs)
     if not no_read and not no_written:
         return None
-    highest = most(request, model, choice)
+    highest = upper_bound_tokens(request, model, choice)
     if no_written and isinstance(response, Generated):
         texts = sum(len(one.text.encode("utf-8", "replace")) for one in response.outputs)
         cut_off = any(one.finish == "length" for one in response.outputs)
         written = highest.written if cut_off else min(texts, highest.written)
-    return Tokens(highest.read if no_read else read, written)
+    return TokenEstimate(highest.read if no_read else read, written)
 
 
-def _new(request: Request, choice: int) -> int:
+def _max_new_tokens(request: Request, choice: int) -> int:
     if isinstance(request, Generate):
         return request.max_tokens * request.n
     return choice if isinstance(request, Choose) else len(request.continuation.encode("utf-8", "replace"))
 
 
 @dataclass
-class Tally:
+class JobTally:
     """What a job has come to so far. Calls under way are counted at their estimate."""
 
     price: Price | None
@@ -144,7 +148,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     """Why calls failed."""
     flying: int = 0
-    flying_most: Tokens = field(default_factory=lambda: Tokens(0, 0))
+    flying_most: TokenEstimate = field(default_factory=lambda: TokenEstimate(0, 0))
 
     @property
     def calls(self) -> int:
@@ -155,42 +159,42 @@ class Tally:
         """What was spent, if anybody knows."""
         return None if self.price is None else self.price.of(self.prompt_tokens, self.new_tokens)
 
-    def would_break(self, limits: Limits, more: Tokens) -> str:
+    def would_break(self, limits: JobLimits, more: TokenEstimate) -> str:
         """Which limit one more call may break, in words; nothing if none. Calls under way count at their most."""
         if limits.calls is not None and self.calls + self.flying + 1 > limits.calls:
-            return counted(limits.calls, "call")
+            return format_count(limits.calls, "call")
         read = self.prompt_tokens + self.flying_most.read + more.read
         written = self.new_tokens + self.flying_most.written + more.written
         if limits.tokens is not None and read + written > limits.tokens:
-            return counted(limits.tokens, "token")
+            return format_count(limits.tokens, "token")
         if limits.cost is not None and self.price is not None and self.price.of(read, written) > limits.cost:
             return f"a cost of {limits.cost:g}"
         return ""
 
-    def start(self, tokens: Tokens) -> None:
+    def start(self, tokens: TokenEstimate) -> None:
         """Count a call that is about to begin, at the most it may take."""
         self.flying += 1
-        self.flying_most = Tokens(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
+        self.flying_most = TokenEstimate(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
-    def end(self, tokens: Tokens, outcome: Response | Failure, estimated: Tokens | None = None) -> None:
+    def end(self, tokens: TokenEstimate, outcome: Response | Failure, estimated: TokenEstimate | None = None) -> None:
         """Count a call that has ended, with what it took or why it failed.
 
         ``estimated``: its tokens, where the endpoint doesn't report them.
         """
         self.flying -= 1
-        self.flying_most = Tokens(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
+        self.flying_most = TokenEstimate(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
         if isinstance(outcome, Failure):
             self.failed += 1
             self.reasons[outcome.reason] += 1
         else:
             self.done += 1
             self.estimated += estimated is not None
-            used = estimated or Tokens(outcome.usage.prompt_tokens, outcome.usage.new_tokens)
+            used = estimated or TokenEstimate(outcome.usage.prompt_tokens, outcome.usage.new_tokens)
             self.prompt_tokens += used.read
             self.new_tokens += used.written
 
 
-class Plan(NamedTuple):
+class CallPlan(NamedTuple):
     """What a job would do: nothing was asked of the model."""
 
     asked: int
@@ -213,7 +217,7 @@ class Plan(NamedTuple):
         cost = self.most_cost
         money = "cost unknown (no price given)" if cost is None else f"cost at most about {cost:.4g}"
         return (
-            f"{counted(self.asked, 'request')}, {self.distinct:,} distinct, {self.cached:,} answered already; "
-            f"{counted(self.missing, 'call')} to make, about {self.prompt_tokens:,} tokens to read and at most "
+            f"{format_count(self.asked, 'request')}, {self.distinct:,} distinct, {self.cached:,} answered already; "
+            f"{format_count(self.missing, 'call')} to make, about {self.prompt_tokens:,} tokens to read and at most "
             f"{self.most_new_tokens:,} to write; {money}"
         )

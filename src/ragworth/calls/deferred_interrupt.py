@@ -12,7 +12,7 @@ from ragworth.interrupts import handle
 
 
 @contextmanager
-def noted() -> Iterator[Callable[[], bool]]:
+def defer_interrupt() -> Iterator[Callable[[], bool]]:
     """While inside, a first Ctrl-C is only noted: the value says whether there was one. A second one interrupts.
 
     Elsewhere than in the main thread, and where a program handles Ctrl-C itself, nothing is changed.

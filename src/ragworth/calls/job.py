@@ -12,35 +12,45 @@ from typing import Protocol
 
 import numpy as np
 
-from ragworth.calls.budget import Limits, Plan, Price, Tally, Tokens, estimate, most, price_for, unreported
-from ragworth.calls.deferred_interrupt import noted
-from ragworth.calls.serialization import KINDS, key_of, model_digest, responses_from_json
+from ragworth.calls.budget import (
+    CallPlan,
+    JobLimits,
+    JobTally,
+    Price,
+    TokenEstimate,
+    estimate_tokens,
+    price_for,
+    unreported_tokens,
+    upper_bound_tokens,
+)
+from ragworth.calls.deferred_interrupt import defer_interrupt
+from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
 from ragworth.calls.store import Store
-from ragworth.errors import ModelError, Stopped, StoreError, counted
-from ragworth.executors import Executor, Finished, Work
-from ragworth.executors.local import Local
+from ragworth.errors import JobStopped, ModelError, StoreError, format_count
+from ragworth.executors import Executor, FinishedBatch, Workers
+from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
 
-WINDOW = 16384
+REQUEST_WINDOW = 16384
 """Requests looked at together. Memory is bounded by this, not by the number of requests."""
 
-PATIENCE = 25
+MAX_FAILURES_IN_A_ROW = 25
 """Calls that may fail in a row, for reasons that may pass, until a job gives up."""
 
-LENGTH = 400
+USUAL_REQUEST_TOKENS = 400
 """Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
 
 MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
 """What to do when a model runs out of memory."""
 
-BUDGET = "not-asked"
+NOT_ASKED = "not-asked"
 """Status of a request that was left over when the budget was spent."""
 
 
-class Watcher(Protocol):
+class JobObserver(Protocol):
     """Somebody who is told how a job goes."""
 
-    def update(self, tally: Tally, waiting: int) -> None:
+    def update(self, tally: JobTally, waiting: int) -> None:
         """``waiting``: distinct calls of the present window that have not begun."""
         ...
 
@@ -72,9 +82,9 @@ class Job:
         model: Model,
         store: Store | str | Path | None = None,
         *,
-        limits: Limits | None = None,
+        limits: JobLimits | None = None,
         price: Price | None = None,
-        watcher: Watcher | None = None,
+        watcher: JobObserver | None = None,
         executor: Executor | None = None,
         wait: float = 0.0,
         only_plan: bool = False,
@@ -87,14 +97,14 @@ class Job:
         self._away: ModelError | None = None
         self.card = self._card()
         """The model's; that of its last visit, when an endpoint does not answer and the store knows it."""
-        self.limits = limits or Limits()
+        self.limits = limits or JobLimits()
         self.price = price_for(self.card, price)
         self.limits.check(self.price)
-        self.tally = Tally(self.price)
+        self.tally = JobTally(self.price)
         self.stopped = ""
         """Which limit ended the job, in words."""
         self.watcher = watcher
-        self._executor = executor or Local()
+        self._executor = executor or LocalExecutor()
         self._wait = wait
         self._digest = model_digest(self.card)
         self._choice = int(getattr(model, "choice_tokens", 1))
@@ -104,7 +114,7 @@ class Job:
         """The keys that were counted, in order and in eight bytes each: a job may have millions."""
         self._failures = 0
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
-        self._most: dict[bytes, Tokens] = {}
+        self._most: dict[bytes, TokenEstimate] = {}
 
     def close(self) -> None:
         """Close the store if the job opened it."""
@@ -131,23 +141,23 @@ class Job:
             self._away = error
             return known
 
-    def plan(self, requests: Iterable[Request]) -> Plan:
+    def plan(self, requests: Iterable[Request]) -> CallPlan:
         """What `run` would do with these requests. Nothing is asked and no weights are loaded."""
         asked = 0
-        missing: dict[bytes, Tokens] = {}
+        missing: dict[bytes, TokenEstimate] = {}
         for request in requests:
             asked += 1
             self._able(request)
-            missing.setdefault(key_of(self._digest, request), estimate(request, self._choice))
+            missing.setdefault(call_key(self._digest, request), estimate_tokens(request, self._choice))
         distinct = len(missing)
         for key in self._known(list(missing)):
             del missing[key]
         read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
-        return Plan(asked, distinct, distinct - len(missing), read, written, self.price)
+        return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """What is known already of each request; None where it would have to be asked. Nothing is counted."""
-        keys = [key_of(self._digest, request) for request in requests]
+        keys = [call_key(self._digest, request) for request in requests]
         known = self._known(list(dict.fromkeys(keys)))
         return [known.get(key) for key in keys]
 
@@ -168,8 +178,8 @@ class Job:
     def _run(self, requests: Iterator[Request]) -> Iterator[Response | Failure]:
         work = self._executor.open(self.model)
         try:
-            while window := list(islice(requests, WINDOW)):
-                keys = [key_of(self._digest, request) for request in window]
+            while window := list(islice(requests, REQUEST_WINDOW)):
+                keys = [call_key(self._digest, request) for request in window]
                 found = self._known(list(dict.fromkeys(keys)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
@@ -218,14 +228,14 @@ class Job:
                 remedy="ragworth calls verify says which",
             ) from error
 
-    def _ask(self, work: Work, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
+    def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
         """Ask for what is missing and keep what comes."""
         if missing and self._away is not None:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
         keys = {id(request): key for key, request in missing.items()}
         queue = self._queue(missing)
-        with noted() as interrupted:
+        with defer_interrupt() as interrupted:
             try:
                 while not interrupted():
                     while work.room > 0 and not self.stopped and (batch := self._batch(queue, keys)):
@@ -244,14 +254,14 @@ class Job:
                 self._end(work, keys, outcomes)
             if interrupted():
                 self._end(work, keys, outcomes)
-        left = Failure(BUDGET, f"the budget of {self.stopped} is spent")
+        left = Failure(NOT_ASKED, f"the budget of {self.stopped} is spent")
         for key in missing:
             if key not in outcomes:
                 self.tally.not_asked += 1
                 outcomes[key] = left
         return outcomes
 
-    def _end(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+    def _end(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Wait for the calls under way, unless somebody is in a hurry, and say how to go on."""
         hurried = False
         try:
@@ -261,9 +271,11 @@ class Job:
         except KeyboardInterrupt:
             hurried = True
         kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
-        raise Interrupted(f"interrupted after {counted(self.tally.calls, 'call')}; what was done {kept}", hurried)
+        raise JobInterrupted(
+            f"interrupted after {format_count(self.tally.calls, 'call')}; what was done {kept}", hurried
+        )
 
-    def _drain(self, work: Work, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+    def _drain(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Keep what comes of the calls that are under way; they are paid for."""
         self._keep([], keys, outcomes)  # an interrupt may have come before the last ones were committed
         while work.busy:
@@ -274,9 +286,9 @@ class Job:
 
         Where a limit may end the job, the first come first.
         """
-        if self.model.batch <= 1 or self.limits != Limits():
+        if self.model.batch <= 1 or self.limits != JobLimits():
             return deque(missing.values())
-        return deque(sorted(missing.values(), key=lambda one: (KINDS[type(one)], -sum(estimate(one)))))
+        return deque(sorted(missing.values(), key=lambda one: (REQUEST_KINDS[type(one)], -sum(estimate_tokens(one)))))
 
     def _batch(self, queue: deque[Request], keys: dict[int, bytes]) -> list[Request]:
         """The next requests to hand over, as far as the budget goes.
@@ -284,12 +296,12 @@ class Job:
         Calls under way are counted at their most; when only that stands in the way, they are waited for.
         """
         batch: list[Request] = []
-        bounded = self.limits != Limits(self.limits.calls)
-        size, room = max(1, self.model.batch), max(1, self.model.batch) * LENGTH
+        bounded = self.limits != JobLimits(self.limits.calls)
+        size, room = max(1, self.model.batch), max(1, self.model.batch) * USUAL_REQUEST_TOKENS
         while queue and len(batch) < size and (not batch or (type(queue[0]) is type(batch[0]) and room > 0)):
             request = queue[0]
-            room -= sum(estimate(request))
-            tokens = most(request, self.model, self._choice) if bounded else Tokens(0, 0)
+            room -= sum(estimate_tokens(request))
+            tokens = upper_bound_tokens(request, self.model, self._choice) if bounded else TokenEstimate(0, 0)
             reason = self.tally.would_break(self.limits, tokens)
             if reason:
                 self.stopped = "" if self.tally.flying else reason
@@ -299,7 +311,9 @@ class Job:
             batch.append(queue.popleft())
         return batch
 
-    def _keep(self, ended: list[Finished], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+    def _keep(
+        self, ended: list[FinishedBatch], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]
+    ) -> None:
         """Commit what has ended, then count it as done."""
         self._pending += [
             (keys[id(request)], request, outcome)
@@ -312,7 +326,7 @@ class Job:
         for key, request, outcome in done:
             outcomes[key] = outcome
             response = None if isinstance(outcome, Failure) else outcome
-            estimated = response and unreported(request, response, self.model, self._choice)
+            estimated = response and unreported_tokens(request, response, self.model, self._choice)
             self.tally.end(self._most.pop(key), outcome, estimated)
             if isinstance(outcome, Failure) or self._store is None:
                 self._kept[key] = outcome
@@ -321,14 +335,14 @@ class Job:
             elif outcome.retry or outcome.reason == "unauthorised":
                 self._failures += 1
 
-    def _give_up(self, ended: list[Finished]) -> None:
+    def _give_up(self, ended: list[FinishedBatch]) -> None:
         """End a job that a backend has ended, or from which nothing comes any more but failures that need not be."""
         for error in [batch.error for batch in ended if batch.error is not None]:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
-        if self._failures >= PATIENCE and isinstance(last, Failure):
+        if self._failures >= MAX_FAILURES_IN_A_ROW and isinstance(last, Failure):
             remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "mend the cause"
-            raise Stopped(
+            raise JobStopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
                 f"  to do: {remedy} and run the same again"
             )
@@ -338,7 +352,7 @@ class Job:
         if self._only_plan:
             return
         abilities = self.card.abilities
-        needs = [KINDS[type(request)]]
+        needs = [REQUEST_KINDS[type(request)]]
         if isinstance(request, Generate):
             needs += [request.detail] if request.detail != "text" else []
             needs += ["schema"] if request.schema else []
@@ -350,7 +364,7 @@ class Job:
             )
 
 
-class Interrupted(Stopped):
+class JobInterrupted(JobStopped):
     """Somebody pressed Ctrl-C; ``hurried``: a second time, so that calls under way were not waited for."""
 
     exit_code = 130

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from ragworth.calls.serialization import key_of, model_digest, request_to_json, response_from_json
-from ragworth.calls.store import UNREADABLE, Entry, Store, card_from_json
-from ragworth.calls.timestamps import UNKNOWN, written_time
+from ragworth.calls.serialization import call_key, model_digest, request_to_json, response_from_json
+from ragworth.calls.store import DECODE_ERRORS, Store, StoreEntry, card_from_json
+from ragworth.calls.timestamps import UNKNOWN_TIME, format_time
 from ragworth.errors import InputError, StoreError
-from ragworth.llm.contract import MOST_SECONDS, MOST_TOKENS, Chosen, Response, Scored
+from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Response, Scored
 
 
-class Holding(NamedTuple):
+class StoredCalls(NamedTuple):
     """What a store has of one model and one kind of call."""
 
     backend: str
@@ -31,7 +31,7 @@ class Holding(NamedTuple):
     """Calls whose tokens, seconds or date are impossible, and not in the totals."""
 
 
-class Trouble(NamedTuple):
+class FailedCalls(NamedTuple):
     """Calls of one model that failed for one reason and are still without an answer."""
 
     model: str
@@ -41,18 +41,23 @@ class Trouble(NamedTuple):
     example: str
 
 
-TOKENS = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND " + str(MOST_TOKENS)
-SECONDS = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND " + str(MOST_SECONDS)
-DATES = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND 253402300799"
+TOKENS_CONDITION = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND " + str(MAX_TOKENS)
+SECONDS_CONDITION = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND " + str(MAX_SECONDS)
+DATES_CONDITION = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND 253402300799"
 """Up to the year 9999."""
 
-POSSIBLE = {"prompt_tokens": TOKENS, "new_tokens": TOKENS, "seconds": SECONDS, "made": DATES}
+COLUMN_CONDITIONS = {
+    "prompt_tokens": TOKENS_CONDITION,
+    "new_tokens": TOKENS_CONDITION,
+    "seconds": SECONDS_CONDITION,
+    "made": DATES_CONDITION,
+}
 """What the columns of a store may hold. A damaged one can hold anything, and sums of that can overflow."""
 
 
-def holdings(store: Store) -> list[Holding]:
+def stored_calls(store: Store) -> list[StoredCalls]:
     """What is in a store, by model and kind. Impossible numbers are left out of the totals and counted."""
-    tests = {name: test.format(name) for name, test in POSSIBLE.items()}
+    tests = {name: test.format(name) for name, test in COLUMN_CONDITIONS.items()}
     sums = [
         f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
     ]
@@ -62,23 +67,23 @@ def holdings(store: Store) -> list[Holding]:
         f"SELECT card, kind, count(*), {', '.join(sums + dates)}, {uncounted} "
         "FROM answers LEFT JOIN models ON models.number = answers.model GROUP BY model, kind ORDER BY model, kind"
     )
-    return [Holding(*_names(card), _word(kind), *rest) for card, kind, *rest in rows]
+    return [StoredCalls(*_names(card), _as_text(kind), *rest) for card, kind, *rest in rows]
 
 
-def unreported(store: Store) -> int:
+def count_unreported(store: Store) -> int:
     """Calls whose tokens are unknown, because the endpoint didn't report them."""
     ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
     return int(number)
 
 
-def troubles(store: Store) -> list[Trouble]:
+def failed_calls(store: Store) -> list[FailedCalls]:
     """What failed, by model, kind and reason."""
     rows = store.query(
         "SELECT card, kind, reason, count(*), min(detail) FROM errors LEFT JOIN models ON models.number = errors.model "
         "GROUP BY model, kind, reason ORDER BY count(*) DESC"
     )
     return [
-        Trouble(_names(card)[1], _word(kind), _word(reason), calls, _word(detail))
+        FailedCalls(_names(card)[1], _as_text(kind), _as_text(reason), calls, _as_text(detail))
         for card, kind, reason, calls, detail in rows
     ]
 
@@ -87,46 +92,46 @@ def _names(card: object) -> tuple[str, str, str]:
     """Backend, name and revision of a model, from its card."""
     try:
         known = card_from_json(str(card))
-    except UNREADABLE:
-        return UNKNOWN, UNKNOWN, ""
+    except DECODE_ERRORS:
+        return UNKNOWN_TIME, UNKNOWN_TIME, ""
     return str(known.backend), str(known.name), str(known.revision)
 
 
-def _word(value: object) -> str:
+def _as_text(value: object) -> str:
     """A text out of a store that may be damaged."""
-    return value if isinstance(value, str) else UNKNOWN
+    return value if isinstance(value, str) else UNKNOWN_TIME
 
 
-def exported(store: Store) -> Iterator[dict[str, Any]]:
+def export_calls(store: Store) -> Iterator[dict[str, Any]]:
     """Every call as plain values: model, request (where it was kept), response. Damaged answers are refused."""
     store.refuse_damage()
     for entry in store.entries():
         try:
             response, request = response_from_json(entry.kind, entry.response), entry.request()
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise StoreError(
-                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair(store)
+                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair_remedy(store)
             ) from error
-        model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY)
+        model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY_FIELDS)
         yield {
             "key": entry.key.hex(),
-            "model": dict(zip(IDENTITY, model, strict=True)),
+            "model": dict(zip(IDENTITY_FIELDS, model, strict=True)),
             "kind": entry.kind,
             "request": None if request is None else json.loads(request_to_json(request)),
-            "response": _plain(response),
+            "response": _response_values(response),
             "usage": response.usage._asdict(),
-            "made": written_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
+            "made": format_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
         }
 
 
-def _repair(store: Store) -> str:
+def _repair_remedy(store: Store) -> str:
     return f"ragworth calls prune {store.path} --damaged takes out what is damaged; nothing else is lost"
 
 
-IDENTITY = ("backend", "name", "revision", "quantisation", "template", "endpoint")
+IDENTITY_FIELDS = ("backend", "name", "revision", "quantisation", "template", "endpoint")
 
 
-def _plain(response: Response) -> dict[str, Any]:
+def _response_values(response: Response) -> dict[str, Any]:
     if isinstance(response, Chosen):
         found = response._asdict()
         del found["usage"]
@@ -141,7 +146,7 @@ def _plain(response: Response) -> dict[str, Any]:
     }
 
 
-class Verified(NamedTuple):
+class VerificationResult(NamedTuple):
     """What a check of a store found. ``unchecked``: calls whose prompts were not kept."""
 
     calls: int
@@ -151,7 +156,7 @@ class Verified(NamedTuple):
     """The worst that is damaged: descriptions of models alone, calls, or the file itself."""
 
 
-def verify(store: Store) -> Verified:
+def verify(store: Store) -> VerificationResult:
     """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
     broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
     unknown, damaged = _unknown_models(store), []
@@ -165,7 +170,7 @@ def verify(store: Store) -> Verified:
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
     worst: Literal["", "card", "call", "file"] = "file" if broken else "call" if damaged else "card" if unknown else ""
-    return Verified(calls, unchecked, [*broken, *unknown, *damaged], worst)
+    return VerificationResult(calls, unchecked, [*broken, *unknown, *damaged], worst)
 
 
 def _unknown_models(store: Store) -> list[str]:
@@ -179,29 +184,29 @@ def _unknown_models(store: Store) -> list[str]:
     ]
 
 
-class Damage(NamedTuple):
+class CallDamage(NamedTuple):
     """What is wrong with one call. ``answer``: the answer is unusable; otherwise only the prompt kept beside it is."""
 
     problem: str
     answer: bool
 
 
-def _damage(entry: Entry) -> Damage | None:
+def _damage(entry: StoreEntry) -> CallDamage | None:
     if not entry.intact:
-        return Damage("its response is not as it was written", answer=True)
+        return CallDamage("its response is not as it was written", answer=True)
     try:
         response_from_json(entry.kind, entry.response)
-    except UNREADABLE as error:
-        return Damage(f"its response can't be read ({error})", answer=True)
+    except DECODE_ERRORS as error:
+        return CallDamage(f"its response can't be read ({error})", answer=True)
     try:
         request = entry.request()
-        fits = request is None or entry.model is None or key_of(model_digest(entry.model), request) == entry.key
-    except UNREADABLE as error:
-        return Damage(str(error), answer=False)
-    return None if fits else Damage("its key is not that of its model and request", answer=False)
+        fits = request is None or entry.model is None or call_key(model_digest(entry.model), request) == entry.key
+    except DECODE_ERRORS as error:
+        return CallDamage(str(error), answer=False)
+    return None if fits else CallDamage("its key is not that of its model and request", answer=False)
 
 
-class Choice(NamedTuple):
+class CallFilter(NamedTuple):
     """Which calls to take out: those that fit everything that is given."""
 
     model: str = ""
@@ -215,9 +220,9 @@ class Choice(NamedTuple):
     """Everything that is damaged, and nothing else: answers, and prompts beside sound answers."""
 
 
-def prune(store: Store, choice: Choice, *, dry: bool) -> int:
+def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
     """Take calls out; how many that are. ``dry`` only counts."""
-    if choice == Choice():
+    if choice == CallFilter():
         raise InputError(
             "nothing was said about what to take out",
             remedy="give --model, --kind, --older-than, --errors, --prompts or --damaged",
@@ -252,9 +257,9 @@ def prune(store: Store, choice: Choice, *, dry: bool) -> int:
     return int(number)
 
 
-def _prune_damaged(store: Store, choice: Choice, *, dry: bool) -> int:
+def _prune_damaged(store: Store, choice: CallFilter, *, dry: bool) -> int:
     """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
-    if choice != Choice(damaged=True):
+    if choice != CallFilter(damaged=True):
         raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
     number = sum(1 for _ in _damaged(store))
     if not dry and number:
@@ -270,7 +275,7 @@ def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
             yield entry.key, damage.answer
 
 
-def dated_ahead(store: Store) -> int:
+def count_future_dates(store: Store) -> int:
     """Answers dated in the future: a clock was wrong, then or now."""
     ((number,),) = store.query("SELECT count(*) FROM answers WHERE made > ?", [time.time() + CLOCK_SLACK])
     return int(number)

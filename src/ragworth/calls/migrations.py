@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STEPS: tuple[str, ...] = (
+MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE models (
         number INTEGER PRIMARY KEY,

@@ -19,18 +19,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from ragworth.calls.budget import Plan
+from ragworth.calls.budget import CallPlan
 from ragworth.calls.job import Job
-from ragworth.errors import counted
+from ragworth.errors import format_count
 from ragworth.llm.contract import Failure, Request, Response
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-Steps: TypeAlias = Generator[Sequence[Request], Sequence[Response | Failure], T]
+Program: TypeAlias = Generator[Sequence[Request], Sequence[Response | Failure], T]
 """A piece of work whose result is a ``T``."""
 
-WINDOW = 4096
+PROGRAM_WINDOW = 4096
 """Pieces of work under way together. Memory is bounded by this, not by their number."""
 
 
@@ -44,7 +44,7 @@ class NoValue(Exception):  # noqa: N818 (it is a result)
         self.raw = raw
 
 
-def wanted(outcome: Response | Failure, kind: type[R]) -> R:
+def require_response(outcome: Response | Failure, kind: type[R]) -> R:
     """The response, which is of the kind that was asked for; `NoValue` where there is none."""
     if isinstance(outcome, Failure):
         raise NoValue(outcome.reason, outcome.detail)
@@ -53,10 +53,10 @@ def wanted(outcome: Response | Failure, kind: type[R]) -> R:
 
 
 @dataclass
-class _Open:
+class _RunningProgram:
     """A piece of work under way: what it waits for, or what has come of it."""
 
-    steps: Steps[Any]
+    steps: Program[Any]
     requests: Sequence[Request] = ()
     result: Any = None
     ended: bool = False
@@ -70,10 +70,10 @@ class _Open:
             self.requests, self.result, self.ended = (), none, True
 
 
-def run(job: Job, work: Iterable[Steps[T]]) -> Iterator[T | NoValue]:
+def run_programs(job: Job, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
     """What comes of each piece of work, in their order; `NoValue` where it ended with that."""
     waiting = iter(work)
-    while window := [_Open(steps) for steps in islice(waiting, WINDOW)]:
+    while window := [_RunningProgram(steps) for steps in islice(waiting, PROGRAM_WINDOW)]:
         for one in window:
             one.go(None)
         while alive := [one for one in window if not one.ended]:
@@ -86,9 +86,9 @@ def run(job: Job, work: Iterable[Steps[T]]) -> Iterator[T | NoValue]:
         yield from (one.result for one in window)
 
 
-def together(work: Sequence[Steps[T]]) -> Steps[list[T | NoValue]]:
+def combine_programs(work: Sequence[Program[T]]) -> Program[list[T | NoValue]]:
     """Several pieces of work as one: the requests of each round are asked together."""
-    parts = [_Open(steps) for steps in work]
+    parts = [_RunningProgram(steps) for steps in work]
     for one in parts:
         one.go(None)
     while alive := [one for one in parts if not one.ended]:
@@ -101,16 +101,18 @@ def together(work: Sequence[Steps[T]]) -> Steps[list[T | NoValue]]:
 class Forecast(NamedTuple):
     """What running some work would take, as far as that can be known without asking."""
 
-    plan: Plan
+    plan: CallPlan
     waiting: int
     """Pieces of work that may ask more once they have these answers."""
 
     def __str__(self) -> str:
-        more = f"; {counted(self.waiting, 'of these answers leads', 'of these answers lead')} to more calls"
+        more = f"; {format_count(self.waiting, 'of these answers leads', 'of these answers lead')} to more calls"
         return f"{self.plan}{more if self.waiting else ''}"
 
 
-def forecast(job: Job, work: Iterable[Steps[T]], *, more: Callable[[int], bool] = lambda round_: False) -> Forecast:
+def forecast_programs(
+    job: Job, work: Iterable[Program[T]], *, more: Callable[[int], bool] = lambda round_: False
+) -> Forecast:
     """What `run` would do: nothing is asked, and work goes on as far as the store has answers.
 
     ``more`` says whether a piece of work that waits in its round (from 0) has further ones.
@@ -118,7 +120,7 @@ def forecast(job: Job, work: Iterable[Steps[T]], *, more: Callable[[int], bool] 
     asked: list[Request] = []
     waiting = 0
     for steps in work:
-        one, round_ = _Open(steps), 0
+        one, round_ = _RunningProgram(steps), 0
         one.go(None)
         while not one.ended:
             asked.extend(one.requests)

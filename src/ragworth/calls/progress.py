@@ -6,10 +6,10 @@ import sys
 import time
 from typing import TextIO
 
-from ragworth.calls.budget import Tally
-from ragworth.errors import counted
+from ragworth.calls.budget import JobTally
+from ragworth.errors import format_count
 
-AWAY = 30.0
+LOG_INTERVAL = 30.0
 """Seconds between lines where the output is not a terminal."""
 
 
@@ -36,16 +36,16 @@ class Progress:
         self._title, self._start = f"{whose}: " if whose else "", time.monotonic()
         self._most, self._rounds = None, False
 
-    def update(self, tally: Tally, waiting: int) -> None:
+    def update(self, tally: JobTally, waiting: int) -> None:
         now, most = time.monotonic(), tally.calls + waiting
         self._rounds = self._rounds or (self._total is None and self._most is not None and most > self._most)
         self._most = most
-        if now - self._said < (0.1 if self._terminal else AWAY):
+        if now - self._said < (0.1 if self._terminal else LOG_INTERVAL):
             return
         self._said = now
         self._write(self.line(tally, waiting, now - self._start))
 
-    def done(self, tally: Tally) -> None:
+    def done(self, tally: JobTally) -> None:
         """The last word."""
         spent = time.monotonic() - self._start
         self._write(self.line(tally, 0, spent))
@@ -58,28 +58,28 @@ class Progress:
         now = time.monotonic()
         if self._work is None or self._work[0] != what:
             self._work = (what, now, done)
-        if done < total and now - self._said < (0.1 if self._terminal else AWAY):
+        if done < total and now - self._said < (0.1 if self._terminal else LOG_INTERVAL):
             return
         _, begun, before = self._work
-        if self._terminal or now - begun >= AWAY or done < total:
+        if self._terminal or now - begun >= LOG_INTERVAL or done < total:
             self._said = now
-            self._write(f"{what}: {_done(done, total, done - before, now - begun)}")
+            self._write(f"{what}: {_done_words(done, total, done - before, now - begun)}")
         if done >= total and self._terminal:
             self._stream.write("\n")
             self._stream.flush()
 
-    def line(self, tally: Tally, waiting: int, spent: float) -> str:
+    def line(self, tally: JobTally, waiting: int, spent: float) -> str:
         """``412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed``."""
         left = waiting
         if self._total is not None and tally.asked:
             # Requests not looked at yet, at the share that was missing so far.
             missing = max(0, tally.distinct - tally.cached) / tally.asked
             left += round(missing * max(0, self._total - tally.asked))
-        words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else counted(tally.calls, "call")]
+        words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else format_count(tally.calls, "call")]
         if left and self._rounds:
-            words, left = [f"{counted(tally.calls, 'call')} so far"], 0
+            words, left = [f"{format_count(tally.calls, 'call')} so far"], 0
         if tally.calls and spent > 0:
-            words += _pace(tally.calls / spent, left)
+            words += _pace_words(tally.calls / spent, left)
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
         if tally.cost:
@@ -95,19 +95,19 @@ class Progress:
         self._stream.flush()
 
 
-def _done(done: int, total: int, since: int, spent: float) -> str:
+def _done_words(done: int, total: int, since: int, spent: float) -> str:
     words = [f"{done:,} of {total:,}"]
     if since and spent > 0:
-        words += _pace(since / spent, total - done)
+        words += _pace_words(since / spent, total - done)
     return " · ".join(words)
 
 
-def _pace(rate: float, left: int) -> list[str]:
+def _pace_words(rate: float, left: int) -> list[str]:
     words = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"]
-    return [*words, f"{duration(left / rate)} left"] if left else words
+    return [*words, f"{format_seconds(left / rate)} left"] if left else words
 
 
-def duration(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """``42 s``, ``7 min``, ``3 h 20 min``."""
     if seconds < 100:
         return f"{seconds:.0f} s"

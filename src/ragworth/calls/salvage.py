@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 from ragworth.calls.seals import is_intact
 from ragworth.calls.serialization import response_from_json
-from ragworth.calls.store import SEALED, UNREADABLE, Store
+from ragworth.calls.store import DECODE_ERRORS, SEALED_COLUMNS, Store
 from ragworth.errors import StoreError
 
-ROW = 256
+BYTES_PER_RANGE = 256
 """Bytes of a file for each range of keys that is not halved any more: a few rows, less than a page."""
 
 
-ALL = 1 << 32
+KEY_PREFIXES = 1 << 32
 """Values of the first four bytes of a key."""
 
 
-class Rebuilt(NamedTuple):
+class RebuildResult(NamedTuple):
     """What a new file holds, and where the damaged one is."""
 
     answers: int
@@ -43,7 +43,7 @@ def is_damaged(store: Store) -> bool:
         return True
 
 
-def rebuild(store: Store) -> Rebuilt:
+def rebuild(store: Store) -> RebuildResult:
     """Put a store made of everything readable in place of a damaged one, which stays beside it as ``.damaged``.
 
     The old store is closed.
@@ -62,7 +62,7 @@ def rebuild(store: Store) -> Rebuilt:
         finally:
             for suffix in ("", "-wal", "-shm", ".lock"):
                 Path(f"{new}{suffix}").unlink(missing_ok=True)
-    return Rebuilt(counts[0], counts[1], damaged)
+    return RebuildResult(counts[0], counts[1], damaged)
 
 
 def _replace(path: Path, new: Path, damaged: Path) -> None:
@@ -86,13 +86,13 @@ def _copy(store: Store, made: Store) -> None:
             ("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", _models(store)),
             ("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", _answers(store)),
             ("INSERT OR IGNORE INTO errors VALUES (?, ?, ?, ?, ?, ?, ?)", _errors(store)),
-            (REQUEST, _rows(store, "requests", "key, request")),
+            (INSERT_REQUEST, _rows(store, "requests", "key, request")),
         )
         for row in rows
     )
 
 
-REQUEST = """
+INSERT_REQUEST = """
 INSERT OR IGNORE INTO requests SELECT ?1, ?2
 WHERE EXISTS (SELECT 1 FROM answers WHERE key = ?1) OR EXISTS (SELECT 1 FROM errors WHERE key = ?1)
 """
@@ -107,13 +107,13 @@ def _models(store: Store) -> Iterator[tuple[Any, ...]]:
 
 def _answers(store: Store) -> Iterator[tuple[Any, ...]]:
     """Sealed columns as they are; tokens and seconds, which have no seal, out of the response."""
-    for *sealed, model, stamp in _rows(store, "answers", f"{SEALED}, model, made"):
+    for *sealed, model, stamp in _rows(store, "answers", f"{SEALED_COLUMNS}, model, made"):
         key, kind, response, seal = sealed
         if not is_intact(sealed) or not isinstance(model, int):
             continue
         try:
             usage = response_from_json(kind.decode(), response.decode()).usage.bounded()
-        except UNREADABLE:
+        except DECODE_ERRORS:
             continue
         date = stamp if isinstance(stamp, float) else 0.0
         yield key, model, kind.decode(), response.decode(), *usage[:3], date, seal
@@ -128,11 +128,11 @@ def _errors(store: Store) -> Iterator[tuple[Any, ...]]:
 
 def _rows(store: Store, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
     """The rows of a table, without those on damaged pages. A row may come more than once."""
-    smallest = ALL * ROW // max(ROW, store.path.stat().st_size)
-    ranges = [(0, ALL)]
+    smallest = KEY_PREFIXES * BYTES_PER_RANGE // max(BYTES_PER_RANGE, store.path.stat().st_size)
+    ranges = [(0, KEY_PREFIXES)]
     while ranges:
         start, end = ranges.pop()
-        values = [start.to_bytes(4, "big"), end.to_bytes(4, "big") if end < ALL else b"\xff" * 64]
+        values = [start.to_bytes(4, "big"), end.to_bytes(4, "big") if end < KEY_PREFIXES else b"\xff" * 64]
         try:
             yield from store.connection.execute(
                 f"SELECT {columns} FROM {table} WHERE key >= ? AND key < ? ORDER BY key", values

@@ -12,19 +12,19 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-SIZE = 8
+SEAL_SIZE = 8
 
 
 def seal(key: bytes, kind: str, response: str) -> bytes:
     """The seal of an answer."""
-    return blake2b(response.encode(), key=key, person=kind.encode(), digest_size=SIZE).digest()
+    return blake2b(response.encode(), key=key, person=kind.encode(), digest_size=SEAL_SIZE).digest()
 
 
 def is_intact(row: Sequence[Any]) -> bool:
     """Whether a row (key, kind, response, seal), all read as bytes, is as it was written. It may hold any type."""
     key, kind, response, found = row
     try:
-        return bool(blake2b(response, key=key, person=kind, digest_size=SIZE).digest() == found) and len(key) > 0
+        return bool(blake2b(response, key=key, person=kind, digest_size=SEAL_SIZE).digest() == found) and len(key) > 0
     except (TypeError, ValueError):  # not bytes, or too long for a key or a kind
         return False
 
@@ -33,7 +33,7 @@ def all_intact(rows: Sequence[Sequence[Any]]) -> bool:
     """`is_intact` for all of some thousand rows, as fast as possible."""
     try:
         for key, kind, response, found in rows:
-            if blake2b(response, key=key, person=kind, digest_size=SIZE).digest() != found:
+            if blake2b(response, key=key, person=kind, digest_size=SEAL_SIZE).digest() != found:
                 return False
     except (TypeError, ValueError):
         return False
@@ -43,4 +43,4 @@ def all_intact(rows: Sequence[Sequence[Any]]) -> bool:
 def card_seal(facts: Mapping[str, Any]) -> str:
     """The seal of a model's card, which is kept among the card's facts."""
     text = json.dumps(dict(facts), sort_keys=True)
-    return blake2b(text.encode(), person=b"card", digest_size=SIZE).hexdigest()
+    return blake2b(text.encode(), person=b"card", digest_size=SEAL_SIZE).hexdigest()

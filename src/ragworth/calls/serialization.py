@@ -26,18 +26,18 @@ from ragworth.llm.contract import (
     Usage,
 )
 
-KINDS: dict[type, str] = {Generate: "generate", Score: "score", Choose: "choose"}
+REQUEST_KINDS: dict[type, str] = {Generate: "generate", Score: "score", Choose: "choose"}
 """What kinds of requests are called."""
 
-_written = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def model_digest(card: Card) -> bytes:
     """What stands for a model in keys: everything that can change its output, and nothing else."""
-    return blake2b(_written(card.identity).encode(), digest_size=16).digest()
+    return blake2b(_to_json(card.identity).encode(), digest_size=16).digest()
 
 
-def key_of(model: bytes, request: Request) -> bytes:
+def call_key(model: bytes, request: Request) -> bytes:
     """The key of a call: model, parameters, version of the prompt's template, and the prompt as rendered, with
     where its passages are, since these may have to be cut."""
     prompt = request.prompt
@@ -53,13 +53,13 @@ def _parameters(request: Request) -> str:
     if isinstance(request, Choose):
         return _labels(request.labels, request.estimator)
     if isinstance(request, Score):
-        return f"score-ids:{_written(request.ids)}" if request.ids else f"score:{request.continuation}"
-    return _written(_generation(request))
+        return f"score-ids:{_to_json(request.ids)}" if request.ids else f"score:{request.continuation}"
+    return _to_json(_generation(request))
 
 
 @lru_cache(maxsize=256)
 def _labels(labels: tuple[str, ...], estimator: str) -> str:
-    return _written(["choose", estimator, *labels])
+    return _to_json(["choose", estimator, *labels])
 
 
 def _generation(request: Generate) -> list[Any]:
@@ -72,7 +72,7 @@ def _generation(request: Generate) -> list[Any]:
 def request_to_json(request: Request) -> str:
     """A request in full."""
     prompt = request.prompt
-    found: dict[str, Any] = {"kind": KINDS[type(request)], "messages": prompt.messages}
+    found: dict[str, Any] = {"kind": REQUEST_KINDS[type(request)], "messages": prompt.messages}
     if prompt.passages:
         found["passages"] = prompt.passages
     if prompt.version:
@@ -86,7 +86,7 @@ def request_to_json(request: Request) -> str:
             found["ids"] = request.ids
     else:
         found |= {"labels": request.labels, "estimator": request.estimator}
-    return _written(found)
+    return _to_json(found)
 
 
 def request_from_json(text: str) -> Request:
@@ -109,10 +109,10 @@ def response_to_json(response: Response) -> str:
     if isinstance(response, Chosen):
         exact = response.low == response.probabilities == response.high
         bounds = [] if exact else [response.low, response.high]
-        return _written([usage, response.estimator, response.probabilities, *bounds])
+        return _to_json([usage, response.estimator, response.probabilities, *bounds])
     if isinstance(response, Scored):
-        return _written([usage, *response.trace])
-    return _written([usage, *((output.text, output.finish, output.trace) for output in response.outputs)])
+        return _to_json([usage, *response.trace])
+    return _to_json([usage, *((output.text, output.finish, output.trace) for output in response.outputs)])
 
 
 def response_from_json(kind: str, text: str) -> Response:

@@ -23,35 +23,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ragworth.calls.migrations import STEPS
+from ragworth.calls.migrations import MIGRATIONS
 from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
-from ragworth.calls.serialization import KINDS, model_digest, request_from_json, request_to_json, response_to_json
-from ragworth.calls.timestamps import written_time
-from ragworth.errors import RagworthError, StoreError, counted
+from ragworth.calls.serialization import (
+    REQUEST_KINDS,
+    model_digest,
+    request_from_json,
+    request_to_json,
+    response_to_json,
+)
+from ragworth.calls.timestamps import format_time
+from ragworth.errors import RagworthError, StoreError, format_count
 from ragworth.llm.contract import Card, Failure, Request, Response
 from ragworth.storage.private import private_file, private_folder
 
-APPLICATION = 0x72677774
+APPLICATION_ID = 0x72677774
 """Marks a SQLite file as ours."""
 
-PATIENCE = 30
+LOCK_TIMEOUT = 30
 """Seconds to wait for others that use the file."""
 
-LOOKUP = 4096
+KEYS_PER_LOOKUP = 4096
 """Keys looked up at a time."""
 
-LARGEST_REQUEST = 1 << 28
+MAX_REQUEST_SIZE = 1 << 28
 """Most bytes of a stored request, unpacked."""
 
-SEALED = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
+SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
 """The columns of an answer and its seal, as bytes: damaged text may not be UTF-8."""
 
 
-UNREADABLE = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
+DECODE_ERRORS = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
 """What reading a damaged record may raise."""
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """One call as it is kept: ``response`` is JSON; ``packed`` its request, None when prompts were not kept.
 
     ``intact``: the seal fits. If it doesn't, the other fields may be anything.
@@ -71,11 +77,11 @@ class Entry(NamedTuple):
             return None
         try:
             unpacking = zlib.decompressobj()
-            text = unpacking.decompress(self.packed, LARGEST_REQUEST)
+            text = unpacking.decompress(self.packed, MAX_REQUEST_SIZE)
             if not unpacking.eof:
                 raise ValueError("it is cut short, or too large")
             return request_from_json(text.decode())
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise ValueError(f"its request can't be read ({error})") from error
 
 
@@ -96,7 +102,7 @@ class Store:
             private_folder(self.path.parent)
             private_file(self.path)
             # check_same_thread: a job may be iterated from another thread than the one that opened the store.
-            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"it cannot be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
@@ -132,7 +138,7 @@ class Store:
         A change to write-ahead logging, and the last of others that closes the file, make SQLite refuse at once and not
         after its timeout.
         """
-        last = time.monotonic() + PATIENCE
+        last = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
                 return self._prepare()
@@ -150,19 +156,19 @@ class Store:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (mark,) = self._db.execute("PRAGMA application_id").fetchone()
         self._db.execute("COMMIT")
-        if tables and mark != APPLICATION:
+        if tables and mark != APPLICATION_ID:
             raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
-        if version > len(STEPS):
+        if version > len(MIGRATIONS):
             raise StoreError(
-                f"it was written by a later version of ragworth (schema {version}, known up to {len(STEPS)})",
+                f"it was written by a later version of ragworth (schema {version}, known up to {len(MIGRATIONS)})",
                 file=str(self.path),
                 remedy="update ragworth, or name another store",
             )
         self._check_schema(version if tables else 0)
         self._db.execute("PRAGMA trusted_schema = OFF")
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
-        if version < len(STEPS):
+        self._db.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT * 1000}")
+        if version < len(MIGRATIONS):
             self._db.execute("PRAGMA journal_mode = WAL")
             self._migrate()
 
@@ -171,7 +177,7 @@ class Store:
         rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
         foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
-        made = schema(STEPS[: max(0, version)])
+        made = schema_after(MIGRATIONS[: max(0, version)])
         foreign += [f"another form of {name!r}" for name in made if found.get(name) != made[name]]
         if version < 0 or foreign:
             raise StoreError(
@@ -186,12 +192,12 @@ class Store:
         self._db.execute("BEGIN EXCLUSIVE")
         try:
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            for step in STEPS[version:]:
+            for step in MIGRATIONS[version:]:
                 for statement in step.split(";"):
                     if statement.strip():
                         self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {len(STEPS)}")
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         except BaseException:
             self._db.execute("ROLLBACK")
             raise
@@ -263,7 +269,7 @@ class Store:
     def _holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
         return (
-            "" if row is None else f" (process {row[0]} on {row[1]}, since {written_time(row[2], '%Y-%m-%d %H:%M:%S')})"
+            "" if row is None else f" (process {row[0]} on {row[1]}, since {format_time(row[2], '%Y-%m-%d %H:%M:%S')})"
         )
 
     @contextmanager
@@ -282,10 +288,10 @@ class Store:
 
         Answers that were changed after they were written are refused.
         """
-        for start in range(0, len(keys), LOOKUP):
-            part = keys[start : start + LOOKUP]
+        for start in range(0, len(keys), KEYS_PER_LOOKUP):
+            part = keys[start : start + KEYS_PER_LOOKUP]
             marks = ",".join("?" * len(part))
-            rows = self.query(f"SELECT {SEALED} FROM answers WHERE key IN ({marks})", part)
+            rows = self.query(f"SELECT {SEALED_COLUMNS} FROM answers WHERE key IN ({marks})", part)
             if not all_intact(rows):
                 self.refuse_damage()
             yield [(key, kind.decode(), response.decode()) for key, kind, response, _ in rows]
@@ -294,12 +300,12 @@ class Store:
         """An error with the number of damaged answers, if there are any."""
         answers = damaged = 0
         with self._guarded():
-            for row in self._db.execute(f"SELECT {SEALED} FROM answers"):
+            for row in self._db.execute(f"SELECT {SEALED_COLUMNS} FROM answers"):
                 answers += 1
                 damaged += not is_intact(row)
         if damaged:
             raise StoreError(
-                f"{counted(damaged, 'answer')} of {answers:,} changed after being written",
+                f"{format_count(damaged, 'answer')} of {answers:,} changed after being written",
                 file=str(self.path),
                 expected="answers as the model gave them",
                 remedy=f"ragworth calls prune {self.path} --damaged takes out these alone, to be asked again",
@@ -310,7 +316,7 @@ class Store:
         now = time.time()
         answers, errors, requests = [], [], []
         for key, request, outcome in done:
-            kind = KINDS[type(request)]
+            kind = REQUEST_KINDS[type(request)]
             if isinstance(outcome, Failure):
                 # Half a character, which SQLite cannot keep, is spelt out.
                 detail = outcome.detail.encode("utf-8", "backslashreplace").decode()
@@ -395,21 +401,22 @@ class Store:
             yield f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN (SELECT key FROM damaged{where})", ()
         yield "DROP TABLE damaged", ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[StoreEntry]:
         """All answers, with their prompts where these were kept."""
         cards = self.cards()
         with self._guarded():
             rows = self._db.execute(
-                f"SELECT {SEALED}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests USING (key) "
+                f"SELECT {SEALED_COLUMNS}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests "
+                "USING (key) "
                 "ORDER BY key"
             )
             for *sealed, key, model, made, packed in rows:
                 kind, response = (str(value or b"", "utf-8", "replace") for value in sealed[1:3])
-                yield Entry(key or b"", cards.get(model), kind, response, made, is_intact(sealed), packed)
+                yield StoreEntry(key or b"", cards.get(model), kind, response, made, is_intact(sealed), packed)
 
 
 @lru_cache(maxsize=4)
-def schema(steps: tuple[str, ...]) -> dict[str, str]:
+def schema_after(steps: tuple[str, ...]) -> dict[str, str]:
     """The tables of a store that has taken these steps: how each is made, by its name."""
     with closing(sqlite3.connect(":memory:")) as db:
         for step in steps:
@@ -427,7 +434,7 @@ def card_from_row(digest: object, text: object) -> Card | None:
     try:
         card = card_from_json(str(text))
         return card if model_digest(card) == digest else None
-    except UNREADABLE:
+    except DECODE_ERRORS:
         return None
 
 

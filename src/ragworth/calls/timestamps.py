@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 
-UNKNOWN = "unknown"
+UNKNOWN_TIME = "unknown"
 
 
-def written_time(moment: object, form: str, *, utc: bool = False) -> str:
+def format_time(moment: object, form: str, *, utc: bool = False) -> str:
     """A moment in local time, or in UTC; ``unknown`` where it is none."""
     if not isinstance(moment, int | float):
-        return UNKNOWN
+        return UNKNOWN_TIME
     try:
         return time.strftime(form, (time.gmtime if utc else time.localtime)(moment))
     except (ValueError, OverflowError, OSError):  # NaN, or a year that the calendar doesn't have
-        return UNKNOWN
+        return UNKNOWN_TIME

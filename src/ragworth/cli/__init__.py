@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ragworth import __version__
-from ragworth.cli.process import interrupted, lacking, silence
+from ragworth.cli.process import is_interrupt, resource_error, silence
 from ragworth.errors import RagworthError
 from ragworth.interrupts import EXIT_CODE
 
@@ -38,7 +38,7 @@ COMMANDS = {
 }
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed, and whose errors are one screen of words."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,14 +69,14 @@ class Lazy(click.Group):
             silence(sys.stdout.fileno())
             ctx.exit(0)
         except (KeyboardInterrupt, click.Abort) as error:
-            if not interrupted(error):
+            if not is_interrupt(error):
                 raise
             click.echo("\nragworth: interrupted", err=True)
             ctx.exit(EXIT_CODE)
         except click.exceptions.Exit:
             raise
         except BaseException as error:
-            lack = lacking(error, self._command(ctx))
+            lack = resource_error(error, self._command(ctx))
             if lack is None:
                 raise
             error.__traceback__ = None  # and with it the tables that its frames hold
@@ -92,9 +92,9 @@ class Lazy(click.Group):
         command = self._command(ctx)
         if command is None or _skips(command, ctx):
             return str(error)
-        from ragworth.evaluation.problems import SKIPPING
+        from ragworth.evaluation.problems import SKIP_ADVICE
 
-        return SKIPPING.sub("", str(error))
+        return SKIP_ADVICE.sub("", str(error))
 
 
 def _skips(command: click.Command, ctx: click.Context) -> bool:
@@ -107,7 +107,7 @@ def _skips(command: click.Command, ctx: click.Context) -> bool:
     return any(each is not None and _skips(each, ctx) for each in inside)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ragworth")
 @click.option("--safe-csv", is_flag=True, help="Write CSV and TSV that spreadsheets don't take for formulas.")
 @click.pass_context
@@ -118,8 +118,8 @@ def main(ctx: click.Context, safe_csv: bool) -> None:
     carry its format in front (exam:FILE, beir:FOLDER, ir_datasets:ID) and a run its name (bm25=FILE).
     """
     if safe_csv:
-        from ragworth.formats.spreadsheet import VARIABLE
+        from ragworth.formats.spreadsheet import SAFE_CSV_VARIABLE
 
-        before = os.environ.get(VARIABLE, "")
-        os.environ[VARIABLE] = "1"
-        ctx.call_on_close(lambda: os.environ.__setitem__(VARIABLE, before))
+        before = os.environ.get(SAFE_CSV_VARIABLE, "")
+        os.environ[SAFE_CSV_VARIABLE] = "1"
+        ctx.call_on_close(lambda: os.environ.__setitem__(SAFE_CSV_VARIABLE, before))

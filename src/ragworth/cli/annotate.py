@@ -7,19 +7,27 @@ from typing import Any
 
 import click
 
-from ragworth.cli.collection_options import material, reading_options, taken
-from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.output import tell
-from ragworth.cli.registry_group import Kinds, about, title
-from ragworth.cli.reliability import check_options, checked, forecasts, second_job
+from ragworth.cli.collection_options import read_collection, reading_options, take_collection_options
+from ragworth.cli.model_options import (
+    CallOptions,
+    call_options,
+    model_options,
+    open_job,
+    open_named_model,
+    print_capabilities,
+    report_job,
+)
+from ragworth.cli.output import print_notes
+from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
+from ragworth.cli.reliability import check_options, print_check, print_forecasts, second_job
 from ragworth.cli.task_options import setting_options
-from ragworth.cli.task_output import none_at_all, result_options, show, summary, write
+from ragworth.cli.task_output import aspect_summary, print_rows, result_options, stop_if_none, write_rows
 
 
 @click.group(
     "annotate",
-    cls=Kinds,
-    registry="ragworth.annotators:KINDS",
+    cls=RegistryGroup,
+    registry="ragworth.annotators:ANNOTATORS",
     maker="ragworth.cli.annotate:command_for",
     short_help="Judge passages or contexts by asking a model.",
 )
@@ -38,26 +46,28 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a kind."""
-    from ragworth.annotators import KINDS
-    from ragworth.tasks.options import settings_of
+    from ragworth.annotators import ANNOTATORS
+    from ragworth.tasks.options import options_of
 
-    chosen = KINDS.get(kind)
+    chosen = ANNOTATORS.get(kind)
 
-    @click.command(kind, help=about(chosen, f"Prompts: {', '.join(chosen.prompts)}."), short_help=title(chosen))
+    @click.command(
+        kind, help=help_text(chosen, f"Prompts: {', '.join(chosen.prompts)}."), short_help=kind_title(chosen)
+    )
     @reading_options
-    @setting_options(settings_of(chosen))
+    @setting_options(options_of(chosen))
     @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
     @check_options
     @model_options
     @result_options
-    @calling_options
+    @call_options
     def run(**given: Any) -> None:
-        annotated(kind, **given)
+        annotate_files(kind, **given)
 
     return run
 
 
-def annotated(
+def annotate_files(
     kind: str,
     *,
     model: str,
@@ -72,34 +82,36 @@ def annotated(
 ) -> None:
     """Read, check, judge, write."""
     from ragworth.annotators import annotation
-    from ragworth.annotators.reliability import check as look_closer
-    from ragworth.annotators.reliability import planned_all
+    from ragworth.annotators.reliability import check_annotation as look_closer
+    from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
-    from ragworth.tasks.query_sample import of_queries
+    from ragworth.tasks.query_sample import sample_by_query
 
     if second and not check:
         raise InputError("a second model is for --check", remedy="give --check too")
-    calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
-    wanted = taken(given)
-    found = material(wanted)
+    calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
+    wanted = take_collection_options(given)
+    found = read_collection(wanted)
     with ExitStack() as stack:
-        asked = stack.enter_context(closing(opened(model, settings)))
-        work = stack.enter_context(job(asked, calling, None))
+        asked = stack.enter_context(closing(open_named_model(model, settings)))
+        work = stack.enter_context(open_job(asked, calling, None))
         more = second_job(stack, second, second_option, calling)
-        annotator = annotation.made(kind, work.card, found.collection, prompts, given)
-        other = annotation.made(kind, more.card, found.collection, prompts, given) if more is not None else None
-        things = annotation.items(annotator, found.contexts, found.collection, wanted.k)
-        things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        annotator = annotation.build_annotator(kind, work.card, found.collection, prompts, given)
+        other = (
+            annotation.build_annotator(kind, more.card, found.collection, prompts, given) if more is not None else None
+        )
+        things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
+        things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
-            forecasts(planned_all(annotator, things, work, other, more, check))
+            print_forecasts(plan_annotation_and_checks(annotator, things, work, other, more, check))
             return
-        introduced(work.card, calling)
-        tell(found.notes, calling.quiet)
-        with told(work, calling):
-            result = annotation.finished(annotator, things, work)
-            write(result.frame, output)
-            tell(result.notes, calling.quiet)
-            show(result.frame, look, summary(result.frame), None if calling.quiet else output)
+        print_capabilities(work.card, calling)
+        print_notes(found.notes, calling.quiet)
+        with report_job(work, calling):
+            result = annotation.run_annotation(annotator, things, work)
+            write_rows(result.frame, output)
+            print_notes(result.notes, calling.quiet)
+            print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
             if check:
-                checked(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
-        none_at_all(result.frame, "judgment")
+                print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
+        stop_if_none(result.frame, "judgment")

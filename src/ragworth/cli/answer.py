@@ -7,14 +7,22 @@ from typing import Any
 
 import click
 
-from ragworth.cli.collection_options import material, reading_options, taken
-from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
-from ragworth.cli.output import tell
+from ragworth.cli.collection_options import read_collection, reading_options, take_collection_options
+from ragworth.cli.model_options import (
+    CallOptions,
+    call_options,
+    model_options,
+    open_job,
+    open_named_model,
+    print_capabilities,
+    report_job,
+)
+from ragworth.cli.output import print_notes
 from ragworth.cli.task_options import setting_options
-from ragworth.cli.task_output import n_of_n, none_at_all, placed, result_options, show, write
+from ragworth.cli.task_output import check_parent_folder, n_of_n, print_rows, result_options, stop_if_none, write_rows
 
 
-class Late(click.Command):
+class LateOptionsCommand(click.Command):
     """A command with an option for each setting of the writer, made when they are first asked for.
 
     They are known to a module that takes its time to import, and the list of all commands does not need them.
@@ -24,17 +32,17 @@ class Late(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._whole:
-            from ragworth.generation.writer import Writer
-            from ragworth.tasks.options import settings_of
+            from ragworth.generation.writer import AnswerWriter
+            from ragworth.tasks.options import options_of
 
-            options = click.command("settings")(setting_options(settings_of(Writer))(lambda: None)).params
+            options = click.command("settings")(setting_options(options_of(AnswerWriter))(lambda: None)).params
             place = next(n for n, option in enumerate(self.params) if option.name == "prompts")
             self.params[place:place] = options
             self._whole = True
         return super().get_params(ctx)
 
 
-@click.command("answer", cls=Late, short_help="Have a model answer from what each system shows.")
+@click.command("answer", cls=LateOptionsCommand, short_help="Have a model answer from what each system shows.")
 @reading_options
 @click.option("--without", is_flag=True, help="Also answer without any context, as the system (none).")
 @click.option("--oracle", is_flag=True, help="Also answer from the oracle's context, as the system (oracle).")
@@ -42,12 +50,12 @@ class Late(click.Command):
 @click.option(
     "--contexts",
     type=click.Path(dir_okay=False),
-    callback=placed,
+    callback=check_parent_folder,
     help="Write what was shown to this file, as a run.",
 )
 @model_options
 @result_options
-@calling_options
+@call_options
 def command(
     *,
     without: bool,
@@ -73,43 +81,43 @@ def command(
     """
     from ragworth import formats
     from ragworth.generation import answering
-    from ragworth.tables import WRITTEN
-    from ragworth.tasks.query_sample import of_queries
+    from ragworth.tables import ANSWERED_STATUSES
+    from ragworth.tasks.query_sample import sample_by_query
 
     if contexts is not None:
         formats.resolve(contexts, "write_contexts")
-    calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
-    wanted = taken(given)
-    found = material(wanted)
-    asked = opened(model, settings)
-    with closing(asked), job(asked, calling, None) as work:
-        writer = answering.made(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
-        things = answering.items(writer, found.contexts, found.collection, without=without, oracle=oracle)
-        things = of_queries(things, wanted.limit, wanted.sample, wanted.sample_seed)
+    calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
+    wanted = take_collection_options(given)
+    found = read_collection(wanted)
+    asked = open_named_model(model, settings)
+    with closing(asked), open_job(asked, calling, None) as work:
+        writer = answering.build_writer(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
+        things = answering.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
+        things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
-            click.echo(str(answering.planned(writer, things, work)))
+            click.echo(str(answering.plan_answering(writer, things, work)))
             return
-        introduced(work.card, calling)
-        tell(found.notes, calling.quiet)
-        with told(work, calling):
-            result = answering.finished(writer, things, work)
-            write(result.frame, output)
+        print_capabilities(work.card, calling)
+        print_notes(found.notes, calling.quiet)
+        with report_job(work, calling):
+            result = answering.run_answering(writer, things, work)
+            write_rows(result.frame, output)
             if contexts is not None:
                 formats.write(result.contexts, contexts, found.collection)
-            tell(result.notes, calling.quiet)
-            show(result.frame, look, overview(result.frame), None if calling.quiet else output)
-        none_at_all(result.frame, "answer", WRITTEN, "a text")
+            print_notes(result.notes, calling.quiet)
+            print_rows(result.frame, look, answer_overview(result.frame), None if calling.quiet else output)
+        stop_if_none(result.frame, "answer", ANSWERED_STATUSES, "a text")
 
 
-def overview(frame: Any) -> Any:
+def answer_overview(frame: Any) -> Any:
     """For each system: how many answers have a text, how many of these decline or were cut short, and their length."""
     import polars as pl
 
-    from ragworth.tables import TRUNCATED, WRITTEN
-    from ragworth.text_match.refusals import abstains
+    from ragworth.tables import ANSWERED_STATUSES, TRUNCATED
+    from ragworth.text_match.refusals import find_refusal
 
-    good = pl.col("status").is_in(WRITTEN)
-    declines = pl.Series("declines", [text is not None and abstains(text) is not None for text in frame["text"]])
+    good = pl.col("status").is_in(ANSWERED_STATUSES)
+    declines = pl.Series("declines", [text is not None and find_refusal(text) is not None for text in frame["text"]])
     systems = frame.with_columns(declines).group_by("system", maintain_order=True)
     return n_of_n(
         systems.agg(

@@ -9,9 +9,17 @@ from typing import Any
 
 import click
 
-from ragworth.cli.model_options import Calling, calling_options, introduced, job, model_options, opened, told
+from ragworth.cli.model_options import (
+    CallOptions,
+    call_options,
+    model_options,
+    open_job,
+    open_named_model,
+    print_capabilities,
+    report_job,
+)
 
-LITTLE = 0.05
+LOW_MASS = 0.05
 """Probability of all labels together below which something is wrong with prompt, labels or model."""
 
 
@@ -37,7 +45,7 @@ LITTLE = 0.05
 @click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Samples for each row.")
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write JSONL to this file, not the terminal.")
-@calling_options
+@call_options
 def command(
     prompt: str,
     rows: str,
@@ -59,39 +67,39 @@ def command(
     ragworth ask answer contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
     from ragworth import prompt_table
-    from ragworth.formats.files import created
-    from ragworth.prompts import load
+    from ragworth.formats.files import create_file
+    from ragworth.prompts import load_prompt
 
-    calling = Calling(**{name: given.pop(name) for name in Calling.__dataclass_fields__})
+    calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     chosen = (*(label.strip() for label in labels.split(",")), *exactly) if labels is not None else exactly
-    way = prompt_table.Way(labels=chosen, max_tokens=given.pop("length"), **given)
-    asked = opened(model, settings)
+    way = prompt_table.AskOptions(labels=chosen, max_tokens=given.pop("length"), **given)
+    asked = open_named_model(model, settings)
     card = getattr(asked, "partial", None) or asked.card  # without asking an endpoint
-    template = load(prompt, prompts, card.prompts)
+    template = load_prompt(prompt, prompts, card.prompts)
     table = prompt_table.read_rows(rows)
-    requests = prompt_table.requests(template, table, way, rows)
-    with closing(asked), job(asked, calling, len(requests)) as work:
+    requests = prompt_table.build_requests(template, table, way, rows)
+    with closing(asked), open_job(asked, calling, len(requests)) as work:
         if calling.dry_run:
             click.echo(str(work.plan(requests)))
             return
 
-        introduced(work.card, calling)
+        print_capabilities(work.card, calling)
         masses: list[float] = []
 
         def lines(plain: bool) -> Iterator[bytes]:
             for row, request, outcome in zip(table, requests, work.run(requests), strict=True):
                 found = prompt_table.outcome_row(row, request, outcome)
                 masses.extend([found["mass"]] if "mass" in found else [])
-                yield prompt_table.written(found, plain=plain)
+                yield prompt_table.to_jsonl(found, plain=plain)
 
-        with told(work, calling):
+        with report_job(work, calling):
             if output:
-                with created(output) as file:
+                with create_file(output) as file:
                     file.writelines(lines(plain=False))
             else:
                 for line in lines(plain=True):
                     click.echo(line, nl=False)
-    if masses and median(masses) < LITTLE and not calling.quiet:
+    if masses and median(masses) < LOW_MASS and not calling.quiet:
         click.echo(
             f"note: the labels hold little of the probability together (median {median(masses):.2g}): "
             "does the prompt ask for them?",

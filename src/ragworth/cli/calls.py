@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragworth.cli.output import LOOKS, Section, chosen_look, emit
-from ragworth.errors import StoreError, counted
+from ragworth.errors import StoreError, format_count
 
 
 @click.group("calls", short_help="Look after a store of calls.")
@@ -30,14 +30,14 @@ def show(store: str, look: str | None, output: str | None) -> None:
     from ragworth.calls import maintenance
 
     look = chosen_look(look, output)
-    with _opened(store) as found:
-        holdings, unreported = maintenance.holdings(found), maintenance.unreported(found)
-        failed = [trouble._asdict() for trouble in maintenance.troubles(found)]
+    with _open_store(store) as found:
+        holdings, unreported = maintenance.stored_calls(found), maintenance.count_unreported(found)
+        failed = [trouble._asdict() for trouble in maintenance.failed_calls(found)]
     held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
     for row in held:
         del row["uncounted"]
-    kept = pl.DataFrame(held, schema=None if held else list(maintenance.Holding._fields[:-1]))
-    lost = pl.DataFrame(failed, schema=None if failed else list(maintenance.Trouble._fields))
+    kept = pl.DataFrame(held, schema=None if held else list(maintenance.StoredCalls._fields[:-1]))
+    lost = pl.DataFrame(failed, schema=None if failed else list(maintenance.FailedCalls._fields))
     if not held and not failed and look == "text" and not output:
         click.echo("The store is empty.")
         return
@@ -47,12 +47,13 @@ def show(store: str, look: str | None, output: str | None) -> None:
     emit(sections, look, output)
     if uncounted := sum(one.uncounted for one in holdings):
         click.echo(
-            f"note: {counted(uncounted, 'call')} with impossible tokens, seconds or dates; the totals leave these out",
+            f"note: {format_count(uncounted, 'call')} with impossible tokens, seconds or dates; the totals leave "
+            "these out",
             err=True,
         )
     if unreported:
         click.echo(
-            f"note: the endpoint reported no tokens for {counted(unreported, 'call')}; the totals leave these out",
+            f"note: the endpoint reported no tokens for {format_count(unreported, 'call')}; the totals leave these out",
             err=True,
         )
 
@@ -67,16 +68,16 @@ def export(store: str, output: str | None) -> None:
     ragworth calls export calls.sqlite -o calls.jsonl
     """
     from ragworth.calls import maintenance
-    from ragworth.formats.files import created
-    from ragworth.prompt_table import written
+    from ragworth.formats.files import create_file
+    from ragworth.prompt_table import to_jsonl
 
-    with _opened(store) as found:
+    with _open_store(store) as found:
         if output:
-            with created(output) as file:
-                file.writelines(written(call, plain=False) for call in maintenance.exported(found))
+            with create_file(output) as file:
+                file.writelines(to_jsonl(call, plain=False) for call in maintenance.export_calls(found))
         else:
-            for call in maintenance.exported(found):
-                click.echo(written(call, plain=True), nl=False)
+            for call in maintenance.export_calls(found):
+                click.echo(to_jsonl(call, plain=True), nl=False)
 
 
 @command.command("verify", short_help="Check that a store is sound.")
@@ -89,7 +90,7 @@ def verify(store: str) -> None:
     """
     from ragworth.calls import maintenance
 
-    with _opened(store) as found:
+    with _open_store(store) as found:
         result = maintenance.verify(found)
     if result.problems:
         shown = tuple(result.problems[:5])
@@ -99,7 +100,7 @@ def verify(store: str) -> None:
             "card": "ask the model again over this store; its answers are used as before",
         }
         raise StoreError(
-            f"{counted(len(result.problems), 'problem')} in {counted(result.calls, 'call')}",
+            f"{format_count(len(result.problems), 'problem')} in {format_count(result.calls, 'call')}",
             file=store,
             more=shown,
             remedy=remedies[result.worst],
@@ -141,15 +142,16 @@ def prune(
     """
     from ragworth.calls import maintenance
 
-    choice = maintenance.Choice(model, kind or "", older_than, errors, prompts, damaged)
-    if damaged and choice == maintenance.Choice(damaged=True) and _rebuilt(store, dry_run, yes):
+    choice = maintenance.CallFilter(model, kind or "", older_than, errors, prompts, damaged)
+    if damaged and choice == maintenance.CallFilter(damaged=True) and _rebuild(store, dry_run, yes):
         return
     what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
-    with _opened(store) as found:
+    with _open_store(store) as found:
         number = maintenance.prune(found, choice, dry=True)
-        if older_than is not None and (ahead := maintenance.dated_ahead(found)):
+        if older_than is not None and (ahead := maintenance.count_future_dates(found)):
             click.echo(
-                f"note: {counted(ahead, 'call')} dated in the future, so never too old: a clock was wrong, then or now",
+                f"note: {format_count(ahead, 'call')} dated in the future, so never too old: a clock was wrong, then "
+                "or now",
                 err=True,
             )
         if dry_run or not number:
@@ -160,11 +162,11 @@ def prune(
         click.echo(f"{maintenance.prune(found, choice, dry=False):,} {what} taken out.")
 
 
-def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
+def _rebuild(store: str, dry_run: bool, yes: bool) -> bool:
     """Rebuild a store whose file is damaged; False where the file is whole and only rows may be damaged."""
     from ragworth.calls.salvage import is_damaged, rebuild
 
-    with _opened(store) as found:
+    with _open_store(store) as found:
         if not is_damaged(found):
             return False
         if dry_run:
@@ -173,18 +175,18 @@ def _rebuilt(store: str, dry_run: bool, yes: bool) -> bool:
         if not yes:
             click.confirm(f"The file {store} is damaged. Make a new one of all that can be read?", abort=True)
         made = rebuild(found)
-    kept = f"{counted(made.answers, 'answer')} and {counted(made.errors, 'error')}"
+    kept = f"{format_count(made.answers, 'answer')} and {format_count(made.errors, 'error')}"
     click.echo(f"{kept} are in the new file; the damaged one is {made.damaged}.")
     return True
 
 
-def _opened(store: str) -> Any:
+def _open_store(store: str) -> Any:
     from ragworth.calls.store import Store
 
     return Store(store, create=False)
 
 
 def _day(moment: float | None) -> str:
-    from ragworth.calls.timestamps import written_time
+    from ragworth.calls.timestamps import format_time
 
-    return written_time(moment, "%Y-%m-%d %H:%M")
+    return format_time(moment, "%Y-%m-%d %H:%M")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.trust_options import trust_of, trust_options
+from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
 @click.command("check", short_help="Validate a workspace without asking a model.")
@@ -27,18 +27,20 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chose
     ragworth evaluate goes on from it. Exit code 2 where something is wrong.
     """
     from ragworth import config
-    from ragworth.cli.progress import Working
-    from ragworth.evaluation.plan import planned
+    from ragworth.cli.progress import WorkLine
+    from ragworth.evaluation.plan import plan_evaluation
     from ragworth.report.render import printable
 
-    either(limit, every)
-    paths, consent = trust_of(chosen)
-    console = None if quiet else Working()
+    check_limit_options(limit, every)
+    paths, consent = take_trust_options(chosen)
+    console = None if quiet else WorkLine()
     with interruptible():
-        found = planned(config.read(workspace, paths), limit=limit, every=every, console=console, consent=consent)
+        found = plan_evaluation(
+            config.read(workspace, paths), limit=limit, every=every, console=console, consent=consent
+        )
     if quiet:
         return
-    for line in [*described(found.material), *(f"note: {note}" for note in found.notes)]:
+    for line in [*describe_inputs(found.material), *(f"note: {note}" for note in found.notes)]:
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
@@ -46,7 +48,7 @@ def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chose
     click.echo(printable(f"All is well. Next: ragworth evaluate{where}"))
 
 
-def either(limit: int | None, every: bool) -> None:
+def check_limit_options(limit: int | None, every: bool) -> None:
     """So many queries or all of them: both cannot be meant."""
     if limit is not None and every:
         raise click.UsageError("--limit takes some queries and --all takes all of them; give one of the two")
@@ -55,17 +57,17 @@ def either(limit: int | None, every: bool) -> None:
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Ctrl-C between the calls of models, where a job would have caught it, ends with what was done kept."""
-    from ragworth.calls.job import Interrupted
+    from ragworth.calls.job import JobInterrupted
 
     try:
         yield
     except KeyboardInterrupt as error:
-        raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
+        raise JobInterrupted("interrupted; what was done is kept: run the same again to go on") from error
 
 
-def described(material: Any) -> list[str]:
+def describe_inputs(material: Any) -> list[str]:
     """What there is, in words."""
-    from ragworth.errors import counted, listed, quoted
+    from ragworth.errors import format_count, format_list, quote_short
 
     texts = material.collection
     labels, ratings = texts.relevance, texts.ratings
@@ -77,7 +79,7 @@ def described(material: Any) -> list[str]:
         (texts.subquestions.height, "sub-question", ""),
         (ratings.frame.height if ratings is not None else 0, "rating", ""),
     ]
-    parts = [counted(number, noun, plural) for number, noun, plural in numbers if number]
-    systems = [name if name.isprintable() else quoted(name) for name in material.systems]
-    lines = [f"collection: {', '.join(parts)}", f"systems: {listed(systems, 30)}"]
+    parts = [format_count(number, noun, plural) for number, noun, plural in numbers if number]
+    systems = [name if name.isprintable() else quote_short(name) for name in material.systems]
+    lines = [f"collection: {', '.join(parts)}", f"systems: {format_list(systems, 30)}"]
     return [*lines, *(f"note: {note}" for note in material.notes)]

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import tell
-from ragworth.cli.task_output import placed, writable
+from ragworth.cli.output import print_notes
+from ragworth.cli.task_output import check_parent_folder, check_rows_file
 
 
 @click.command("chunk", short_help="Cut documents into passages.")
@@ -17,7 +17,7 @@ from ragworth.cli.task_output import placed, writable
     "--output",
     required=True,
     type=click.Path(dir_okay=False),
-    callback=writable,
+    callback=check_rows_file,
     help="Write passages to this file: .jsonl, .parquet, .csv or .tsv.",
 )
 @click.option(
@@ -49,7 +49,10 @@ from ragworth.cli.task_output import placed, writable
 @click.option("--add", is_flag=True, help="Keep passages of other names that are in the file already.")
 @click.option("-q", "--qrels", help="Relevance of the documents, to be that of their passages.")
 @click.option(
-    "--labels", type=click.Path(dir_okay=False), callback=placed, help="Write the passages' relevance to this file."
+    "--labels",
+    type=click.Path(dir_okay=False),
+    callback=check_parent_folder,
+    help="Write the passages' relevance to this file.",
 )
 @click.option("--quiet", is_flag=True, help="Say nothing.")
 def command(
@@ -66,12 +69,12 @@ def command(
     ragworth chunk documents.jsonl -o passages.jsonl --size 200 --name large -q qrels.txt --labels labels.txt --add
     """
     from ragworth import formats
-    from ragworth.errors import InputError, Stopped
+    from ragworth.errors import InputError, JobStopped
     from ragworth.retrieval.chunks import chunk
 
     if (qrels is None) != (labels is None):
         raise InputError("--qrels and --labels go together", expected="both: where labels come from, and where they go")
-    _apart({"DOCUMENTS": documents, "--qrels": qrels}, {"--output": output, "--labels": labels})
+    _check_distinct_files({"DOCUMENTS": documents, "--qrels": qrels}, {"--output": output, "--labels": labels})
     judged = formats.read_judgments(qrels) if qrels is not None else None
     chunks = chunk(documents, **settings)
     name = settings["name"]
@@ -80,26 +83,26 @@ def command(
     if judged is not None and labels is not None:
         table = chunks.labels(judged)
         notes = (*notes, *table.notes)
-        _label(table, labels, name if add else None)
-    tell(notes, quiet)
+        _write_labels(table, labels, name if add else None)
+    print_notes(notes, quiet)
     if not quiet:
         _report(chunks.frame, output, settings["tokenizer"])
     if not chunks.frame.height:
-        raise Stopped("there is not one passage: no document has a text\n  to do: see the texts of the documents")
+        raise JobStopped("there is not one passage: no document has a text\n  to do: see the texts of the documents")
 
 
-def _apart(read: dict[str, str | None], written: dict[str, str | None]) -> None:
+def _check_distinct_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, and two things into one file."""
     from ragworth.errors import InputError
 
     for option, path in written.items():
         for other, source in {**read, **written}.items():
-            if option != other and path is not None and source is not None and _same(path, source):
+            if option != other and path is not None and source is not None and _same_file(path, source):
                 expected = "another file, since it is written over"
                 raise InputError(f"{option} is the file of {other}", file=path, expected=expected)
 
 
-def _same(one: str, other: str) -> bool:
+def _same_file(one: str, other: str) -> bool:
     """Whether two paths lead to one file, there or not; each may have its format in front."""
     from contextlib import suppress
     from pathlib import Path
@@ -121,29 +124,29 @@ def _write(frame: Any, output: str, name: str | None) -> None:
 
     import polars as pl
 
-    from ragworth.cli.task_output import ENDINGS, data
+    from ragworth.cli.task_output import ENDINGS, encode_rows
     from ragworth.report.render import save_bytes
 
     if name is not None and Path(output).exists():
-        frame = pl.concat([_others(_before(output), name), frame], how="diagonal_relaxed")
+        frame = pl.concat([_other_chunkings(_existing_passages(output), name), frame], how="diagonal_relaxed")
     ending = next(each for each in ENDINGS if output.endswith(each))
     if ending == ".jsonl":
         title = pl.when(pl.col("document_title") != "").then(pl.col("document_title")).alias("document_title")
         frame = frame.select(pl.col("passage").alias("_id"), "text", "document", title)
-    save_bytes(data(frame, ending), output)
+    save_bytes(encode_rows(frame, ending), output)
 
 
-def _before(output: str) -> Any:
+def _existing_passages(output: str) -> Any:
     """The passages that a file has."""
     import polars as pl
 
     from ragworth.errors import FormatError
     from ragworth.formats.frames import read_table
-    from ragworth.formats.jsonl import objects
+    from ragworth.formats.jsonl import read_objects
 
     expected = "passages that this command wrote"
     if output.endswith(".jsonl"):
-        items = [item for _, item in objects(output, [], skip=False, expected=expected)]
+        items = [item for _, item in read_objects(output, [], skip=False, expected=expected)]
         names = {"passage": "_id", "text": "text", "document": "document", "document_title": "document_title"}
         columns = {name: [item.get(key, "") for item in items] for name, key in names.items()}
         frame = pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String), strict=False)
@@ -155,7 +158,7 @@ def _before(output: str) -> Any:
     return frame.with_columns(pl.col("document_title").fill_null(""))
 
 
-def _others(frame: Any, name: str) -> Any:
+def _other_chunkings(frame: Any, name: str) -> Any:
     """The rows of passages that belong to chunkings of other names."""
     import polars as pl
 
@@ -165,7 +168,7 @@ def _others(frame: Any, name: str) -> Any:
     return frame.filter(~pl.Series(mine, dtype=pl.Boolean))
 
 
-def _label(table: Any, labels: str, name: str | None) -> None:
+def _write_labels(table: Any, labels: str, name: str | None) -> None:
     """Write the passages' relevance; with a name, beside that of passages of other names."""
     from pathlib import Path
 
@@ -176,19 +179,19 @@ def _label(table: Any, labels: str, name: str | None) -> None:
 
     frame = table.frame
     if name is not None and Path(labels).exists():
-        frame = pl.concat([_others(formats.read_judgments(labels).frame, name), frame])
+        frame = pl.concat([_other_chunkings(formats.read_judgments(labels).frame, name), frame])
     formats.write(Judgments.trusted(frame), labels)
 
 
 def _report(frame: Any, output: str, tokenizer: str | None) -> None:
     """How many passages there are, and how long: in tokens of the model by whose they were cut."""
-    from ragworth.collection import WORD
-    from ragworth.errors import counted
+    from ragworth.collection import WORD_PATTERN
+    from ragworth.errors import format_count
     from ragworth.report.render import printable
 
-    sizes = frame["text"].str.count_matches(WORD) if tokenizer is None else _tokens(frame["text"], tokenizer)
+    sizes = frame["text"].str.count_matches(WORD_PATTERN) if tokenizer is None else _tokens(frame["text"], tokenizer)
     units = "words and marks" if tokenizer is None else "tokens"
-    found = f"{counted(frame.height, 'passage')} of {counted(frame['document'].n_unique(), 'document')}"
+    found = f"{format_count(frame.height, 'passage')} of {format_count(frame['document'].n_unique(), 'document')}"
     about = f", {sizes.min()} to {sizes.max()} {units}, {sizes.mean():.0f} on average" if frame.height else ""
     click.echo(printable(f"{found}{about}: {output}"))
 
@@ -197,9 +200,9 @@ def _tokens(texts: Any, tokenizer: str) -> Any:
     """How many tokens texts have."""
     import polars as pl
 
-    from ragworth.retrieval.chunks import ROWS
-    from ragworth.retrieval.units import tokenizer_of
+    from ragworth.retrieval.chunks import BATCH_ROWS
+    from ragworth.retrieval.units import load_tokenizer
 
-    tool = tokenizer_of(tokenizer)
-    parts = [texts.slice(start, ROWS).to_list() for start in range(0, len(texts), ROWS)]
+    tool = load_tokenizer(tokenizer)
+    parts = [texts.slice(start, BATCH_ROWS).to_list() for start in range(0, len(texts), BATCH_ROWS)]
     return pl.Series([len(each) for part in parts for each in tool.encode_batch(part, add_special_tokens=False)])

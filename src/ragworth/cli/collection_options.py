@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Given:
+class CollectionOptions:
     """Where texts and contexts come from, and how much of them is wanted."""
 
     runs: tuple[str, ...]
@@ -32,7 +32,7 @@ class Given:
     ties: str = field(default="float64")
 
 
-class Material(NamedTuple):
+class CollectionInputs(NamedTuple):
     """What was read."""
 
     contexts: Any
@@ -67,20 +67,22 @@ def reading_options(function: F) -> F:
     return function
 
 
-def taken(given: dict[str, Any]) -> Given:
+def take_collection_options(given: dict[str, Any]) -> CollectionOptions:
     """The options of `reading_options`, taken out of all that were given."""
-    return Given(**{name: given.pop(name) for name in Given.__dataclass_fields__ if name in given})
+    return CollectionOptions(
+        **{name: given.pop(name) for name in CollectionOptions.__dataclass_fields__ if name in given}
+    )
 
 
-def material(given: Given) -> Material:
+def read_collection(given: CollectionOptions) -> CollectionInputs:
     """Read everything; what cannot be read is reported together."""
     from ragworth import formats
-    from ragworth.cli.scoring_options import Together
-    from ragworth.collection import Collection, merged
+    from ragworth.cli.scoring_options import ErrorCollector
+    from ragworth.collection import Collection, merge_collections
     from ragworth.formats import texts
     from ragworth.tables import Contexts, Judgments
 
-    reading, skip = Together(), given.skip_bad_lines
+    reading, skip = ErrorCollector(), given.skip_bad_lines
     loaded = reading.of(partial(formats.load, given.collection, skip_bad_lines=skip)) if given.collection else None
     runs = [reading.of(partial(_run, spec, given)) for spec in given.runs]
     parts = [
@@ -104,24 +106,26 @@ def material(given: Given) -> Material:
     if not tables and loaded is not None and loaded.contexts is not None:
         tables = [loaded.contexts]
     contexts = Contexts.concat(tables) if tables else None
-    collection = merged(parts)
+    collection = merge_collections(parts)
     notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
-    return Material(contexts, collection, tuple(dict.fromkeys(notes)))
+    return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
 
 
-def _run(spec: str, given: Given) -> Any:
+def _run(spec: str, given: CollectionOptions) -> Any:
     """A run with the texts that came in its file, if it is of a kind that has them."""
     from ragworth import formats
     from ragworth.cli.scoring_options import named_run, read_run
     from ragworth.collection import Collection
-    from ragworth.formats.contract import Loaded
+    from ragworth.formats.contract import LoadedCollection
 
     name, path = named_run(spec)
     chosen, _ = formats.resolve(path, "contexts")
     if chosen.name != "jsonl":
-        return Loaded(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
+        return LoadedCollection(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
     loaded = formats.load(path, skip_bad_lines=given.skip_bad_lines)
     contexts = loaded.contexts
     if contexts is None:
-        return Loaded(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
-    return Loaded(loaded.collection, contexts.renamed(name) if name and contexts.systems != [name] else contexts)
+        return LoadedCollection(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
+    return LoadedCollection(
+        loaded.collection, contexts.renamed(name) if name and contexts.systems != [name] else contexts
+    )

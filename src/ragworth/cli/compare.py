@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
-from ragworth.cli.scoring_options import Inputs, narrowing_options, scored, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
 WORSE = 3
 """Exit code when a drop is significant."""
@@ -72,15 +72,15 @@ def command(
     """
     from ragworth import comparison
     from ragworth.report import summary_tables
-    from ragworth.scoring import split
+    from ragworth.scoring import split_metrics
 
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
     look = chosen_look(look, output, level)
-    gates = [str(metric) for part in split(fail_if_worse) for metric in part] if fail_if_worse else []
+    gates = [str(metric) for part in split_metrics(fail_if_worse) for metric in part] if fail_if_worse else []
     given["metrics"] = (*(given["metrics"] or (() if gates else ("nDCG@10",))), *gates)
-    scores = scored(Inputs(**given))
-    tell(scores.notes, quiet)
+    scores = score_inputs(ScoringOptions(**given))
+    print_notes(scores.notes, quiet)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
     result = comparison.compare(
         scores,
@@ -116,7 +116,7 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     """Whether any system is significantly worse than its baseline by one of the metrics; says which."""
     import polars as pl
 
-    from ragworth.report.render import p_value, printable
+    from ragworth.report.render import format_p_value, printable
 
     failed = False
     for metric in metrics:
@@ -127,7 +127,8 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
             doubt = row["low"] is not None and row["low"] <= 0 <= row["high"]
             but = "; its interval includes 0, because few queries differ: --test bounded allows for that"
             click.echo(
-                f"worse: {printable(summary_tables)} (Holm p {p_value(row['p_holm'])}{but if doubt else ''})", err=True
+                f"worse: {printable(summary_tables)} (Holm p {format_p_value(row['p_holm'])}{but if doubt else ''})",
+                err=True,
             )
         partly = (pl.col("metric") == metric) & (pl.col("n") < pl.col("total"))
         for row in result.differences.filter(partly).iter_rows(named=True):

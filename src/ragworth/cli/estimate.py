@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
-from ragworth.cli.scoring_options import Inputs, gathered, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, scoring_options
 
 
 @click.command("estimate", short_help="Means from a cheap judge of all and an expensive one of a sample.")
@@ -54,7 +54,7 @@ def command(
         raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
     skip = given["skip_bad_lines"]
     readings = [partial(formats.read_judgments, path, skip_bad_lines=skip) for path in expensive]
-    found, dear = gathered(Inputs(**given), readings)
+    found, dear = read_scoring_inputs(ScoringOptions(**given), readings)
     better, known = Judgments.concat(dear), Judgments.concat(found.judgments)
     twice = known.frame["aspect"].is_in(better.frame["aspect"].unique().to_list())
     cheap = known.frame.filter(twice) if twice.any() else known.frame  # which is refused, with what there is
@@ -70,7 +70,7 @@ def command(
         baseline=baseline,
         **facts,
     )
-    tell(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
+    print_notes(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
     sections = [Section("estimates", "", result.frame, summary_tables.estimate_table(result.frame, level))]
     if result.differences.height:
         readable = summary_tables.estimated_difference_table(result.differences, level)

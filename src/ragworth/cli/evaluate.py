@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from ragworth.cli.check import either, interruptible
-from ragworth.cli.output import tell
-from ragworth.cli.progress import Lines as Lines
-from ragworth.cli.progress import Working
-from ragworth.cli.trust_options import Trust, trust_of, trust_options
+from ragworth.cli.check import check_limit_options, interruptible
+from ragworth.cli.output import print_notes
+from ragworth.cli.progress import StageLines as StageLines
+from ragworth.cli.progress import WorkLine
+from ragworth.cli.trust_options import TrustOptions, take_trust_options, trust_options
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
-KNOWN = ("system", "group", "misleading", "correct", "wrong")
+TABLE_COLUMNS = ("system", "group", "misleading", "correct", "wrong")
 """Columns of the leaderboard beside those of metrics."""
 
 
@@ -53,10 +53,10 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
     ragworth evaluate examples/demo --dry-run
     ragworth evaluate examples/demo --until annotate
     """
-    either(chosen["limit"], chosen["every"])
+    check_limit_options(chosen["limit"], chosen["every"])
     if chosen["only"] and chosen["until"]:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
-    trust = trust_of(chosen)
+    trust = take_trust_options(chosen)
     with interruptible():
         if dry_run:
             _plan(workspace, as_json, quiet, chosen, trust)
@@ -64,20 +64,20 @@ def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen:
             _run(workspace, as_json, quiet, chosen, trust)
 
 
-def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
+def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth import config
-    from ragworth.evaluation.plan import planned
+    from ragworth.evaluation.plan import plan_evaluation
 
     wanted = wanted_stages(chosen["only"], chosen["until"])
-    found = planned(
+    found = plan_evaluation(
         config.read(workspace, trust.paths),
         limit=chosen["limit"],
         every=chosen["every"],
         scores=not {"score", "report"}.isdisjoint(wanted),
-        console=None if quiet else Working(),
+        console=None if quiet else WorkLine(),
         consent=trust.consent,
     )
-    tell(found.notes, quiet)
+    print_notes(found.notes, quiet)
     stages = [stage for stage in found.stages if stage.name.partition(".")[0] in wanted]
     if as_json:
         click.echo(json.dumps({"stages": [stage._asdict() for stage in stages]}, ensure_ascii=False, indent=1))
@@ -95,24 +95,24 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
     return STAGES.choices[: STAGES.choices.index(until) + 1] if until else STAGES.choices
 
 
-def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: Trust) -> None:
+def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth import config
     from ragworth.evaluation.run import evaluate
     from ragworth.report.render import printable, render
 
     space = config.read(workspace, trust.paths)
-    found = evaluate(space, console=None if quiet else Lines(), consent=trust.consent, **chosen)
+    found = evaluate(space, console=None if quiet else StageLines(), consent=trust.consent, **chosen)
     if as_json:
-        click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
         table = leaderboard(found.page)
         if sys.stdout.isatty():
-            table = fitted(table, shutil.get_terminal_size().columns)
+            table = fit_leaderboard(table, shutil.get_terminal_size().columns)
         click.echo(render(table, "text").decode(), nl=False)
         click.echo()
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
-        click.echo(f"\nReport: {printable(shown(found.report))}")
+        click.echo(f"\nReport: {printable(display_path(found.report))}")
 
 
 def leaderboard(page: Any) -> Any:
@@ -124,28 +124,28 @@ def leaderboard(page: Any) -> Any:
     for standing in view.standings:
         row: dict[str, Any] = {"system": standing.system, "group": standing.group}
         row |= {metric: _interval(standing.means.get(metric)) for metric in view.metrics[:4]}
-        row |= {name: _share(getattr(standing, name)) for name in KNOWN[2:]}
+        row |= {name: _share(getattr(standing, name)) for name in TABLE_COLUMNS[2:]}
         rows.append(row)
     frame = pl.DataFrame(rows)
-    return frame.select([name for name in frame.columns if name in KNOWN[:2] or (frame[name] != "–").any()])
+    return frame.select([name for name in frame.columns if name in TABLE_COLUMNS[:2] or (frame[name] != "–").any()])
 
 
-def fitted(table: Any, room: int) -> Any:
+def fit_leaderboard(table: Any, room: int) -> Any:
     """The leaderboard in a narrow terminal: without its last metrics, then with short names; the report has all."""
     import polars as pl
 
-    from ragworth.report.page.names import shortened
+    from ragworth.report.page.names import shorten_names
     from ragworth.report.render import render
 
     def fits(frame: Any) -> bool:
         return len(render(frame, "text").decode().splitlines()[1]) <= room  # the rule below the names of columns
 
-    metrics = [name for name in table.columns if name not in KNOWN]
+    metrics = [name for name in table.columns if name not in TABLE_COLUMNS]
     while not fits(table) and len(metrics) > 1:
         table = table.drop(metrics.pop())
     if fits(table):
         return table
-    short = shortened(table["system"].to_list())
+    short = shorten_names(table["system"].to_list())
     return table.with_columns(pl.Series("system", [short[name] for name in table["system"]]))
 
 
@@ -161,7 +161,7 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def facts(found: Any) -> dict[str, Any]:
+def evaluation_record(found: Any) -> dict[str, Any]:
     """What an evaluation came to, for machines."""
     made: dict[str, Any] = {"stages": list(found.stages)}
     if found.page is None:
@@ -187,7 +187,7 @@ def facts(found: Any) -> dict[str, Any]:
     return made | {"results": str(found.folder), "report": str(found.report)}
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as it can be opened from here."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))

@@ -28,10 +28,10 @@ def command(folder: str, template: str | None, force: bool, quiet: bool) -> None
     ragworth init my-evaluation
     ragworth init my-evaluation --template rag-log
     """
-    from ragworth.init import start
+    from ragworth.init import init_workspace
 
-    started = start(folder, template, force=force)
-    click.echo(_shown(f"{started.file} is written."))
+    started = init_workspace(folder, template, force=force)
+    click.echo(_display_text(f"{started.file} is written."))
     if not quiet:
         _report(started.plan, template)
     where = "" if folder == "." else f" {shlex.quote(folder)}"
@@ -39,7 +39,7 @@ def command(folder: str, template: str | None, force: bool, quiet: bool) -> None
         lines = ["Put files there, then:", f"  ragworth init{where} --force"]
     else:
         lines = ["Look through it, then:", f"  ragworth check{where}", f"  ragworth evaluate{where}"]
-    click.echo(_shown("\n".join(["", *lines])))
+    click.echo(_display_text("\n".join(["", *lines])))
 
 
 def _report(plan: Any, template: str | None) -> None:
@@ -51,15 +51,15 @@ def _report(plan: Any, template: str | None) -> None:
         click.echo(f"Nothing to evaluate was found, so nothing is set. Templates: --template {', '.join(NAMES)}.")
     width = max((len(what) for what, _ in plan.used), default=0)
     for what, name in plan.used:
-        click.echo(_shown(f"  {what:<{width}}  {name}"))
+        click.echo(_display_text(f"  {what:<{width}}  {name}"))
     for title, lines in (("Assumed", plan.assumed), ("Not used", plan.unused), ("Missing", plan.lacking)):
         if lines:
             click.echo(f"\n{title}:")
         for line in lines:
-            click.echo(_shown(f"  {line}"))
+            click.echo(_display_text(f"  {line}"))
 
 
-def _shown(text: str) -> str:
+def _display_text(text: str) -> str:
     from ragworth.report.render import printable
 
     return printable(text)

@@ -15,8 +15,8 @@ def command(name: str | None) -> None:
     ragworth metrics UDCG
     """
     from ragworth.metrics import METRICS
-    from ragworth.metrics.declaration import parse, written
-    from ragworth.report.reference_pages import NEEDS, facts
+    from ragworth.metrics.declaration import format_parameter, parse
+    from ragworth.report.reference_pages import NEEDS, metric_facts
 
     if name is None:
         wide = max(len(each) for each in METRICS.names())
@@ -26,10 +26,12 @@ def command(name: str | None) -> None:
         return
     metric = parse(name).declaration
     click.echo(f"{metric.name}: {metric.title}\n")
-    for title, words in facts(metric):
+    for title, words in metric_facts(metric):
         click.echo(f"  {title + ':':<28} {words}")
     click.echo("\n" + "\n".join(f"  {line}" for line in metric.doc.splitlines()))
     if metric.parameters:
         click.echo("\nParameters")
         for parameter in metric.parameters:
-            click.echo(f"  {parameter.name}={written(parameter.default)}  ({parameter.takes}): {parameter.doc}")
+            click.echo(
+                f"  {parameter.name}={format_parameter(parameter.default)}  ({parameter.takes}): {parameter.doc}"
+            )

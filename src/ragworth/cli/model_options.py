@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.errors import InputError, Stopped, counted
+from ragworth.errors import InputError, JobStopped, format_count
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +26,7 @@ def model_options(function: F) -> F:
     return function
 
 
-def calling_options(function: F) -> F:
+def call_options(function: F) -> F:
     """Where answers are kept, and how far to go."""
     options = [
         click.option(
@@ -55,7 +55,7 @@ def calling_options(function: F) -> F:
 
 
 @dataclass(frozen=True)
-class Calling:
+class CallOptions:
     """How calls are made."""
 
     store: str
@@ -68,7 +68,7 @@ class Calling:
     quiet: bool
 
 
-def opened(spec: str, settings: tuple[str, ...]) -> Any:
+def open_named_model(spec: str, settings: tuple[str, ...]) -> Any:
     """A model from its written form and ``NAME=VALUE`` options."""
     from ragworth.llm import llm
 
@@ -90,9 +90,9 @@ def _setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-def job(model: Any, given: Calling, total: int | None) -> Any:
+def open_job(model: Any, given: CallOptions, total: int | None) -> Any:
     """A job over a store, and who watches it."""
-    from ragworth.calls.budget import Limits
+    from ragworth.calls.budget import JobLimits
     from ragworth.calls.job import Job
     from ragworth.calls.progress import Progress
 
@@ -101,7 +101,7 @@ def job(model: Any, given: Calling, total: int | None) -> Any:
         model,
         None if given.dry_run and not there else given.store,
         only_plan=given.dry_run,
-        limits=Limits(given.max_calls, given.max_tokens, given.max_cost),
+        limits=JobLimits(given.max_calls, given.max_tokens, given.max_cost),
         price=_price(given.price),
         watcher=None if given.quiet else Progress(total),
         wait=given.wait,
@@ -120,7 +120,7 @@ def _price(text: str | None) -> Any:
         raise InputError(f"the price is {text!r}", expected="IN/OUT, such as 0.15/0.60") from error
 
 
-def introduced(card: Any, given: Calling) -> None:
+def print_capabilities(card: Any, given: CallOptions) -> None:
     """Say what an endpoint was found to be able to do."""
     if card.endpoint and not given.quiet:
         from ragworth.report.render import printable
@@ -132,7 +132,7 @@ def introduced(card: Any, given: Calling) -> None:
 
 
 @contextmanager
-def told(work: Any, given: Calling) -> Iterator[None]:
+def report_job(work: Any, given: CallOptions) -> Iterator[None]:
     """Say how a job went, however it ended; a job that its budget ended is an early end."""
     try:
         yield
@@ -141,15 +141,17 @@ def told(work: Any, given: Calling) -> Iterator[None]:
             work.watcher.done(work.tally)
     tally = work.tally
     if work.stopped:
-        raise Stopped(
-            f"the budget of {work.stopped} is spent; {counted(tally.not_asked, 'call')} left over\n"
+        raise JobStopped(
+            f"the budget of {work.stopped} is spent; {format_count(tally.not_asked, 'call')} left over\n"
             f"  to do: run the same again to go on from {given.store}"
         )
     reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
     if tally.failed and not tally.done and not tally.cached:
-        raise Stopped(f"all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row")
+        raise JobStopped(
+            f"all {format_count(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row"
+        )
     if tally.failed and not given.quiet:
         click.echo(
-            f"note: {counted(tally.failed, 'call')} failed ({reasons}); what may pass is tried again next time",
+            f"note: {format_count(tally.failed, 'call')} failed ({reasons}); what may pass is tried again next time",
             err=True,
         )

@@ -18,7 +18,7 @@ def command(model: str | None, settings: tuple[str, ...]) -> None:
     ragworth models embedded
     ragworth models openai:NAME@http://localhost:8000
     """
-    from ragworth.cli.model_options import opened
+    from ragworth.cli.model_options import open_named_model
     from ragworth.llm import KINDS, MODELS
     from ragworth.report.render import printable
 
@@ -28,7 +28,7 @@ def command(model: str | None, settings: tuple[str, ...]) -> None:
             click.echo(f"{form:<24} {words}")
         click.echo("\nragworth models MODEL describes one.")
         return
-    found = opened(model, settings)
+    found = open_named_model(model, settings)
     try:
         card = found.card
         facts = [

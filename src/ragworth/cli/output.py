@@ -53,11 +53,11 @@ def output_options(function: F) -> F:
 
 def chosen_look(look: str | None, output: str | None, level: float = 0.5) -> str:
     """The look asked for; what cannot be is refused before anything is read."""
-    from ragworth.report.render import look_of
+    from ragworth.report.render import look_for_path
 
     if not 0 < level < 1:
         raise InputError(f"the confidence level is {level}", expected="a number between 0 and 1, such as 0.95")
-    wanted = look or (look_of(output) if output else "text")
+    wanted = look or (look_for_path(output) if output else "text")
     if wanted == "parquet" and not output:
         raise InputError("Parquet is not for terminals", remedy="name a file: --output scores.parquet")
     return wanted
@@ -91,7 +91,7 @@ def emit(sections: list[Section], look: str, output: str | None, facts: dict[str
         click.echo(data.decode(), nl=False)
 
 
-def tell(notes: tuple[str, ...], quiet: bool) -> None:
+def print_notes(notes: tuple[str, ...], quiet: bool) -> None:
     """Print notes to standard error."""
     from ragworth.report.render import printable
 

@@ -9,11 +9,11 @@ import warnings
 
 import click
 
-from ragworth.errors import InputError, ResourceError, quoted
+from ragworth.errors import InputError, ResourceError, quote_short
 from ragworth.interrupts import end_at_once
-from ragworth.resources import Shortage, shortage
+from ragworth.resources import Shortage, find_shortage
 
-FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
+DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """A disk without room, or without room for this user."""
 
 
@@ -29,7 +29,7 @@ def start() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in DISK_FULL:
             raise
         silence(sys.stdout.fileno())
         click.echo(f"ragworth: the output can't be written: {error.strerror}", err=True)
@@ -53,7 +53,7 @@ def silence(file: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), file)
 
 
-def interrupted(error: BaseException) -> bool:
+def is_interrupt(error: BaseException) -> bool:
     """Whether Ctrl-C led to an error, such as the end of a prompt."""
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt)
 
@@ -74,7 +74,7 @@ ADVICE: dict[Shortage, tuple[str, str]] = {
 }
 """What is lacking, and what to do besides lowering options."""
 
-LOWER: dict[Shortage, dict[str, str]] = {
+OPTIONS_TO_LOWER: dict[Shortage, dict[str, str]] = {
     "memory": {
         "limit": "--limit",
         "settings": "-O context_length, -O batch_tokens (hf) or -O concurrency (endpoints)",
@@ -87,13 +87,13 @@ LOWER: dict[Shortage, dict[str, str]] = {
 """What may be lowered, by the parameter of the command that it belongs to."""
 
 
-def lacking(error: BaseException, command: click.Command | None) -> ResourceError | None:
+def resource_error(error: BaseException, command: click.Command | None) -> ResourceError | None:
     """An error that says what the machine ran out of and what to lower; None if it ran out of nothing."""
-    short = shortage(error)
+    short = find_shortage(error)
     if short is None:
         return None
     names = {each.name for each in command.params} if command is not None else set()
-    lower = ", ".join(what for name, what in LOWER[short].items() if name in names)
+    lower = ", ".join(what for name, what in OPTIONS_TO_LOWER[short].items() if name in names)
     found, remedy = ADVICE[short]
-    said = f" ({quoted(error, 100)})" if str(error) else ""
+    said = f" ({quote_short(error, 100)})" if str(error) else ""
     return ResourceError(f"{found}{said}: {f'lower {lower}, ' if lower else ''}{remedy}; answers so far are kept")

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import tell
-from ragworth.errors import counted
+from ragworth.cli.output import print_notes
+from ragworth.errors import format_count
 
 WORDS = {
     "done": "done",
@@ -21,11 +21,11 @@ WORDS = {
 }
 """Statuses of stages, for people."""
 
-TITLE = 40
+MAX_TITLE = 40
 """Of whose calls they are, how many signs are shown: a line that is wider than the terminal cannot be written again."""
 
 
-class Lines:
+class StageLines:
     """A line on standard error for each stage; in a terminal one that changes while a model is asked."""
 
     def begun(self, name: str) -> Any:
@@ -33,12 +33,12 @@ class Lines:
             return None  # logs of machines: how each stage ended is enough
         if sys.stderr.isatty():
             click.echo(f"{name} …", err=True)
-        return Live()
+        return LiveLine()
 
     def ended(self, facts: Mapping[str, Any]) -> None:
         words = [f"{facts['name']}: {WORDS[facts['status']]}"]
         if facts["status"] in ("done", "incomplete"):
-            words += [counted(facts["calls"], "call")] if "calls" in facts else []
+            words += [format_count(facts["calls"], "call")] if "calls" in facts else []
             words += [f"{facts['stored']:,} from the store"] if facts.get("stored") else []
             words += [f"{facts['seconds']:.1f} s"]
         if facts.get("failed"):
@@ -46,20 +46,20 @@ class Lines:
             again = ", tried again next time" if facts["status"] == "incomplete" else ""
             words.append(f"{facts['failed']:,} failed ({reasons}){again}")
         click.echo(" · ".join(words), err=True)
-        tell(tuple(facts.get("notes", ())), False)
+        print_notes(tuple(facts.get("notes", ())), False)
 
 
-class Working(Lines):
+class WorkLine(StageLines):
     """How long work goes, and nothing else: for commands that say themselves what came of it."""
 
     def begun(self, name: str) -> Any:
-        return None if os.environ.get("CI") else Live()
+        return None if os.environ.get("CI") else LiveLine()
 
     def ended(self, facts: Mapping[str, Any]) -> None:
         pass
 
 
-class Live:
+class LiveLine:
     """How the work of a stage goes; what came of it is told when the stage ends."""
 
     def __init__(self) -> None:
@@ -68,18 +68,18 @@ class Live:
         self._progress = Progress()
 
     def asking(self, whose: str) -> None:
-        from ragworth.report.render import cell
+        from ragworth.report.render import format_cell
 
-        name = cell(whose.removeprefix("retrieve, "))
-        self._progress.asking(name if len(name) <= TITLE else f"{name[: TITLE - 1]}…")
+        name = format_cell(whose.removeprefix("retrieve, "))
+        self._progress.asking(name if len(name) <= MAX_TITLE else f"{name[: MAX_TITLE - 1]}…")
 
     def update(self, tally: Any, waiting: int) -> None:
         self._progress.update(tally, waiting)
 
     def working(self, what: str, done: int, total: int) -> None:
-        from ragworth.report.render import cell
+        from ragworth.report.render import format_cell
 
-        self._progress.working(cell(what), done, total)
+        self._progress.working(format_cell(what), done, total)
 
     def done(self, tally: Any) -> None:
         if sys.stderr.isatty():

@@ -31,16 +31,16 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
     ragworth prompt abstention --set query='Who?' --set passage=@passage.txt
     ragworth prompt abstention --source > my-prompts/abstention.txt
     """
-    from ragworth.prompts import load, names
+    from ragworth.prompts import load_prompt, prompt_names
     from ragworth.report.render import printable
 
     if name is None:
-        for each in names(prompts):
-            about = load(each, prompts).about.splitlines() or [""]
+        for each in prompt_names(prompts):
+            about = load_prompt(each, prompts).about.splitlines() or [""]
             click.echo(f"{each:<12} {printable(about[0])}".rstrip())
         click.echo("\nragworth prompt NAME shows one.")
         return
-    template = load(name, prompts)
+    template = load_prompt(name, prompts)
     if source:
         click.echo(Path(template.file).read_text(encoding="utf-8"), nl=False)
         return

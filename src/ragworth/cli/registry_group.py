@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 
-class Kinds(click.Group):
+class RegistryGroup(click.Group):
     """Commands by the names of a registry; ``maker`` makes the command of a name. Both are ``"module:object"``."""
 
     def __init__(self, *given: Any, registry: str, maker: str, **more: Any) -> None:
@@ -35,11 +35,11 @@ def _object(target: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def about(chosen: Any, last: str) -> str:
+def help_text(chosen: Any, last: str) -> str:
     """The words of a kind's docstring, as help, with a last line."""
     return f"{(inspect.getdoc(chosen) or chosen.title).replace('``', '')}\n\n{last}"
 
 
-def title(chosen: Any) -> str:
+def kind_title(chosen: Any) -> str:
     """What a kind is, as a sentence."""
     return f"{chosen.title[0].upper()}{chosen.title[1:]}."

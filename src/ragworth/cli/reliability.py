@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.cli.model_options import Calling, job, opened, told
+from ragworth.cli.model_options import CallOptions, open_job, open_named_model, report_job
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,21 +25,21 @@ def check_options(function: F) -> F:
     return function
 
 
-def second_job(stack: ExitStack, second: str | None, settings: tuple[str, ...], calling: Calling) -> Any:
+def second_job(stack: ExitStack, second: str | None, settings: tuple[str, ...], calling: CallOptions) -> Any:
     """The job of a second model over the same store, opened before anything is asked; None where none is named."""
     if second is None:
         return None
-    other = stack.enter_context(closing(opened(second, settings)))
-    return stack.enter_context(job(other, calling, None))
+    other = stack.enter_context(closing(open_named_model(second, settings)))
+    return stack.enter_context(open_job(other, calling, None))
 
 
-def forecasts(parts: Sequence[tuple[str, Any]]) -> None:
+def print_forecasts(parts: Sequence[tuple[str, Any]]) -> None:
     """What each part of the work would take; one line where there is only one."""
     for title, forecast in parts:
         click.echo(f"{title}: {forecast}" if len(parts) > 1 else str(forecast))
 
 
-def checked(check: Callable[[], Any], more: Any, look: str, calling: Calling) -> None:
+def print_check(check: Callable[[], Any], more: Any, look: str, calling: CallOptions) -> None:
     """Print what ``check`` finds; beside rows, on standard error. ``more`` is the job of a second model."""
     from ragworth.report.render import render
     from ragworth.tasks.reliability import table
@@ -47,7 +47,7 @@ def checked(check: Callable[[], Any], more: Any, look: str, calling: Calling) ->
     if more is None:
         found = check()
     else:
-        with told(more, calling):
+        with report_job(more, calling):
             found = check()
     text = "nothing to check: no labels of people, no label probabilities, no other order\n"
     if found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragworth.cli.output import LOOKS, Section, chosen_look, emit, tell
+from ragworth.cli.output import LOOKS, Section, chosen_look, emit, print_notes
 
 
 @click.command("required", short_help="Which passages a long answer needs.")
@@ -25,6 +25,6 @@ def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, ou
 
     look = chosen_look(look, output)
     table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)
-    tell(table.notes, quiet=False)
+    print_notes(table.notes, quiet=False)
     classes = required(table, eta)
     emit([Section("required", "", classes, classes)], look, output)

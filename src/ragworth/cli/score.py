@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
-from ragworth.cli.scoring_options import Inputs, narrowing_options, scored, scoring_options
+from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
 
 @click.command("score", short_help="Score runs with any metrics.")
@@ -46,8 +46,8 @@ def command(
     if per_query and correlate:
         raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
     look = chosen_look(look, output, level)
-    scores = scored(Inputs(**given))
-    tell(scores.notes, quiet)
+    scores = score_inputs(ScoringOptions(**given))
+    print_notes(scores.notes, quiet)
     if per_query:
         emit([Section("scores", "", scores.frame, scores.frame)], look, output)
         return

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import SHOWN, SWAPPED, InputError, RagworthError, look_swapped
+from ragworth.errors import MAX_NAMED, SWAPPED_REMEDY, InputError, RagworthError, look_swapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ScoringOptions:
     """What to score, by which files."""
 
     runs: tuple[str, ...]
@@ -103,7 +103,7 @@ def narrowing_options(function: F) -> F:
     return function
 
 
-class Gathered(NamedTuple):
+class ScoringInputs(NamedTuple):
     """What the files of a scoring command hold."""
 
     contexts: Any
@@ -114,18 +114,20 @@ class Gathered(NamedTuple):
     notes: tuple[str, ...]
 
 
-def gathered(given: Inputs, also: Sequence[Callable[[], Any]] = ()) -> tuple[Gathered, list[Any]]:
+def read_scoring_inputs(
+    given: ScoringOptions, also: Sequence[Callable[[], Any]] = ()
+) -> tuple[ScoringInputs, list[Any]]:
     """Read everything, and what else is to be read with it; all that cannot be read is told together."""
     from ragworth import formats
-    from ragworth.collection import COUNTER
+    from ragworth.collection import WORD_UNIT
     from ragworth.metrics.engine import Tokens
-    from ragworth.scoring import split
+    from ragworth.scoring import split_metrics
     from ragworth.tables import Contexts
 
     metrics = given.metrics or ("nDCG@10",)
     skip = given.skip_bad_lines
-    reading = Together()
-    ours, _ = reading.of(lambda: split(metrics)) or ([], [])
+    reading = ErrorCollector()
+    ours, _ = reading.of(lambda: split_metrics(metrics)) or ([], [])
     loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
     runs = [reading.of(partial(read_run, run, given.ties, skip)) for run in given.runs]
     tables = [
@@ -151,7 +153,7 @@ def gathered(given: Inputs, also: Sequence[Callable[[], Any]] = ()) -> tuple[Gat
             tables.append(texts.relevance)
         ratings = ratings or texts.ratings
         if lengths is None and texts.passages.height:
-            lengths = Tokens(texts.tokens(), COUNTER)
+            lengths = Tokens(texts.tokens(), WORD_UNIT)
     if not runs:
         raise InputError(
             "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"
@@ -159,15 +161,15 @@ def gathered(given: Inputs, also: Sequence[Callable[[], Any]] = ()) -> tuple[Gat
     contexts = Contexts.concat(runs)
     if loaded is not None:
         notes = (*notes, *loaded.collection.unknown(contexts))
-    return Gathered(contexts, tables, metrics, ratings, lengths, notes), besides
+    return ScoringInputs(contexts, tables, metrics, ratings, lengths, notes), besides
 
 
-def scored(given: Inputs) -> Any:
+def score_inputs(given: ScoringOptions) -> Any:
     """Read everything and score it; the result's notes tell what did not match."""
     from ragworth.scoring import score
     from ragworth.tables import Judgments
 
-    found, _ = gathered(given)
+    found, _ = read_scoring_inputs(given)
     result = score(
         found.contexts,
         Judgments.concat(found.judgments) if found.judgments else None,
@@ -182,7 +184,7 @@ def scored(given: Inputs) -> Any:
     return result
 
 
-class Together:
+class ErrorCollector:
     """Runs several readings and reports all that failed at once, so that nobody mends files one by one."""
 
     def __init__(self) -> None:
@@ -201,12 +203,12 @@ class Together:
         if len(self.problems) == 1:
             raise self.problems[0]
         if self.problems:
-            shown = tuple(str(problem).replace("\n", "\n  ") for problem in self.problems[:SHOWN])
-            rest = len(self.problems) - SHOWN
+            shown = tuple(str(problem).replace("\n", "\n  ") for problem in self.problems[:MAX_NAMED])
+            rest = len(self.problems) - MAX_NAMED
             raise InputError(
                 f"{len(self.problems)} inputs cannot be read",
                 more=(*shown, *((f"… and {rest} more",) if rest > 0 else ())),
-                remedy=SWAPPED if look_swapped(self.problems) else "",
+                remedy=SWAPPED_REMEDY if look_swapped(self.problems) else "",
             )
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from ragworth.cli.check import either
-from ragworth.cli.evaluate import Lines, shown
-from ragworth.cli.registry_group import Kinds, about, title
+from ragworth.cli.check import check_limit_options
+from ragworth.cli.evaluate import StageLines, display_path
+from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
 from ragworth.cli.task_options import setting_options
-from ragworth.cli.trust_options import trust_of, trust_options
+from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
 @click.group(
     "study",
-    cls=Kinds,
+    cls=RegistryGroup,
     registry="ragworth.studies:STUDIES",
     maker="ragworth.cli.study:command_for",
     short_help="Ask which metric, context or judge can be trusted.",
@@ -38,14 +38,14 @@ def command() -> None:
 def command_for(kind: str) -> click.Command:
     """The command of a study."""
     from ragworth.studies import STUDIES
-    from ragworth.tasks.options import settings_of
+    from ragworth.tasks.options import options_of
 
     chosen = STUDIES.get(kind)
     paper = f"After {chosen.paper}." if chosen.paper else ""
 
-    @click.command(kind, help=about(chosen, paper), short_help=title(chosen))
+    @click.command(kind, help=help_text(chosen, paper), short_help=kind_title(chosen))
     @click.argument("places", nargs=-1, metavar="[WORKSPACE|RESULTS]...")
-    @setting_options(settings_of(chosen))
+    @setting_options(options_of(chosen))
     @click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as UDCG@5; repeat for more.")
     @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
     @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
@@ -58,10 +58,10 @@ def command_for(kind: str) -> click.Command:
     @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
     @trust_options
     def run(places: tuple[str, ...], dry_run: bool, **given: Any) -> None:
-        from ragworth.calls.job import Interrupted
+        from ragworth.calls.job import JobInterrupted
 
-        either(given["limit"], given["every"])
-        paths, consent = trust_of(given)
+        check_limit_options(given["limit"], given["every"])
+        paths, consent = take_trust_options(given)
         if paths and len(places) > 1:
             raise click.UsageError("--results, --store and --cache are for one workspace; study them one by one")
         given |= {"paths": paths, "consent": consent}
@@ -71,7 +71,7 @@ def command_for(kind: str) -> click.Command:
             else:
                 _run(kind, places or (".",), **given)
         except KeyboardInterrupt as error:
-            raise Interrupted("interrupted; what was done is kept: run the same again to go on") from error
+            raise JobInterrupted("interrupted; what was done is kept: run the same again to go on") from error
 
     return run
 
@@ -85,9 +85,9 @@ def _plan(
     wait: float,
     **given: Any,
 ) -> None:
-    from ragworth.studies.run import planned
+    from ragworth.studies.run import plan_study
 
-    found = planned(kind, places, **given)
+    found = plan_study(kind, places, **given)
     if as_json:
         click.echo(json.dumps({"stages": [stage._asdict() for stage in found]}, ensure_ascii=False, indent=1))
         return
@@ -99,19 +99,19 @@ def _plan(
 
 def _run(kind: str, places: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
     from ragworth.report.render import printable
-    from ragworth.report.study import words
+    from ragworth.report.study import study_text
     from ragworth.studies.run import study
 
-    found = study(kind, places, console=None if quiet else Lines(), **given)
+    found = study(kind, places, console=None if quiet else StageLines(), **given)
     if as_json:
-        click.echo(json.dumps(facts(found), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(study_record(found), ensure_ascii=False, indent=1))
         return
-    click.echo(words(found.shown), nl=False)
+    click.echo(study_text(found.shown), nl=False)
     if found.page is not None:
-        click.echo(f"\nPage: {printable(shown(found.page))}")
+        click.echo(f"\nPage: {printable(display_path(found.page))}")
 
 
-def facts(found: Any) -> dict[str, Any]:
+def study_record(found: Any) -> dict[str, Any]:
     """What a study came to, for machines."""
     findings = found.findings
     return {

@@ -22,7 +22,7 @@ def result_options(function: F) -> F:
             "-o",
             "--output",
             type=click.Path(dir_okay=False),
-            callback=writable,
+            callback=check_rows_file,
             help="Write all rows to this file: .parquet, .csv, .tsv or .jsonl.",
         ),
         click.option(
@@ -40,21 +40,21 @@ def result_options(function: F) -> F:
     return function
 
 
-def writable(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+def check_rows_file(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """Refuse a file of rows whose ending tells no format, or whose folder is not there, before anything is asked."""
     if path is not None and not path.endswith(ENDINGS):
         raise click.BadParameter(f"the ending of {path!r} tells no format; expected one of {', '.join(ENDINGS)}")
-    return placed(ctx, option, path)
+    return check_parent_folder(ctx, option, path)
 
 
-def placed(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+def check_parent_folder(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """Refuse a file whose folder is not there."""
     if path is not None and not Path(path).resolve().parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(path).parent)!r} to write to")
     return path
 
 
-def data(frame: Any, ending: str, *, plain: bool = False) -> bytes:
+def encode_rows(frame: Any, ending: str, *, plain: bool = False) -> bytes:
     """Rows in a format, by its ending. Lists are written as JSON where cells are texts.
 
     ``plain`` spells out everything but ASCII in JSON, for terminals.
@@ -85,15 +85,15 @@ def data(frame: Any, ending: str, *, plain: bool = False) -> bytes:
     return stream.getvalue()
 
 
-def write(frame: Any, output: str | None) -> None:
+def write_rows(frame: Any, output: str | None) -> None:
     """Write rows to a file, whole or not at all."""
     if output:
         from ragworth.report.render import save_bytes
 
-        save_bytes(data(frame, next(ending for ending in ENDINGS if output.endswith(ending))), output)
+        save_bytes(encode_rows(frame, next(ending for ending in ENDINGS if output.endswith(ending))), output)
 
 
-def summary(frame: Any) -> Any:
+def aspect_summary(frame: Any) -> Any:
     """How many have a value, and what the values are like, for each aspect."""
     import polars as pl
 
@@ -120,19 +120,21 @@ def n_of_n(frame: Any) -> Any:
     return frame.with_columns(words).drop("N").rename({"n": "n of N"})
 
 
-def none_at_all(frame: Any, what: str, good: tuple[str, ...] = ("ok",), had: str = "a value") -> None:
+def stop_if_none(frame: Any, what: str, good: tuple[str, ...] = ("ok",), had: str = "a value") -> None:
     """End early, after all was written and said, where not one row has what was wanted."""
     from collections import Counter
 
-    from ragworth.errors import Stopped
+    from ragworth.errors import JobStopped
 
     reasons = Counter(frame["status"].to_list())
     if frame.height and not any(reasons[status] for status in good):
         words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
-        raise Stopped(f"not one {what} has {had}: {words}\n  to do: see the reason of each row (-o FILE, or -f jsonl)")
+        raise JobStopped(
+            f"not one {what} has {had}: {words}\n  to do: see the reason of each row (-o FILE, or -f jsonl)"
+        )
 
 
-def show(frame: Any, look: str, short: Any, output: str | None) -> None:
+def print_rows(frame: Any, look: str, short: Any, output: str | None) -> None:
     """Print a summary, or all rows."""
     from ragworth.report.render import printable, render
 
@@ -141,5 +143,5 @@ def show(frame: Any, look: str, short: Any, output: str | None) -> None:
         if output:
             click.echo(f"written to {printable(output)}", err=True)
     else:
-        text = data(frame, f".{look}", plain=True).decode("utf-8", "replace")
+        text = encode_rows(frame, f".{look}", plain=True).decode("utf-8", "replace")
         click.echo(printable(text), nl=False)

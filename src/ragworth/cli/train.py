@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, tell
-from ragworth.cli.task_output import placed
+from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.task_output import check_parent_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +47,7 @@ def learning_options(function: F) -> F:
     "--output",
     required=True,
     type=click.Path(dir_okay=False),
-    callback=placed,
+    callback=check_parent_folder,
     help="Write the weights to this JSON file.",
 )
 @click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages that are weighed.")
@@ -107,17 +107,17 @@ def udcg(
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
     tables, others = _read(cases, elsewhere)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    theta = fitting.learn(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
-    moved = [fitting.transfer_to(theta, each, outcome=outcome, **facts) for each in others]
+    theta = fitting.fit_tables(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
+    moved = [fitting.transfer_tables(theta, each, outcome=outcome, **facts) for each in others]
     theta.write(output)
-    said = [sentences.theta_words(theta), *(sentences.transfer_words(each, k) for each in moved)]
-    weights, figures = summary_tables.weights(theta), summary_tables.figures(theta, moved)
+    said = [sentences.theta_sentence(theta), *(sentences.transfer_sentence(each, k) for each in moved)]
+    weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta, moved)
     title = f"Correlation with {outcome} within queries"
     sections = [
         Section("weights", f"Weights of {printable(str(metric))}", weights, weights),
-        Section("figures", title, figures, summary_tables.readable(figures, level)),
+        Section("figures", title, figures, summary_tables.format_for_reading(figures, level)),
     ]
-    tell(_noticed(theta), quiet)
+    print_notes(_theta_notes(theta), quiet)
     _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, **facts})
 
 
@@ -162,20 +162,22 @@ def sweep(
     ragworth train sweep 'T(alpha=*)@5' nq/results trivia/results --from 0.1 --to 0.9 --steps 17
     """
     from ragworth.fitting import summary_tables, sweep_tables
-    from ragworth.fitting.grids import grid_of
+    from ragworth.fitting.grids import build_grid
 
     wanted = chosen_look(look, output, level)
-    grid = grid_of(pattern, low, high, steps)
+    grid = build_grid(pattern, low, high, steps)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
     tables, _ = _read(cases, ())
     swept = [sweep_tables(grid, each, outcome=outcome, measure=measure, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
-    every, chosen = summary_tables.grid(swept), summary_tables.choices(swept)
+    every, chosen = summary_tables.grid_table(swept), summary_tables.choices_table(swept)
     sections = [
-        Section("grid", f"{pattern}: correlation with {outcome}", every, summary_tables.readable(every, level)),
-        Section("choices", "What choosing is worth", chosen, summary_tables.readable(chosen, level)),
+        Section(
+            "grid", f"{pattern}: correlation with {outcome}", every, summary_tables.format_for_reading(every, level)
+        ),
+        Section("choices", "What choosing is worth", chosen, summary_tables.format_for_reading(chosen, level)),
     ]
     left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in swept for reason, n in each.left_out.items()]
-    tell(tuple(left), quiet)
+    print_notes(tuple(left), quiet)
     many = len(swept) > 1
     said = [f"{each.name}: {sentences}" if many else sentences for each in swept for sentences in each.sentences]
     _show(sections, wanted, output, said, {"metric": pattern, "measure": measure, **facts})
@@ -183,17 +185,17 @@ def sweep(
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """The tables of folders of results; all that cannot be read are told together."""
-    from ragworth.cli.scoring_options import Together
-    from ragworth.fitting import Tables
+    from ragworth.cli.scoring_options import ErrorCollector
+    from ragworth.fitting import FittingTables
     from ragworth.results import Results
 
     _check_apart(cases, others)
-    reading = Together()
+    reading = ErrorCollector()
     paths = [*cases, *others]
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
-    names = _numbered([_name(path, results) for path, results in zip(paths, read, strict=True)])
-    tables = [Tables.of(results, name) for results, name in zip(read, names, strict=True)]
+    names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
+    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True)]
     return tables[: len(cases)], tables[len(cases) :]
 
 
@@ -224,14 +226,14 @@ def _name(path: str, results: Any) -> str:
     return str(known or results.manifest.get("title") or folder)
 
 
-def _numbered(names: list[str]) -> list[str]:
+def _number_names(names: list[str]) -> list[str]:
     """Cases of the same name get a number."""
     return [
         f"{name} ({names[: at + 1].count(name)})" if names.count(name) > 1 else name for at, name in enumerate(names)
     ]
 
 
-def _noticed(theta: Any) -> tuple[str, ...]:
+def _theta_notes(theta: Any) -> tuple[str, ...]:
     """What was left out."""
     facts = theta.learned_from
     notes = [f"{reason}: {n:,} contexts left out" for reason, n in facts["left_out"].items()]

@@ -10,7 +10,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Trust(NamedTuple):
+class TrustOptions(NamedTuple):
     """What the user says: where to write (`config.Paths`), and what is allowed (`evaluation.consent.Consent`)."""
 
     paths: Any
@@ -44,10 +44,10 @@ def trust_options(function: F) -> F:
     return function
 
 
-def trust_of(chosen: dict[str, Any]) -> Trust:
+def take_trust_options(chosen: dict[str, Any]) -> TrustOptions:
     """What these options say; they are taken out of ``chosen``."""
-    from ragworth.config import Paths
+    from ragworth.config import OutputPaths
     from ragworth.evaluation.consent import Consent
 
-    places = Paths(*(chosen.pop(name) for name in ("results", "store", "cache")))
-    return Trust(places, Consent(tuple(chosen.pop("allow_keys")), tuple(chosen.pop("allow_reads"))))
+    places = OutputPaths(*(chosen.pop(name) for name in ("results", "store", "cache")))
+    return TrustOptions(places, Consent(tuple(chosen.pop("allow_keys")), tuple(chosen.pop("allow_reads"))))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.task_output import result_options, show, write
+from ragworth.cli.task_output import print_rows, result_options, write_rows
 
 
 @click.command("tune", short_help="Choose the key tokens of confidence by win rate.")
@@ -39,8 +39,8 @@ def command(
     import polars as pl
 
     from ragworth import formats
-    from ragworth.annotators.key_token_tuning import tune
-    from ragworth.errors import InputError, listed
+    from ragworth.annotators.key_token_tuning import tune_key_tokens
+    from ragworth.errors import InputError, format_list
     from ragworth.formats.frames import read_table
     from ragworth.tables import Outcomes
 
@@ -66,17 +66,17 @@ def command(
         aspects = labels["aspect"].unique(maintain_order=True).to_list()
         if aspect is None and len(aspects) > 1:
             raise InputError(
-                f"there are outcomes of {listed(aspects)}", file=outcomes or "", remedy="--aspect names one"
+                f"there are outcomes of {format_list(aspects)}", file=outcomes or "", remedy="--aspect names one"
             )
         labels = labels.filter(pl.col("aspect") == (aspect or aspects[0]))
-    found = tune(judged, labels, folds=folds, seed=seed)
-    write(found.grid, output)
+    found = tune_key_tokens(judged, labels, folds=folds, seed=seed)
+    write_rows(found.grid, output)
     names = {"measure": "measure", "a": "a", "top": "top", "win_rate": "win rate", "cross_validated": "cross-validated"}
     rows = [
         {title: getattr(one, name) for name, title in names.items()} | {"pairs": one.pairs, "queries": one.queries}
         for one in found.best
     ]
-    show(found.grid, look, pl.DataFrame(rows), output)
+    print_rows(found.grid, look, pl.DataFrame(rows), output)
 
 
 def _read(path: str) -> Any:

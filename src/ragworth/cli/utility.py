@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragworth.cli.task_output import result_options, show, write
+from ragworth.cli.task_output import print_rows, result_options, write_rows
 
 
 @click.command("utility", short_help="Utility and class of every passage, from judgments.")
@@ -28,10 +28,10 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])
     frame = utilities(table, rel)
-    write(frame, output)
+    write_rows(frame, output)
     number = pl.len().alias("passages")
     kind = pl.coalesce("class", pl.lit("no value: ") + pl.col("status")).alias("class")
     short = frame.group_by(kind).agg(number, pl.col("utility").mean().alias("mean utility"))
     share = (pl.col("passages") / frame.height).alias("share")
     short = short.with_columns(share).select("class", "passages", "share", "mean utility").sort("class")
-    show(frame, look, short, output)
+    print_rows(frame, look, short, output)

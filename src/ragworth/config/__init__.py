@@ -8,20 +8,31 @@ steps of a pipeline) is for the rooms to say that have them.
 from __future__ import annotations
 
 from ragworth.config.parsing import read
-from ragworth.config.toml_reader import Reader
-from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
+from ragworth.config.toml_reader import TomlReader
+from ragworth.config.workspace import (
+    EVERY_SYSTEM,
+    WORKSPACE_FILE,
+    AnswerConfig,
+    BudgetConfig,
+    CollectionConfig,
+    ExpensiveJudge,
+    ModelSpec,
+    OutputPaths,
+    TaskConfig,
+    Workspace,
+)
 
 __all__ = [
-    "EVERY",
-    "NAME",
-    "Asked",
-    "Budget",
-    "Expensive",
-    "Paths",
-    "Reader",
-    "Task",
-    "Texts",
+    "EVERY_SYSTEM",
+    "WORKSPACE_FILE",
+    "AnswerConfig",
+    "BudgetConfig",
+    "CollectionConfig",
+    "ExpensiveJudge",
+    "ModelSpec",
+    "OutputPaths",
+    "TaskConfig",
+    "TomlReader",
     "Workspace",
-    "Writing",
     "read",
 ]

@@ -10,26 +10,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.config.output_paths import with_places
-from ragworth.config.toml_reader import Reader, shown
-from ragworth.config.workspace import EVERY, NAME, Asked, Budget, Expensive, Paths, Task, Texts, Workspace, Writing
-from ragworth.errors import FormatError, InputError, listed
+from ragworth.config.output_paths import with_output_paths
+from ragworth.config.toml_reader import TomlReader, format_toml_value
+from ragworth.config.workspace import (
+    EVERY_SYSTEM,
+    WORKSPACE_FILE,
+    AnswerConfig,
+    BudgetConfig,
+    CollectionConfig,
+    ExpensiveJudge,
+    ModelSpec,
+    OutputPaths,
+    TaskConfig,
+    Workspace,
+)
+from ragworth.errors import FormatError, InputError, format_list
 
 
-def read(path: str | Path, paths: Paths = Paths()) -> Workspace:  # noqa: B008 (it cannot change)
+def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # noqa: B008 (it cannot change)
     """Read the file of a workspace; a folder has one called ``ragworth.toml``.
 
     The file may come from somebody else, so that what it has written stays in its folder. ``paths`` are the user's own
     words and may be anywhere.
     """
     file = Path(path)
-    file = file / NAME if file.is_dir() else file
+    file = file / WORKSPACE_FILE if file.is_dir() else file
     try:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
     except FileNotFoundError as error:
         remedy = f"ragworth init {file.parent if file.suffix else file} writes one"
-        raise InputError("there is no such file", file=str(file), expected=NAME, remedy=remedy) from error
+        raise InputError("there is no such file", file=str(file), expected=WORKSPACE_FILE, remedy=remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FormatError(f"it cannot be read: {error}", file=str(file), expected="a text file in UTF-8") from error
     try:
@@ -40,9 +51,9 @@ def read(path: str | Path, paths: Paths = Paths()) -> Workspace:  # noqa: B008 (
         raise FormatError(
             f"it is no TOML: {error}", file=str(file), line=line, expected="see docs/workspace.md"
         ) from error
-    reader = Reader(text)
-    made = _workspace(reader, whole, file)
-    made = with_places(reader, made, paths)
+    reader = TomlReader(text)
+    made = _parse_workspace(reader, whole, file)
+    made = with_output_paths(reader, made, paths)
     if reader.wrong:
         first, *rest = sorted(reader.wrong, key=lambda each: each.line or 0)
         more = tuple(f"line {each.line}: {each.text}" if each.line else each.text for each in rest)
@@ -50,21 +61,21 @@ def read(path: str | Path, paths: Paths = Paths()) -> Workspace:  # noqa: B008 (
     return replace(made, given=whole, digest=hashlib.sha256(data).hexdigest()[:16])
 
 
-def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:
+def _parse_workspace(reader: TomlReader, whole: dict[str, Any], file: Path) -> Workspace:
     known = ("title", "seed", "k", "limit", "collection", "systems", "model", "judgments", "answers", "grades")
     reader.keys(whole, (*known, "metrics", "budget", "paths"))
     metrics, paths = reader.table(whole, "metrics"), reader.table(whole, "paths")
     reader.keys(metrics, ("use", "baseline"), "metrics")
     reader.keys(paths, ("results", "store", "cache", "prompts"), "paths")
-    systems = _systems(reader, reader.table(whole, "systems"))
-    given = _texts(reader, reader.table(whole, "collection"))
+    systems = _parse_systems(reader, reader.table(whole, "systems"))
+    given = _parse_collection(reader, reader.table(whole, "collection"))
     baseline = reader.text(metrics, "baseline", "metrics")
-    if baseline is not None and systems and EVERY not in systems and not given.whole and baseline not in systems:
+    if baseline is not None and systems and EVERY_SYSTEM not in systems and not given.whole and baseline not in systems:
         reader.say(
-            f"the baseline {baseline!r} is no system; there are {listed(list(systems), 20)}", "metrics", "baseline"
+            f"the baseline {baseline!r} is no system; there are {format_list(list(systems), 20)}", "metrics", "baseline"
         )
-    judgments, judged = _judgments(reader, reader.table(whole, "judgments"))
-    grades, graded = _tasks(reader, reader.table(whole, "grades"), "grades")
+    judgments, judged = _parse_judgments(reader, reader.table(whole, "judgments"))
+    grades, graded = _parse_tasks(reader, reader.table(whole, "grades"), "grades")
     made = Workspace(file)
     return Workspace(
         file,
@@ -74,15 +85,15 @@ def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:
         limit=reader.number(whole, "limit", 1),
         collection=given,
         systems=systems,
-        model=_model(reader, whole.get("model", {}), "model") or Asked(),
+        model=_parse_model(reader, whole.get("model", {}), "model") or ModelSpec(),
         judgments=judgments,
         judged=judged,
-        answers=_writing(reader, whole["answers"]) if "answers" in whole else None,
+        answers=_parse_answers(reader, whole["answers"]) if "answers" in whole else None,
         grades=grades,
         graded=graded,
         metrics=reader.texts(metrics, "use", "metrics"),
         baseline=baseline,
-        budget=_budget(reader, reader.table(whole, "budget")),
+        budget=_parse_budget(reader, reader.table(whole, "budget")),
         results=reader.text(paths, "results", "paths") or made.results,
         store=reader.text(paths, "store", "paths") or made.store,
         cache=reader.text(paths, "cache", "paths") or made.cache,
@@ -90,15 +101,15 @@ def _workspace(reader: Reader, whole: dict[str, Any], file: Path) -> Workspace:
     )
 
 
-def _texts(reader: Reader, table: dict[str, Any]) -> Texts:
+def _parse_collection(reader: TomlReader, table: dict[str, Any]) -> CollectionConfig:
     one = ("queries", "passages", "answers", "subquestions", "ratings")
     reader.keys(table, ("from", *one, "qrels"), "collection")
     parts = {key: reader.text(table, key, "collection") for key in one}
     qrels = reader.texts(table, "qrels", "collection")
-    return Texts(reader.text(table, "from", "collection"), **parts, qrels=qrels)
+    return CollectionConfig(reader.text(table, "from", "collection"), **parts, qrels=qrels)
 
 
-def _systems(reader: Reader, table: dict[str, Any]) -> dict[str, str]:
+def _parse_systems(reader: TomlReader, table: dict[str, Any]) -> dict[str, str]:
     """Pipelines as texts; a list of steps is joined, and a table names the file of a run."""
     made: dict[str, str] = {}
     for name, value in table.items():
@@ -117,55 +128,55 @@ def _systems(reader: Reader, table: dict[str, Any]) -> dict[str, str]:
     return made
 
 
-def _model(reader: Reader, value: Any, *path: str) -> Asked | None:
+def _parse_model(reader: TomlReader, value: Any, *path: str) -> ModelSpec | None:
     """A model: its written form alone, or a table with ``use`` and its options."""
     if isinstance(value, str) and value:
-        return Asked(value)
+        return ModelSpec(value)
     if not isinstance(value, dict):
-        reader.say(f"{'.'.join(path)} is {shown(value)}, not the name of a model or a table", *path)
+        reader.say(f"{'.'.join(path)} is {format_toml_value(value)}, not the name of a model or a table", *path)
         return None
     use = reader.text(value, "use", *path) or "embedded"
-    return Asked(use, {key: each for key, each in value.items() if key != "use"})
+    return ModelSpec(use, {key: each for key, each in value.items() if key != "use"})
 
 
-def _task(reader: Reader, value: Any, *path: str) -> Task | None:
+def _parse_task(reader: TomlReader, value: Any, *path: str) -> TaskConfig | None:
     """True, or a table of settings, one of which may be the model."""
     if value is False:
         return None
     if value is not True and not isinstance(value, dict):
-        reader.say(f"{'.'.join(path)} is {shown(value)}, not true, false or a table of settings", *path)
+        reader.say(f"{'.'.join(path)} is {format_toml_value(value)}, not true, false or a table of settings", *path)
         return None
     settings = {} if value is True else dict(value)
-    model = _model(reader, settings.pop("model"), *path, "model") if "model" in settings else None
-    return Task({key.replace("-", "_"): each for key, each in settings.items()}, model)
+    model = _parse_model(reader, settings.pop("model"), *path, "model") if "model" in settings else None
+    return TaskConfig({key.replace("-", "_"): each for key, each in settings.items()}, model)
 
 
-def _tasks(reader: Reader, table: dict[str, Any], name: str) -> tuple[dict[str, Task], tuple[str, ...]]:
-    made = {key: _task(reader, value, name, key) for key, value in table.items() if key != "files"}
+def _parse_tasks(reader: TomlReader, table: dict[str, Any], name: str) -> tuple[dict[str, TaskConfig], tuple[str, ...]]:
+    made = {key: _parse_task(reader, value, name, key) for key, value in table.items() if key != "files"}
     return {key: task for key, task in made.items() if task is not None}, reader.texts(table, "files", name)
 
 
-def _judgments(reader: Reader, table: dict[str, Any]) -> tuple[dict[str, Task], tuple[str, ...]]:
+def _parse_judgments(reader: TomlReader, table: dict[str, Any]) -> tuple[dict[str, TaskConfig], tuple[str, ...]]:
     """Kinds of judgment, each with who judges a sample of it better, and files."""
     own: dict[str, Any] = {}
-    better: dict[str, Expensive] = {}
+    better: dict[str, ExpensiveJudge] = {}
     for kind, value in table.items():
         own[kind] = value
         if isinstance(value, dict) and "expensive" in value:
             own[kind] = {key: each for key, each in value.items() if key != "expensive"}
-            if found := _expensive(reader, value["expensive"], "judgments", kind, "expensive"):
+            if found := _parse_expensive(reader, value["expensive"], "judgments", kind, "expensive"):
                 better[kind] = found
-    made, files = _tasks(reader, own, "judgments")
+    made, files = _parse_tasks(reader, own, "judgments")
     return {kind: replace(task, expensive=better.get(kind)) for kind, task in made.items()}, files
 
 
-def _expensive(reader: Reader, value: Any, *path: str) -> Expensive | None:
+def _parse_expensive(reader: TomlReader, value: Any, *path: str) -> ExpensiveJudge | None:
     """A model and how many queries it is asked about, or a file; one of the two."""
     place = ".".join(path)
     if not isinstance(value, dict):
-        reader.say(f"{place} is {shown(value)}, not a table with model and sample, or with file", *path)
+        reader.say(f"{place} is {format_toml_value(value)}, not a table with model and sample, or with file", *path)
         return None
-    task = _task(reader, value, *path)
+    task = _parse_task(reader, value, *path)
     assert task is not None
     settings = dict(task.settings)
     file, sample = reader.text(settings, "file", *path), reader.number(settings, "sample", 2, *path)
@@ -176,11 +187,11 @@ def _expensive(reader: Reader, value: Any, *path: str) -> Expensive | None:
         reader.say(f"{place} names neither a model nor a file", *path)
     elif "file" not in settings and "sample" not in settings:
         reader.say(f"{place} does not say about how many queries the model is asked: sample = 50", *path)
-    return Expensive(task.model, sample, rest, file)
+    return ExpensiveJudge(task.model, sample, rest, file)
 
 
-def _writing(reader: Reader, value: Any) -> Writing | None:
-    task = _task(reader, value, "answers")
+def _parse_answers(reader: TomlReader, value: Any) -> AnswerConfig | None:
+    task = _parse_task(reader, value, "answers")
     if task is None:
         return None
     settings = dict(task.settings)
@@ -190,22 +201,22 @@ def _writing(reader: Reader, value: Any) -> Writing | None:
     rest = {key: each for key, each in settings.items() if key not in ("without", "oracle", "everything", "file")}
     if file is not None and (rest or task.model or everything or any(flags.values())):
         reader.say("answers that come from a file have no other settings", "answers", "file")
-    return Writing(Task(rest, task.model), **flags, everything=everything, file=file)
+    return AnswerConfig(TaskConfig(rest, task.model), **flags, everything=everything, file=file)
 
 
-def _budget(reader: Reader, table: dict[str, Any]) -> Budget:
+def _parse_budget(reader: TomlReader, table: dict[str, Any]) -> BudgetConfig:
     reader.keys(table, ("calls", "tokens", "cost", "price"), "budget")
     price = reader.take(table, "price", list, "a list of two numbers", "budget")
-    if price is not None and not (len(price) == 2 and all(_amount(each) for each in price)):
+    if price is not None and not (len(price) == 2 and all(_is_amount(each) for each in price)):
         reader.say(
             "budget.price is not a list of two numbers: for a million tokens read, and written", "budget", "price"
         )
         price = None
     cost = reader.take(table, "cost", (int, float), "a number", "budget")
-    if cost is not None and not _amount(cost):
+    if cost is not None and not _is_amount(cost):
         reader.say(f"budget.cost is {cost}; it may be 0 or more", "budget", "cost")
         cost = None
-    return Budget(
+    return BudgetConfig(
         reader.number(table, "calls", 0, "budget"),
         reader.number(table, "tokens", 0, "budget"),
         float(cost) if cost is not None else None,
@@ -213,6 +224,6 @@ def _budget(reader: Reader, table: dict[str, Any]) -> Budget:
     )
 
 
-def _amount(value: Any) -> bool:
+def _is_amount(value: Any) -> bool:
     """Whether something is a number that money can be."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

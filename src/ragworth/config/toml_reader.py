@@ -7,25 +7,25 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ragworth.errors import listed
+from ragworth.errors import format_list
 
 
-class Wrong(NamedTuple):
+class TomlProblem(NamedTuple):
     """One thing that is wrong, and where."""
 
     line: int | None
     text: str
 
 
-class Reader:
+class TomlReader:
     """Takes a file apart and remembers what is wrong with it."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
-        self.wrong: list[Wrong] = []
+        self.wrong: list[TomlProblem] = []
 
     def say(self, text: str, *path: str) -> None:
-        self.wrong.append(Wrong(self.line(*path), text))
+        self.wrong.append(TomlProblem(self.line(*path), text))
 
     def line(self, *path: str) -> int | None:
         """The line on which a key stands, as far as it can be told; that of its table where it cannot."""
@@ -50,7 +50,7 @@ class Reader:
         for key in table:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1, 0.6)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {listed(list(known), 20)}"
+                hint = f"; did you mean {near[0]!r}?" if near else f"; known are {format_list(list(known), 20)}"
                 place = f"[{'.'.join(path)}] has" if path else "there is"
                 self.say(f"{place} no {key!r}{hint}", *path, key)
 
@@ -61,7 +61,7 @@ class Reader:
             return None
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.say(f"{'.'.join([*path, key])} is {shown(value)}, not {words}", *path, key)
+            self.say(f"{'.'.join([*path, key])} is {format_toml_value(value)}, not {words}", *path, key)
             return None
         return value
 
@@ -93,7 +93,7 @@ class Reader:
         return value or {}
 
 
-def shown(value: Any) -> str:
+def format_toml_value(value: Any) -> str:
     """A value as it is written, not too long."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:39]}…"

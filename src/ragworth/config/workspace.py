@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-EVERY = "*"
+EVERY_SYSTEM = "*"
 """Name of a system that stands for all that a file of runs has, each under its own name."""
 
-NAME = "ragworth.toml"
+WORKSPACE_FILE = "ragworth.toml"
 """What the file of a workspace is called."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelSpec:
     """A model by its written form, with its options."""
 
     use: str = "embedded"
@@ -24,10 +24,10 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Expensive:
+class ExpensiveJudge:
     """A better judge than one has the means to ask about everything: a model for some queries, or what it said."""
 
-    model: Asked | None = None
+    model: ModelSpec | None = None
     sample: int | None = None
     """Queries that the model is asked about."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -37,17 +37,17 @@ class Expensive:
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskConfig:
     """A kind of judgment, or a grader: its settings, and the model that it asks where that is not everybody's."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    model: Asked | None = None
-    expensive: Expensive | None = None
+    model: ModelSpec | None = None
+    expensive: ExpensiveJudge | None = None
     """Of a kind of judgment: who judges some of it better."""
 
 
 @dataclass(frozen=True)
-class Texts:
+class CollectionConfig:
     """Where the collection comes from: all of it, or its parts; a part replaces that of the whole."""
 
     whole: str | None = None
@@ -60,10 +60,10 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Writing:
+class AnswerConfig:
     """How answers are written, or the file that has them."""
 
-    task: Task = Task()
+    task: TaskConfig = TaskConfig()
     without: bool = False
     oracle: bool = False
     everything: bool = False
@@ -72,7 +72,7 @@ class Writing:
 
 
 @dataclass(frozen=True)
-class Budget:
+class BudgetConfig:
     """How far to go; None as far as it takes."""
 
     calls: int | None = None
@@ -83,7 +83,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Paths:
+class OutputPaths:
     """Where to write instead of where the file says. They start where the command is called, not at the file."""
 
     results: str | Path | None = None
@@ -103,21 +103,21 @@ class Workspace:
     seed: int = 0
     k: int = 5
     limit: int | None = None
-    collection: Texts = Texts()
+    collection: CollectionConfig = CollectionConfig()
     systems: Mapping[str, str] = field(default_factory=dict)
     """Pipelines in their written form, by name."""
-    model: Asked = Asked()
-    judgments: Mapping[str, Task] = field(default_factory=dict)
+    model: ModelSpec = ModelSpec()
+    judgments: Mapping[str, TaskConfig] = field(default_factory=dict)
     judged: tuple[str, ...] = ()
     """Files of judgments."""
-    answers: Writing | None = None
-    grades: Mapping[str, Task] = field(default_factory=dict)
+    answers: AnswerConfig | None = None
+    grades: Mapping[str, TaskConfig] = field(default_factory=dict)
     graded: tuple[str, ...] = ()
     """Files of outcomes."""
     metrics: tuple[str, ...] = ()
     """None named: those that what is there allows."""
     baseline: str | None = None
-    budget: Budget = Budget()
+    budget: BudgetConfig = BudgetConfig()
     results: str = "results"
     store: str = "calls.sqlite"
     cache: str = ".ragworth"

@@ -1,13 +1,13 @@
 """Why a context did not do what it should: what is known of each, and the findings that follow from it."""
 
 from ragworth.diagnosis.context_facts import ETA as ETA
-from ragworth.diagnosis.context_facts import KINDS as KINDS
-from ragworth.diagnosis.context_facts import Facts as Facts
-from ragworth.diagnosis.context_facts import facts as facts
-from ragworth.diagnosis.context_facts import grade_of as grade_of
-from ragworth.diagnosis.context_facts import kind_of as kind_of
-from ragworth.diagnosis.context_facts import queries_of as queries_of
-from ragworth.diagnosis.context_facts import why_ungraded as why_ungraded
+from ragworth.diagnosis.context_facts import PASSAGE_KINDS as PASSAGE_KINDS
+from ragworth.diagnosis.context_facts import ContextFacts as ContextFacts
+from ragworth.diagnosis.context_facts import all_queries as all_queries
+from ragworth.diagnosis.context_facts import gather_facts as gather_facts
+from ragworth.diagnosis.context_facts import nearest_grade as nearest_grade
+from ragworth.diagnosis.context_facts import passage_kind as passage_kind
+from ragworth.diagnosis.context_facts import ungraded_reason as ungraded_reason
 from ragworth.diagnosis.rules import FINDINGS as FINDINGS
 from ragworth.diagnosis.rules import Diagnosis as Diagnosis
 from ragworth.diagnosis.rules import Examiner as Examiner

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis.context_facts import GRADES, KINDS, plain_words
+from ragworth.diagnosis.context_facts import GRADE_SCORES, PASSAGE_KINDS, plain_words
 from ragworth.diagnosis.rules import FINDINGS
 from ragworth.metrics.passage_utility import HARD, WEAK
 
@@ -85,12 +85,12 @@ def tallies(
     def count(which: Bools) -> Ints:
         return np.bincount(rows.context[which], minlength=shape[0] * shape[1]).reshape(shape)
 
-    is_hard = (rows.kind == KINDS.index("misleading")) & ~rows.relevant
+    is_hard = (rows.kind == PASSAGE_KINDS.index("misleading")) & ~rows.relevant
     some = count(np.ones_like(rows.relevant)) > 0
     relevant, hard = count(rows.relevant) > 0, count(is_hard) > 0
     sure = relevant | (judged & (count(rows.unlabelled) == 0))
     certain = hard | (judged & (count((rows.kind < 0) & ~rows.relevant) == 0))
-    correct, partial, abstained, wrong = (grades == i for i in range(len(GRADES)))
+    correct, partial, abstained, wrong = (grades == i for i in range(len(GRADE_SCORES)))
     graded = grades >= 0
     found = {
         "nothing-relevant": Tally(sure, ~relevant),
@@ -123,7 +123,7 @@ def grade_places(
     made = np.full((len(systems), len(queries)), -1, dtype=np.int8)
     if grades:
         system, query = ({name: i for i, name in enumerate(names)} for names in (systems, queries))
-        places = {word: i for i, word in enumerate(GRADES)}
+        places = {word: i for i, word in enumerate(GRADE_SCORES)}
         for (name, each), word in grades.items():
             if name in system and each in query:
                 made[system[name], query[each]] = places[word]

@@ -17,14 +17,14 @@ from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 ETA = 3.0
 """Lowest rating that counts as an answer to a sub-question."""
 
-KINDS = ("helpful", "harmless", "distracting", "misleading")
+PASSAGE_KINDS = ("helpful", "harmless", "distracting", "misleading")
 """What a passage does to the model, by its utility u: u ≥ 0.2; |u| < 0.2; −0.8 ≤ u ≤ −0.2; u < −0.8."""
 
-GRADES = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
+GRADE_SCORES = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
 """Words for grades, with their values."""
 
 
-class Shown(NamedTuple):
+class PassageFacts(NamedTuple):
     """One passage of a context; None where it is not known."""
 
     passage: str
@@ -37,10 +37,10 @@ class Shown(NamedTuple):
         """Whether it is a hard distractor."""
         if self.relevant:
             return False
-        return None if self.utility is None else kind_of(self.utility) == "misleading"
+        return None if self.utility is None else passage_kind(self.utility) == "misleading"
 
 
-def kind_of(utility: float) -> str:
+def passage_kind(utility: float) -> str:
     """One of `KINDS`."""
     u = round(utility, 12)
     if u >= WEAK:
@@ -48,7 +48,7 @@ def kind_of(utility: float) -> str:
     return "harmless" if u > -WEAK else "misleading" if u < -HARD else "distracting"
 
 
-def grade_of(value: float) -> str:
+def nearest_grade(value: float) -> str:
     """The word for a grade; for the mean of several, the word whose value is nearest (the better one of two)."""
     if value >= 0.25:
         return "correct" if value >= 0.75 else "partially-correct"
@@ -56,10 +56,10 @@ def grade_of(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ContextFacts:
     """The tables as look-ups."""
 
-    shown: Mapping[tuple[str, str], Sequence[Shown]]
+    shown: Mapping[tuple[str, str], Sequence[PassageFacts]]
     judged: frozenset[str]
     """Queries of which it is known what is relevant."""
     answers: Mapping[tuple[str, str], Sequence[str | None]]
@@ -86,7 +86,7 @@ class Facts:
         return {name for name, value in self.ratings.get(query, {}).get(passage, {}).items() if value is None}
 
 
-def facts(
+def gather_facts(
     contexts: Contexts,
     *,
     judgments: Judgments | None = None,
@@ -98,7 +98,7 @@ def facts(
     rel: float = 1.0,
     eta: float = ETA,
     systems: Sequence[str] | None = None,
-) -> Facts:
+) -> ContextFacts:
     """What is known of each context. Every query of any system counts for each of them.
 
     ``graded``: what graders said, with the value of ``each`` answer where a query has several; without it their mean
@@ -109,58 +109,58 @@ def facts(
         for query, passage, name, value in ratings.frame.select("query", "passage", "subquestion", "value").iter_rows():
             rated[query][passage][name] = value
     known = worth(contexts, judgments, ratings, rel, eta)
-    shown: dict[tuple[str, str], list[Shown]] = {}
-    queries = queries_of(contexts)
+    shown: dict[tuple[str, str], list[PassageFacts]] = {}
+    queries = all_queries(contexts)
     for system in systems if systems is not None else contexts.systems:
         shown |= {(system, query): [] for query in queries}
     for system, query, rank, passage, relevant, utility in known.rows.iter_rows():
-        shown[system, query].append(Shown(passage, rank, relevant, utility))
+        shown[system, query].append(PassageFacts(passage, rank, relevant, utility))
     answers, ungraded = graded_answers(outcomes, graded)
     texts = passages.select("passage", "text").iter_rows() if passages is not None else ()
     words = {passage: plain_words(text) for passage, text in texts}
     named = subquestions.select("query", "subquestion", "text").iter_rows() if subquestions is not None else ()
     questions = {(query, name): text for query, name, text in named}
     judged = frozenset(known.judged)
-    return Facts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta)
+    return ContextFacts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta)
 
 
-def queries_of(contexts: Contexts) -> list[str]:
+def all_queries(contexts: Contexts) -> list[str]:
     """Every query of any system: those with passages as they appear, then the others."""
     return list(dict.fromkeys([*contexts.distinct("query"), *sorted({query for _, query in contexts.empty})]))
 
 
-def why_ungraded(outcomes: Outcomes | None) -> str:
+def ungraded_reason(outcomes: Outcomes | None) -> str:
     """Why there are no grades; nothing where there are."""
     return graded_answers(outcomes, None).why
 
 
-class Graded(NamedTuple):
+class AnswerGrades(NamedTuple):
     """Grades of single answers by system and query, or why there are none."""
 
     answers: dict[tuple[str, str], list[str | None]]
     why: str = ""
 
 
-def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> Graded:
+def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> AnswerGrades:
     """Every answer that has an outcome called ``grade``."""
     keys = ["system", "query", "aspect"]
     rows = outcomes.frame.filter(pl.col("aspect") == "grade") if outcomes is not None else pl.DataFrame()
     if not rows.height or not (rows["status"] == OK).any():
-        return Graded({}, "there are no graded answers")
+        return AnswerGrades({}, "there are no graded answers")
     if not rows["value"].drop_nulls().is_between(-1, 1).all():
-        return Graded({}, "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)")
+        return AnswerGrades({}, "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)")
     if graded is not None and {*keys, "each"} <= set(graded.columns):
         rows = rows.join(graded.select(*keys, "each"), on=keys, how="left", maintain_order="left")
     made: dict[tuple[str, str], list[str | None]] = {}
     for row in rows.iter_rows(named=True):
         values = row.get("each") or [row["value"]]
-        made[row["system"], row["query"]] = [None if value is None else grade_of(value) for value in values]
-    return Graded(made)
+        made[row["system"], row["query"]] = [None if value is None else nearest_grade(value) for value in values]
+    return AnswerGrades(made)
 
 
 def grades_together(answers: Mapping[tuple[str, str], Sequence[str | None]]) -> dict[tuple[str, str], str]:
     """The grade of the answers together, where any has one."""
-    return {pair: word for pair, words in answers.items() if (word := _together(words)) is not None}
+    return {pair: word for pair, words in answers.items() if (word := _combined_grade(words)) is not None}
 
 
 def plain_words(text: str) -> str:
@@ -168,10 +168,10 @@ def plain_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _together(words: Sequence[str | None]) -> str | None:
+def _combined_grade(words: Sequence[str | None]) -> str | None:
     """The most frequent of several grades; of equally frequent ones that nearest to their mean, then the worse."""
     known = Counter(word for word in words if word is not None)
     if not known:
         return None
-    mean = sum(GRADES[word] * number for word, number in known.items()) / known.total()
-    return min(known, key=lambda word: (-known[word], abs(GRADES[word] - mean), GRADES[word]))
+    mean = sum(GRADE_SCORES[word] * number for word, number in known.items()) / known.total()
+    return min(known, key=lambda word: (-known[word], abs(GRADE_SCORES[word] - mean), GRADE_SCORES[word]))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.diagnosis.context_facts import Facts, Shown
-from ragworth.errors import counted, listed, quoted
+from ragworth.diagnosis.context_facts import ContextFacts, PassageFacts
+from ragworth.errors import format_count, format_list, quote_short
 
 FINDINGS = {
     "nothing-relevant": "nothing relevant retrieved",
@@ -43,14 +43,14 @@ class Diagnosis(NamedTuple):
     absent: Mapping[str, str]
 
 
-class Found(NamedTuple):
+class ContextFinding(NamedTuple):
     """A finding that holds (detail is a text, maybe empty) or does not (detail is None)."""
 
     finding: str
     detail: str | None
 
 
-def diagnose(known: Facts) -> Diagnosis:
+def diagnose(known: ContextFacts) -> Diagnosis:
     """Look at every context."""
     examiner = Examiner()
     return examiner.diagnosis(examiner.examine(known))
@@ -67,18 +67,18 @@ class Examiner:
         """What was known of any context: relevance, grades, utility, ratings, words."""
         self._ungraded = ""
 
-    def examine(self, known: Facts) -> pl.DataFrame:
+    def examine(self, known: ContextFacts) -> pl.DataFrame:
         """What is found in these contexts: system, query, finding, detail."""
         rows: list[tuple[str, str, str, str]] = []
         for (system, query), passages in known.shown.items():
-            found = list(_examined(known, system, query, passages))
-            found += _rest(found, known.grades.get((system, query)))
+            found = list(_examine_context(known, system, query, passages))
+            found += _fallback_findings(found, known.grades.get((system, query)))
             self._examined.update((system, each.finding) for each in found)
             for each in found:
                 if each.detail is not None:
                     self._counts[system, each.finding] += 1
                     rows.append((system, query, each.finding, each.detail))
-        self.know({name for name, there in _there(known).items() if there}, known.ungraded)
+        self.know({name for name, there in _available_facts(known).items() if there}, known.ungraded)
         self._systems |= dict.fromkeys(system for system, _ in known.shown)
         return pl.DataFrame(
             rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
@@ -101,11 +101,13 @@ class Examiner:
         counts, examined = self._counts, self._examined
         table = [(s, f, counts[s, f], examined[s, f]) for s in self._systems for f in FINDINGS if examined[s, f]]
         schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
-        absent = _absent(self._there, self._ungraded, {finding for _, finding in examined})
+        absent = _unexamined_findings(self._there, self._ungraded, {finding for _, finding in examined})
         return Diagnosis(frame, pl.DataFrame(table, schema=schema, orient="row"), absent)
 
 
-def _examined(known: Facts, system: str, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+def _examine_context(
+    known: ContextFacts, system: str, query: str, passages: Sequence[PassageFacts]
+) -> Iterator[ContextFinding]:
     """Every finding that can be examined in one context."""
     grade = known.grades.get((system, query))
     relevant = [each for each in passages if each.relevant]
@@ -113,48 +115,49 @@ def _examined(known: Facts, system: str, query: str, passages: Sequence[Shown]) 
     sure = bool(relevant) or (query in known.judged and all(each.relevant is not None for each in passages))
     certain = bool(hard) or (query in known.judged and all(each.hard is not None for each in passages))
     if sure:
-        yield Found("nothing-relevant", None if relevant else _nothing(passages, grade))
+        yield ContextFinding("nothing-relevant", None if relevant else _nothing_relevant_detail(passages, grade))
     if grade is not None and sure:
         right = grade in ("correct", "partially-correct")
-        words = f"correct, though {_nothing(passages, None)}"
-        yield Found("unsupported", words if right and not relevant else None)
+        words = f"correct, though {_nothing_relevant_detail(passages, None)}"
+        yield ContextFinding("unsupported", words if right and not relevant else None)
     if grade is not None and certain:
-        yield Found("misled", _misled(hard) if grade == "wrong" and hard else None)
+        yield ContextFinding("misled", _misled_detail(hard) if grade == "wrong" and hard else None)
     if grade is not None and sure and (grade != "wrong" or certain):
         unused = relevant and (grade == "abstained" or (grade == "wrong" and not hard))
         verb = "declined" if grade == "abstained" else "answered wrongly"
-        words = f"{counted(len(relevant), 'relevant passage')} ({_ranks(relevant)}), and the model {verb}"
-        yield Found("unused", words if unused else None)
-    yield from _coverage(known, query, passages)
+        words = f"{format_count(len(relevant), 'relevant passage')} ({_format_ranks(relevant)}), and the model {verb}"
+        yield ContextFinding("unused", words if unused else None)
+    yield from _coverage_findings(known, query, passages)
 
 
-def _nothing(passages: Sequence[Shown], grade: str | None) -> str:
+def _nothing_relevant_detail(passages: Sequence[PassageFacts], grade: str | None) -> str:
     number = len(passages)
     none = f"none of the {number} passages is relevant" if number > 1 else "the only passage is not relevant"
     words = none if number else "nothing was retrieved"
     return f"{words}; the model rightly declined" if grade == "abstained" else words
 
 
-def _misled(hard: Sequence[Shown]) -> str:
+def _misled_detail(hard: Sequence[PassageFacts]) -> str:
     worst = min(hard, key=lambda each: each.utility or 0.0)
     return (
-        f"{counted(len(hard), 'hard distractor')} ({_ranks(hard)}), the worst {quoted(worst.passage, 40)} "
+        f"{format_count(len(hard), 'hard distractor')} ({_format_ranks(hard)}), the worst "
+        f"{quote_short(worst.passage, 40)} "
         f"with a distracting effect of {-(worst.utility or 0.0):.2f}"
     )
 
 
-def _ranks(passages: Sequence[Shown]) -> str:
-    return f"rank{'s' if len(passages) > 1 else ''} {listed([str(each.rank) for each in passages], 8)}"
+def _format_ranks(passages: Sequence[PassageFacts]) -> str:
+    return f"rank{'s' if len(passages) > 1 else ''} {format_list([str(each.rank) for each in passages], 8)}"
 
 
-def _coverage(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+def _coverage_findings(known: ContextFacts, query: str, passages: Sequence[PassageFacts]) -> Iterator[ContextFinding]:
     """What is missing from a context, and what is there twice."""
     rated = known.ratings.get(query)
     if rated is None:
         if known.words and passages:
-            yield Found("redundant", _repeated(known, passages))
+            yield ContextFinding("redundant", _duplicates_detail(known, passages))
         return
-    yield from _redundant(known, query, passages)
+    yield from _redundancy_findings(known, query, passages)
     answered = set().union(*(known.answered(query, each.passage) for each in passages))
     shown = {each.passage for each in passages}
     names = list(dict.fromkeys(name for values in rated.values() for name in values))
@@ -167,16 +170,16 @@ def _coverage(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[F
     lacking = [name for name in can if name not in answered | here]
     unsure = any(name in (here if name in can else elsewhere) for name in names if name not in answered)
     if can and (lacking or not unsure):
-        few = listed([quoted(known.questions.get((query, name), name), 60) for name in lacking], 6)
-        words = f"{len(lacking)} of {counted(len(can), 'sub-question')} without an answer: {few}"
-        yield Found("incomplete", words if lacking else None)
+        few = format_list([quote_short(known.questions.get((query, name), name), 60) for name in lacking], 6)
+        words = f"{len(lacking)} of {format_count(len(can), 'sub-question')} without an answer: {few}"
+        yield ContextFinding("incomplete", words if lacking else None)
 
 
-def _redundant(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[Found]:
+def _redundancy_findings(known: ContextFacts, query: str, passages: Sequence[PassageFacts]) -> Iterator[ContextFinding]:
     """Passages that answer nothing that those above them do not; open where a rating that failed decides."""
     answered: set[str] = set()
     perhaps: set[str] = set()
-    idle: list[Shown] = []
+    idle: list[PassageFacts] = []
     unsure = False
     for each in passages:
         mine, failed = known.answered(query, each.passage), known.unrated(query, each.passage)
@@ -188,11 +191,11 @@ def _redundant(known: Facts, query: str, passages: Sequence[Shown]) -> Iterator[
         perhaps |= failed
     if passages and (idle or not unsure):
         verb = "answers" if len(idle) == 1 else "answer"
-        words = f"{len(idle)} of {counted(len(passages), 'passage')} {verb} nothing new ({_ranks(idle)})"
-        yield Found("redundant", words if idle else None)
+        words = f"{len(idle)} of {format_count(len(passages), 'passage')} {verb} nothing new ({_format_ranks(idle)})"
+        yield ContextFinding("redundant", words if idle else None)
 
 
-def _repeated(known: Facts, passages: Sequence[Shown]) -> str | None:
+def _duplicates_detail(known: ContextFacts, passages: Sequence[PassageFacts]) -> str | None:
     """Passages that say word for word what an earlier one says."""
     first: dict[str, int] = {}
     again = []
@@ -202,10 +205,10 @@ def _repeated(known: Facts, passages: Sequence[Shown]) -> str | None:
             again.append(f"rank {each.rank} repeats rank {first[words]}")
         elif words:
             first[words] = each.rank
-    return listed(again, 4) if again else None
+    return format_list(again, 4) if again else None
 
 
-def _rest(found: Sequence[Found], grade: str | None) -> list[Found]:
+def _fallback_findings(found: Sequence[ContextFinding], grade: str | None) -> list[ContextFinding]:
     """What is left when nothing was found: all is well, or nobody can say what is not."""
     holds = any(each.detail is not None for each in found)
     rest = []
@@ -214,14 +217,14 @@ def _rest(found: Sequence[Found], grade: str | None) -> list[Found]:
             each.detail is not None and each.finding in ("nothing-relevant", "misled", "unused", "incomplete")
             for each in found
         )
-        rest.append(Found("unexplained", f"the answer is {grade}" if failed else None))
+        rest.append(ContextFinding("unexplained", f"the answer is {grade}" if failed else None))
         holds = holds or failed
     if found or grade is not None:
-        rest.append(Found("fine", None if holds else ""))
+        rest.append(ContextFinding("fine", None if holds else ""))
     return rest
 
 
-def _there(known: Facts) -> dict[str, bool]:
+def _available_facts(known: ContextFacts) -> dict[str, bool]:
     """Which kinds of facts there are."""
     return {
         "relevance": bool(known.judged),
@@ -232,7 +235,7 @@ def _there(known: Facts) -> dict[str, bool]:
     }
 
 
-def _absent(there: Set[str], ungraded: str, examined: set[str]) -> dict[str, str]:
+def _unexamined_findings(there: Set[str], ungraded: str, examined: set[str]) -> dict[str, str]:
     """Findings that nothing could be examined for, with what is lacking."""
     needs = {
         "nothing-relevant": ("relevance",),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, format_list
 
-QRELS = "relevance = true under [judgments], or qrels under [collection]"
+QRELS_HINT = "relevance = true under [judgments], or qrels under [collection]"
 
 
 def default_metrics(have: Set[str], k: int) -> tuple[str, ...]:
@@ -24,20 +24,22 @@ def default_metrics(have: Set[str], k: int) -> tuple[str, ...]:
     if "ratings" in have:
         made += [f"Cov@{k}", f"alpha_nDCG@{k}"] + ([f"Den@{k}"] if "tokens" in have else [])
     if not made:
-        raise _nothing(have)
+        raise _no_metrics_error(have)
     return tuple(made)
 
 
-def _nothing(have: Set[str]) -> InputError:
+def _no_metrics_error(have: Set[str]) -> InputError:
     """That no metric can be had, with what is lacking: abstention alone does not say what a passage is worth."""
     known = sorted(have - {"tokens"})
     if "abstention" in known:
         return InputError(
             "no metric can be computed: abstention is judged, and relevance is not known",
-            remedy=f"UDCG needs both: add {QRELS}",
+            remedy=f"UDCG needs both: add {QRELS_HINT}",
         )
-    found = f"there is nothing but {listed(known)}" if known else "there are no relevance labels, judgments or ratings"
+    found = (
+        f"there is nothing but {format_list(known)}" if known else "there are no relevance labels, judgments or ratings"
+    )
     return InputError(
         f"no metric can be computed: {found}",
-        remedy=f"add {QRELS}; or ratings, or other kinds of judgment",
+        remedy=f"add {QRELS_HINT}; or ratings, or other kinds of judgment",
     )

@@ -9,27 +9,27 @@ from functools import cached_property, partial
 import polars as pl
 
 from ragworth import formats
-from ragworth.collection import Collection, merged
-from ragworth.config import EVERY, Workspace
-from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.evaluation.conflicts import Source, check_apart, together
-from ragworth.evaluation.input_files import Reading
+from ragworth.collection import Collection, merge_collections
+from ragworth.config import EVERY_SYSTEM, Workspace
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.evaluation.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
+from ragworth.evaluation.input_files import InputReader
 from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.formats import outcomes as outcome_tables
-from ragworth.formats.contract import Loaded
+from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_files import read_answers
-from ragworth.generation.answering import Answered, shown_contexts
-from ragworth.generation.writer import NONE, ORACLE
-from ragworth.retrieval import Pipeline, Setting
+from ragworth.generation.answering import AnsweringResult, shown_contexts
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
-from ragworth.tables.duplicates import repeated_rows
-from ragworth.tables.parts import with_text
-from ragworth.tasks.query_sample import whole as whole_number
+from ragworth.tables.duplicates import duplicate_rows
+from ragworth.tables.parts import with_constant_text
+from ragworth.tasks.query_sample import check_positive_count as whole_number
 
 
 @dataclass(frozen=True)
-class Material:
+class EvaluationInputs:
     """Everything that was read, for the queries that are evaluated."""
 
     workspace: Workspace
@@ -41,7 +41,7 @@ class Material:
     """What each system is, in its written form."""
     judged: Judgments | None
     """Judgments out of files, other than the collection's."""
-    answers: Answered | None
+    answers: AnsweringResult | None
     """Answers out of a file."""
     outcomes: Outcomes | None
     """Outcomes out of files."""
@@ -59,10 +59,10 @@ class Material:
         return [table for table in (self.collection.relevance, self.judged) if table is not None]
 
     @cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> StepContext:
         """What pipelines run on; who is asked is for the stage to say."""
         space = self.workspace
-        whole = Setting.of(
+        whole = StepContext.of(
             self.collection,
             self.queries,
             judgments=self.judged,
@@ -86,7 +86,7 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Systems:
+class LoadedSystems:
     """What is compared: each by its name, in its written form, and what came in the same files."""
 
     made: dict[str, Pipeline | Contexts]
@@ -95,17 +95,19 @@ class Systems:
     runs: list[Contexts]
 
 
-def load(space: Workspace, problems: Problems, limit: int | None = None, *, every: bool = False) -> Material | None:
+def load_inputs(
+    space: Workspace, problems: Problems, limit: int | None = None, *, every: bool = False
+) -> EvaluationInputs | None:
     """Read everything that a workspace names; what cannot be read is a problem, and leaves nothing.
 
     ``limit`` goes before that of the workspace; ``every``: all queries, whatever limit the workspace has.
     """
     problems.of(partial(whole_number, "limit", limit))
-    reading, before = Reading(space, problems), len(problems.found)
+    reading, before = InputReader(space, problems), len(problems.found)
     source = space.collection.whole
     whole = reading.of(source, formats.load, "collection", "from") if source else None
-    collection = _collection(reading, whole)
-    systems = _systems(reading, whole)
+    collection = _load_collection(reading, whole)
+    systems = _load_systems(reading, whole)
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
     outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
     better = {kind: reading.expensive(kind, task) for kind, task in space.judgments.items()}
@@ -113,25 +115,27 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
     answers = reading.of(file, read_answers, "answers", "file") if file else None
     if len(problems.found) > before or collection is None:
         return None
-    texts = problems.of(lambda: merged([collection, *systems.logs]), "systems")
-    sources = [Source(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
-    others = problems.of(partial(together, sources), "judgments", "files")
+    texts = problems.of(lambda: merge_collections([collection, *systems.logs]), "systems")
+    sources = [JudgmentSource(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
+    others = problems.of(partial(merge_judgments, sources), "judgments", "files")
     if texts is None or others is None:
         return None
     if texts.relevance is not None:
-        labels = Source(listed(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance)
-        problems.of(partial(check_apart, [labels, *sources]), "judgments", "files")
-    queries = problems.of(lambda: _queries(texts, systems.runs), "collection")
-    results = problems.of(lambda: _joined([each for each in outcomes if each is not None]), "grades", "files")
+        labels = JudgmentSource(
+            format_list(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance
+        )
+        problems.of(partial(check_no_conflicts, [labels, *sources]), "judgments", "files")
+    queries = problems.of(lambda: _select_queries(texts, systems.runs), "collection")
+    results = problems.of(lambda: _join_outcomes([each for each in outcomes if each is not None]), "grades", "files")
     if not queries or results is None or not systems.made:
         return None
     most = limit or (None if every else space.limit)
     notes, limited = list(texts.notes), False
     if most is not None and most < len(queries):
-        notes.append(f"the first {most:,} of {counted(len(queries), 'query', 'queries')}")
+        notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
         queries, limited = queries[:most], True
-    scope = Scope(queries, systems.made, problems, notes)
-    material = Material(
+    scope = EvaluationScope(queries, systems.made, problems, notes)
+    material = EvaluationInputs(
         space,
         scope.collection(texts),
         tuple(queries),
@@ -148,7 +152,7 @@ def load(space: Workspace, problems: Problems, limit: int | None = None, *, ever
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
-def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
+def _load_collection(reading: InputReader, whole: LoadedCollection | None) -> Collection | None:
     """Texts and labels; what has a file of its own replaces that of the whole."""
     given = reading.space.collection
     parts = reading.parts()
@@ -157,8 +161,8 @@ def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
     base = whole.collection if whole is not None else Collection()
     own = {kind: getattr(part, kind) for kind, part in parts.items()}
     notes = [note for part in (base, *parts.values()) for note in part.notes]
-    read = [Source(path, each) for path, each in zip(given.qrels, labels, strict=True) if each is not None]
-    relevance = reading.problems.of(partial(together, read), "collection", "qrels")
+    read = [JudgmentSource(path, each) for path, each in zip(given.qrels, labels, strict=True) if each is not None]
+    relevance = reading.problems.of(partial(merge_judgments, read), "collection", "qrels")
     if relevance is None:
         return None
     return replace(
@@ -170,25 +174,27 @@ def _collection(reading: Reading, whole: Loaded | None) -> Collection | None:
     )
 
 
-def _systems(reading: Reading, whole: Loaded | None) -> Systems:
+def _load_systems(reading: InputReader, whole: LoadedCollection | None) -> LoadedSystems:
     """Pipelines, and what was retrieved elsewhere."""
     space, problems = reading.space, reading.problems
-    systems = Systems({}, {}, [], [])
+    systems = LoadedSystems({}, {}, [], [])
     for name, text in space.systems.items():
-        pipeline = problems.of(partial(_pipeline, text, space.systems), "systems", name)
+        pipeline = problems.of(partial(_parse_pipeline, text, space.systems), "systems", name)
         if pipeline is None:
             continue
         found = reading.run(name, pipeline)
-        made: dict[str, Pipeline | Contexts] = {} if name == EVERY else {name: pipeline}
+        made: dict[str, Pipeline | Contexts] = {} if name == EVERY_SYSTEM else {name: pipeline}
         if found is not None and found.contexts is not None:
             systems.logs.append(found.collection)
             systems.runs.append(found.contexts)
-            if name == EVERY:
+            if name == EVERY_SYSTEM:
                 made = {each: found.contexts.only(each) for each in found.contexts.systems}
             elif len(pipeline.steps) == 1:
                 made = {name: found.contexts}
         for each in made.keys() & systems.made.keys():
-            problems.say(f"two systems are called {quoted(each)}", "give one of them another name", "systems", name)
+            problems.say(
+                f"two systems are called {quote_short(each)}", "give one of them another name", "systems", name
+            )
         systems.made.update(made)
         systems.written.update(dict.fromkeys(made, str(pipeline)))
     if not space.systems and whole is not None and whole.contexts is not None:
@@ -200,7 +206,7 @@ def _systems(reading: Reading, whole: Loaded | None) -> Systems:
     return systems
 
 
-def _pipeline(text: object, names: Iterable[str]) -> Pipeline:
+def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
     """A pipeline from its written form; where a system is named in it, that is said."""
     try:
         return Pipeline.of(text)
@@ -211,7 +217,7 @@ def _pipeline(text: object, names: Iterable[str]) -> Pipeline:
         raise InputError(error.found, more=error.more, expected=error.expected, remedy=remedy) from error
 
 
-def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
+def _select_queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
     """The queries to run for: those with a text; else those with labels or ratings; else all that the runs have."""
     frames = [collection.queries]
     frames += [table.frame for table in (collection.relevance, collection.ratings) if table is not None]
@@ -224,21 +230,22 @@ def _queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
     return found
 
 
-def _joined(tables: Sequence[Outcomes]) -> Outcomes:
+def _join_outcomes(tables: Sequence[Outcomes]) -> Outcomes:
     """Outcomes from several files in one table; each may come from one of them only."""
     frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
-    again = repeated_rows(frame, Outcomes.key)
+    again = duplicate_rows(frame, Outcomes.key)
     if len(again):
         row = frame.row(int(again[0]), named=True)
         raise InputError(
-            f"two outcomes {quoted(row['aspect'])} of {quoted(row['system'])} for the query {quoted(row['query'])}",
+            f"two outcomes {quote_short(row['aspect'])} of {quote_short(row['system'])} for the query "
+            f"{quote_short(row['query'])}",
             expected="one in all files of outcomes",
         )
     return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
 
 
 @dataclass(frozen=True)
-class Scope:
+class EvaluationScope:
     """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
 
     queries: Sequence[str]
@@ -257,7 +264,7 @@ class Scope:
         if not sources.str.starts_with(folder).any():
             return mine
         if len(sources) == 1:
-            return with_text(mine, "source", sources[0].removeprefix(folder))
+            return with_constant_text(mine, "source", sources[0].removeprefix(folder))
         return mine.with_columns(pl.col("source").str.strip_prefix(folder))
 
     def judgments(self, table: Judgments) -> Judgments:
@@ -280,25 +287,27 @@ class Scope:
             ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
         )
 
-    def answers(self, given: Answered | None) -> Answered | None:
+    def answers(self, given: AnsweringResult | None) -> AnsweringResult | None:
         if given is None:
             return None
         frame = self._compared(given.frame, "answers", "answers", "file")
-        return Answered(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
+        return AnsweringResult(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
 
     def outcomes(self, given: Outcomes) -> Outcomes:
         return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
 
     def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:
         """The rows of systems that are compared; all of them strangers is a problem."""
-        known = [*self.systems, NONE, ORACLE]
+        known = [*self.systems, NO_CONTEXT_SYSTEM, ORACLE_SYSTEM]
         strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
-        few = listed([quoted(name, 24) for name in strange], 3)
+        few = format_list([quote_short(name, 24) for name in strange], 3)
         mine = self.queried(frame.filter(pl.col("system").is_in(known)))
         if strange and mine.height:
-            self.notes.append(f"{what} of {counted(len(strange), 'system')} are left out, not being evaluated ({few})")
+            self.notes.append(
+                f"{what} of {format_count(len(strange), 'system')} are left out, not being evaluated ({few})"
+            )
         if not mine.height:
-            names = listed([quoted(name, 24) for name in self.systems], 5)
+            names = format_list([quote_short(name, 24) for name in self.systems], 5)
             found = f"no {what} are of a system and a query that are evaluated"
             self.problems.say(found, f"name systems alike: there {few or 'as here'}, here {names}", *path)
         return mine

@@ -12,12 +12,12 @@ from ragworth.config import Workspace
 from ragworth.errors import FormatError, InputError
 from ragworth.storage.private import private_file, private_folder
 
-STEP = 0.05
+POLL_SECONDS = 0.05
 """Seconds between looks at a lock that somebody has."""
 
 
 @contextmanager
-def alone(space: Workspace, wait: float = 0.0) -> Iterator[None]:
+def workspace_lock(space: Workspace, wait: float = 0.0) -> Iterator[None]:
     """Be the only evaluation of a workspace; another is waited for, or refused.
 
     The lock is SQLite's, so that it ends with the process that has it, however that ends.
@@ -30,11 +30,11 @@ def alone(space: Workspace, wait: float = 0.0) -> Iterator[None]:
     except (OSError, sqlite3.Error) as error:
         raise FormatError(f"it cannot be written to: {error}", file=str(path.parent)) from error
     with closing(lock):
-        _take(lock, path, space, wait)
+        _acquire(lock, path, space, wait)
         yield
 
 
-def _take(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float) -> None:
+def _acquire(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float) -> None:
     until = time.monotonic() + wait
     while True:
         try:
@@ -49,4 +49,4 @@ def _take(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float) -
                     file=str(space.file),
                     remedy="wait for it (--wait SECONDS)",
                 ) from error
-            time.sleep(STEP)
+            time.sleep(POLL_SECONDS)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ragworth import __version__
 from ragworth.evaluation.model_pool import card_facts
-from ragworth.evaluation.state import State
+from ragworth.evaluation.state import EvaluationState
 
 PACKAGES = (
     *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "h11"),
@@ -19,15 +19,17 @@ PACKAGES = (
 )
 
 
-def manifest(state: State) -> dict[str, Any]:
+def build_manifest(state: EvaluationState) -> dict[str, Any]:
     """Versions, files, seeds, models, prompts, settings, and what each stage took."""
     space = state.space
     # As they were when the evaluation began: the file may have been changed since.
-    settings = _plain(dict(space.given) or {name: value for name, value in asdict(space).items() if name != "file"})
+    settings = _json_value(
+        dict(space.given) or {name: value for name, value in asdict(space).items() if name != "file"}
+    )
     return {
         "title": space.title,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"ragworth": __version__, "python": platform.python_version(), **_packages()},
+        "versions": {"ragworth": __version__, "python": platform.python_version(), **_package_versions()},
         "machine": {"system": platform.system(), "processor": platform.machine(), "byte order": sys.byteorder},
         "workspace": {"file": space.file.name, "digest": space.digest},
         "files": dict(state.material.files),
@@ -44,16 +46,16 @@ def manifest(state: State) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Settings as what JSON can hold: dates become texts."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _json_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _packages() -> dict[str, str]:
+def _package_versions() -> dict[str, str]:
     found: dict[str, str] = {}
     for name in PACKAGES:
         try:

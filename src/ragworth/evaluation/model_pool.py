@@ -8,18 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ragworth.calls.budget import Limits, Price, Tally
+from ragworth.calls.budget import JobLimits, JobTally, Price
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.config import Asked, Workspace
-from ragworth.errors import InputError, Stopped, counted
-from ragworth.evaluation.consent import Consent, Guard
+from ragworth.config import ModelSpec, Workspace
+from ragworth.errors import InputError, JobStopped, format_count
+from ragworth.evaluation.consent import Consent, ConsentGuard
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 
 T = TypeVar("T")
 
-IN_VAIN = frozenset(
+PERMANENT_FAILURES = frozenset(
     (
         "too-long",
         "ambiguous-labels",
@@ -34,18 +34,18 @@ IN_VAIN = frozenset(
 """Why calls fail that would fail again: what came of a stage is kept in spite of them."""
 
 
-class Watching(Protocol):
+class StageProgress(Protocol):
     """Somebody who is told how a stage goes that takes long."""
 
     def asking(self, whose: str) -> None:
         """A model is asked from now on; ``whose``: the stage, and in a pipeline the system and the step."""
         ...
 
-    def update(self, tally: Tally, waiting: int) -> None:
+    def update(self, tally: JobTally, waiting: int) -> None:
         """``waiting``: distinct calls that have not begun."""
         ...
 
-    def done(self, tally: Tally) -> None:
+    def done(self, tally: JobTally) -> None:
         """It has ended, in whatever way."""
         ...
 
@@ -54,7 +54,7 @@ class Watching(Protocol):
         ...
 
 
-class Models:
+class ModelPool:
     """All models that a workspace names, over one store; closed with it.
 
     ``wait``: seconds to wait for another process that writes to the store. ``consent``: what the user allows the
@@ -64,23 +64,23 @@ class Models:
     def __init__(self, space: Workspace, wait: float = 0.0, consent: Consent | None = None) -> None:
         self.space = space
         self.wait = wait
-        self.guard = Guard(space, consent or Consent())
+        self.guard = ConsentGuard(space, consent or Consent())
         budget = space.budget
-        self.limits = Limits(budget.calls, budget.tokens, budget.cost)
+        self.limits = JobLimits(budget.calls, budget.tokens, budget.cost)
         """What is left of the budget."""
         self._stack = ExitStack()
         self._open: dict[str, Model] = {}
         self._store: Store | None = None
         self._cards: dict[str, Card] = {}
 
-    def __enter__(self) -> Models:
+    def __enter__(self) -> ModelPool:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     @contextmanager
-    def job(self, asked: Asked | None, *, plan: bool = False) -> Iterator[Job]:
+    def job(self, asked: ModelSpec | None, *, plan: bool = False) -> Iterator[Job]:
         """A job for one stage, of the workspace's model or another; what it spends is taken off the budget.
 
         ``plan``: nothing will be asked, not even an endpoint what it can do.
@@ -106,11 +106,11 @@ class Models:
         """Those of all models that were asked, or would have been if that had not been kept."""
         return list(self._cards.values())
 
-    def _model(self, asked: Asked) -> Model:
+    def _model(self, asked: ModelSpec) -> Model:
         name = f"{asked.use} {sorted(asked.options.items())}"
         if name not in self._open:
             self.guard.key(asked)
-            model = llm(located(asked.use, self.space.folder), **asked.options)
+            model = llm(resolve_model_path(asked.use, self.space.folder), **asked.options)
             self._stack.enter_context(closing(model))
             self._open[name] = model
         return self._open[name]
@@ -123,17 +123,19 @@ class Models:
         return self._store
 
 
-def located(spec: str, folder: Path) -> str:
+def resolve_model_path(spec: str, folder: Path) -> str:
     """A model whose files lie in the folder of the workspace, or below it, from wherever the command is called."""
     kind, _, rest = spec.partition(":")
     if kind == "sampled":
-        return f"{kind}:{located(rest, folder)}"
+        return f"{kind}:{resolve_model_path(rest, folder)}"
     if kind in ("gguf", "scripted") or (kind == "hf" and (folder / rest).is_dir()):
         return f"{kind}:{folder / rest}" if rest else spec
     return spec
 
 
-def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]) -> tuple[T, dict[str, Any]]:
+def run_metered(
+    job: Job, stage: str, watching: StageProgress | None, work: Callable[[], T]
+) -> tuple[T, dict[str, Any]]:
     """What comes of work that asks a model, and what it took, for the manifest.
 
     A budget that ended it, or failures alone, end the evaluation.
@@ -149,12 +151,15 @@ def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]
     tally = job.tally
     reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
     if job.stopped:
-        raise Stopped(
-            f"{stage}: the budget is spent (left for it: {job.stopped}); {counted(tally.not_asked, 'call')} to go\n"
+        raise JobStopped(
+            f"{stage}: the budget is spent (left for it: {job.stopped}); {format_count(tally.not_asked, 'call')} to "
+            "go\n"
             "  to do: run the same again to go on, with a new budget of the same size or a larger one"
         )
     if tally.failed and not tally.done and not tally.cached:
-        raise Stopped(f"{stage}: all {counted(tally.failed, 'call')} failed: {reasons}\n  to do: mend it and run again")
+        raise JobStopped(
+            f"{stage}: all {format_count(tally.failed, 'call')} failed: {reasons}\n  to do: mend it and run again"
+        )
     facts = {
         "calls": tally.calls,
         "stored": tally.cached,
@@ -168,9 +173,9 @@ def spent(job: Job, stage: str, watching: Watching | None, work: Callable[[], T]
     return found, facts
 
 
-def may_pass(facts: Mapping[str, Any]) -> bool:
+def may_succeed_later(facts: Mapping[str, Any]) -> bool:
     """Whether calls of a stage failed that may succeed another time."""
-    return any(reason not in IN_VAIN for reason in facts["reasons"])
+    return any(reason not in PERMANENT_FAILURES for reason in facts["reasons"])
 
 
 def card_facts(card: Card) -> Mapping[str, Any]:

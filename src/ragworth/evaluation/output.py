@@ -11,15 +11,15 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise
 from ragworth.errors import MetricError
-from ragworth.evaluation.manifest import manifest
-from ragworth.evaluation.state import State
+from ragworth.evaluation.manifest import build_manifest
+from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric, parse
 from ragworth.report import page
-from ragworth.results import BESIDE, Results, record_of
+from ragworth.results import EXTRA_FILES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores
 
 
-class Written(NamedTuple):
+class WrittenOutput(NamedTuple):
     """What lies in the folder of results."""
 
     results: Results
@@ -28,42 +28,42 @@ class Written(NamedTuple):
     page: page.Page
 
 
-def write(state: State, page_queries: int | None = None) -> Written:
+def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
     """Write the tables, then the report, which lists ``page_queries`` at most one by one."""
     space, scores = state.space, state.scores
     assert scores is not None
-    every = list(map(_parsed, _names(scores)))
+    every = list(map(_try_parse, _metric_names(scores)))
     metrics = [metric for metric in every if metric is not None]
     depths = [metric.cutoff * metric.declaration.reach for metric in metrics if metric.cutoff is not None]
     near = state.contexts.cut(max([space.k, *depths]))
     results = Results(
-        _texts(state, near),
+        _mentioned_texts(state, near),
         near if len(depths) == len(every) else state.contexts,  # what the scores are from; a cutoff may be lacking
         state.all_judgments,
         state.ratings,
         state.answers.table if state.answers is not None else None,
-        _together(state.outcomes),
+        _join_outcomes(state.outcomes),
         scores,
         state.said,
-        manifest(state),
+        build_manifest(state),
         state.estimates,
     )
     folder = space.path(space.results)
-    record_of(folder).refuse_foreign(BESIDE)
+    results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
     several = len(scores.distinct("system")) > 1
     compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
-    _beside(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
+    _write_tables(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
     report = folder / "report.html"
-    named = _names(scores) if space.metrics else None
+    named = _metric_names(scores) if space.metrics else None
     most = {"queries": page_queries} if page_queries is not None else {}
     made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
-    return Written(results, folder, report, made)
+    return WrittenOutput(results, folder, report, made)
 
 
-def _beside(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
+def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
     """Write tables; where there is none, delete what an earlier evaluation wrote."""
-    record = record_of(folder)
+    record = results_record(folder)
     for name, frame in frames.items():
         if frame is None:
             record.remove([name])
@@ -72,11 +72,11 @@ def _beside(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
     record.finish()
 
 
-def _names(scores: Scores) -> list[str]:
+def _metric_names(scores: Scores) -> list[str]:
     return scores.distinct("metric")
 
 
-def _parsed(name: str) -> Metric | None:
+def _try_parse(name: str) -> Metric | None:
     try:
         return parse(name)
     except MetricError:
@@ -92,7 +92,7 @@ def _thresholds(metrics: Sequence[Metric]) -> dict[str, Any]:
     return made
 
 
-def _texts(state: State, contexts: Contexts) -> Collection:
+def _mentioned_texts(state: EvaluationState, contexts: Contexts) -> Collection:
     """The texts that the tables speak of."""
     collection, named = state.collection, [part["passage"] for part in contexts.parts]
     if state.answers is not None:
@@ -104,7 +104,7 @@ def _texts(state: State, contexts: Contexts) -> Collection:
     return Collection(collection.queries, passages, collection.answers, collection.subquestions)
 
 
-def _together(tables: Sequence[Outcomes]) -> Outcomes | None:
+def _join_outcomes(tables: Sequence[Outcomes]) -> Outcomes | None:
     if not tables:
         return None
     notes = tuple(note for table in tables for note in table.notes)

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
-from ragworth.config import Reader, Workspace
-from ragworth.errors import SWAPPED, InputError, MissingExtraError, RagworthError, counted, look_swapped
+from ragworth.config import TomlReader, Workspace
+from ragworth.errors import SWAPPED_REMEDY, InputError, MissingExtraError, RagworthError, format_count, look_swapped
 
 T = TypeVar("T")
 
-SKIPPING = re.compile(r",? or [^,\n]*--skip-bad-lines.*")
+SKIP_ADVICE = re.compile(r",? or [^,\n]*--skip-bad-lines.*")
 """Advice to take an option that not all commands have."""
 
 
@@ -28,7 +28,7 @@ class Problems:
         try:
             return make()
         except InputError as error:
-            mine = without_options(error)
+            mine = without_option_advice(error)
             self.found.append(mine if mine.file else self._placed(mine, path))
         except MissingExtraError as error:
             self.found.append(error)
@@ -44,8 +44,8 @@ class Problems:
             raise found[0]
         if found:
             lines = [line for error in found for line in str(error).splitlines()]
-            remedy = SWAPPED if look_swapped(found) else ""
-            raise InputError(counted(len(found), "problem"), more=tuple(lines), remedy=remedy)
+            remedy = SWAPPED_REMEDY if look_swapped(found) else ""
+            raise InputError(format_count(len(found), "problem"), more=tuple(lines), remedy=remedy)
 
     def _placed(self, error: InputError, path: tuple[str, ...]) -> InputError:
         line = self._lines.line(*path) if path else None
@@ -53,17 +53,17 @@ class Problems:
         return type(error)(error.found, file=str(self.space.file), line=line, more=error.more, **given)
 
     @cached_property
-    def _lines(self) -> Reader:
+    def _lines(self) -> TomlReader:
         """Where keys stand; nowhere, for a workspace that was made without a file."""
         try:
-            return Reader(self.space.file.read_text(encoding="utf-8-sig"))
+            return TomlReader(self.space.file.read_text(encoding="utf-8-sig"))
         except OSError:
-            return Reader("")
+            return TomlReader("")
 
 
-def without_options(error: InputError) -> InputError:
+def without_option_advice(error: InputError) -> InputError:
     """The error with advice that helps where files are named by a workspace, and not by options of a command."""
-    remedy = SKIPPING.sub("", error.remedy)
+    remedy = SKIP_ADVICE.sub("", error.remedy)
     if remedy.startswith("give --"):
         remedy = f"name {' or '.join(re.findall('--([a-z]+)', remedy))} under [collection]"
     if remedy == error.remedy:

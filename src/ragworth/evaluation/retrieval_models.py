@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ragworth.calls.programs import NoValue, Steps, run
-from ragworth.config import Asked as Named
-from ragworth.evaluation.model_pool import Models, Watching, spent
+from ragworth.calls.programs import NoValue, Program, run_programs
+from ragworth.config import ModelSpec as Named
+from ragworth.evaluation.model_pool import ModelPool, StageProgress, run_metered
 from ragworth.llm.contract import Card
 from ragworth.retrieval import Pipeline, Step
-from ragworth.retrieval.rerankers.asker import Told, foreseen
-from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.retrieval.rerankers.asker import StepForecast, forecast_work
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.tables import Contexts
 
 T = TypeVar("T")
 
 
-class Asker:
+class WorkspaceAsker:
     """Asks the workspace's model, or one that a step names. With ``plan`` nothing is asked.
 
     ``told`` is what would be asked; ``facts`` is what it took, for the manifest, where something was.
     """
 
-    def __init__(self, models: Models, prompts: Path | None, *, plan: bool = False) -> None:
+    def __init__(self, models: ModelPool, prompts: Path | None, *, plan: bool = False) -> None:
         self.models, self.prompts, self.plan = models, prompts, plan
-        self.watching: Watching | None = None
-        self.told: list[Told] = []
+        self.watching: StageProgress | None = None
+        self.told: list[StepForecast] = []
         self.facts: dict[str, Any] = {}
         self._system = ""
         self._cards: dict[str, Card] = {}
@@ -36,7 +36,7 @@ class Asker:
 
     def card(self, model: str) -> Card:
         if model not in self._cards:
-            with self.models.job(_named(model), plan=self.plan) as job:
+            with self.models.job(_named_model(model), plan=self.plan) as job:
                 self._cards[model] = job.card
         return self._cards[model]
 
@@ -44,28 +44,28 @@ class Asker:
         self._system = system
 
     def ask(
-        self, model: str, work: Callable[[Card], Sequence[Steps[T]]], *, step: str, most: int
+        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
     ) -> list[T | NoValue | None]:
-        with self.models.job(_named(model), plan=self.plan) as job:
+        with self.models.job(_named_model(model), plan=self.plan) as job:
             if self.plan:
-                seen = foreseen(job, work(job.card), most, self._counted)
-                self.told.append(Told(self._system, step, seen.words))
+                seen = forecast_work(job, work(job.card), most, self._counted)
+                self.told.append(StepForecast(self._system, step, seen.words))
                 return seen.found
 
             def asked() -> list[T | NoValue | None]:
-                return list(run(job, work(job.card)))
+                return list(run_programs(job, work(job.card)))
 
-            found, facts = spent(job, f"retrieve, {self._system}: {step}", self.watching, asked)
-        self.facts = _added(self.facts, facts)
+            found, facts = run_metered(job, f"retrieve, {self._system}: {step}", self.watching, asked)
+        self.facts = _add_costs(self.facts, facts)
         return found
 
 
-def asking_steps(systems: Mapping[str, Pipeline | Contexts]) -> list[Asked]:
+def steps_with_models(systems: Mapping[str, Pipeline | Contexts]) -> list[LlmReranker]:
     """The steps of systems that ask a model."""
-    return [step for step in every_step(systems) if isinstance(step, Asked)]
+    return [step for step in all_steps(systems) if isinstance(step, LlmReranker)]
 
 
-def every_step(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
+def all_steps(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
     """All steps of systems, those of pipelines inside of a step too."""
     waiting = [system for system in systems.values() if isinstance(system, Pipeline)]
     while waiting:
@@ -75,11 +75,11 @@ def every_step(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
             waiting += step.contained
 
 
-def _named(model: str) -> Named | None:
+def _named_model(model: str) -> Named | None:
     return Named(model) if model else None
 
 
-def _added(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+def _add_costs(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
     """What several steps took together; what they cost is not known where that of one is not."""
     if not before:
         return dict(facts)

@@ -11,23 +11,23 @@ from typing import Any
 
 from ragworth import config
 from ragworth.config import Workspace
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, format_list
 from ragworth.evaluation import stages, two_judges
-from ragworth.evaluation.checks import prepared
+from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
-from ragworth.evaluation.lock import alone
-from ragworth.evaluation.model_pool import Models
-from ragworth.evaluation.output import write
-from ragworth.evaluation.plan import KEPT
-from ragworth.evaluation.stage_cache import Kept
+from ragworth.evaluation.lock import workspace_lock
+from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.output import write_output
+from ragworth.evaluation.plan import STAGES_FOLDER
+from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
-from ragworth.evaluation.state import Console, Silent, State
+from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.report import page
 from ragworth.results import Results
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluation:
     """What came of an evaluation: None where it was ended before that.
 
     ``stages``: name, status, notes, seconds and, where a model was asked, calls and tokens of each.
@@ -51,7 +51,7 @@ def evaluate(
     wait: float = 0.0,
     consent: Consent | None = None,
     page_queries: int | None = None,
-) -> Evaluated:
+) -> Evaluation:
     """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
 
     What was done before and is still right is not done again, and no model is ever asked the same twice: the same
@@ -70,51 +70,55 @@ def evaluate(
     page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
     """
     space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
-    wanted = _wanted(only, until)
+    wanted = _select_stages(only, until)
     if every and limit is not None:
         raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
     begun = time.monotonic()
-    with Models(space, wait, consent) as models:
+    with ModelPool(space, wait, consent) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
-        material = prepared(space, models, limit=limit, every=every, **goals)
-        with alone(space, wait):
-            state = State(material, models, Kept(space.path(space.cache) / KEPT, only), console or Silent())
-            state.did("load", "done", notes=list(material.notes), seconds=_since(begun))
-            for run in _plan(state, wanted):
+        material = load_checked_inputs(space, models, limit=limit, every=every, **goals)
+        with workspace_lock(space, wait):
+            state = EvaluationState(
+                material, models, StageCache(space.path(space.cache) / STAGES_FOLDER, only), console or SilentConsole()
+            )
+            state.did("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
+            for run in _stage_functions(state, wanted):
                 run()
             if "report" not in wanted:
-                return Evaluated(state.stages)
+                return Evaluation(state.stages)
             begun = time.monotonic()
             state.console.begun("report")
-            written = write(state, page_queries)
-            state.did("report", "done", notes=[], seconds=_since(begun))
-            return Evaluated(state.stages, *written)
+            written = write_output(state, page_queries)
+            state.did("report", "done", notes=[], seconds=_elapsed(begun))
+            return Evaluation(state.stages, *written)
 
 
-def _since(begun: float) -> float:
+def _elapsed(begun: float) -> float:
     return round(time.monotonic() - begun, 3)
 
 
-def _wanted(only: str | None, until: str | None) -> tuple[str, ...]:
+def _select_stages(only: str | None, until: str | None) -> tuple[str, ...]:
     """The stages to go through."""
     if only is not None and until is not None:
         raise InputError("one stage alone is wanted, and a last one is given", remedy="give --only or --until")
     last = only or until or STAGES[-1]
     if last not in STAGES:
-        raise InputError(f"there is no stage {last!r}", expected=listed(list(STAGES), 9))
+        raise InputError(f"there is no stage {last!r}", expected=format_list(list(STAGES), 9))
     return (*NEEDS[last], last) if only is not None else STAGES[: STAGES.index(last) + 1]
 
 
-def _plan(state: State, wanted: Sequence[str]) -> list[Callable[[], object]]:
+def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Callable[[], object]]:
     """What is to be done, one after the other."""
     space = state.space
     parts: dict[str, list[Callable[[], object]]] = {
-        "retrieve": [partial(stages.show, state, release=True)],
+        "retrieve": [partial(stages.run_retrieve, state, release=True)],
         "annotate": [
-            partial(work, state, kind) for kind in space.judgments for work in (stages.judge, two_judges.judge)
+            partial(work, state, kind)
+            for kind in space.judgments
+            for work in (stages.run_annotate, two_judges.run_expensive_judge)
         ],
-        "answer": [partial(stages.write, state)],
-        "grade": [partial(stages.grade, state, kind) for kind in space.grades],
-        "score": [partial(stages.compute, state), partial(two_judges.estimate, state)],
+        "answer": [partial(stages.run_answer, state)],
+        "grade": [partial(stages.run_grade, state, kind) for kind in space.grades],
+        "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }
     return [run for name in wanted for run in parts.get(name, [])]

@@ -22,20 +22,20 @@ import polars as pl
 from ragworth import __version__
 from ragworth.errors import FormatError, InputError
 from ragworth.parquet import read_parquet
-from ragworth.retrieval.artifact_cache import kept, whole
+from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 from ragworth.tables import Table, parts
 
 DIGITS = 16
-FACTS = "facts.json"
-FORM = 1
+FACTS_FILE = "facts.json"
+CACHE_FORMAT = 1
 """Raised when the same inputs would give something else than before."""
 
-ROWS = 1 << 16
+CHUNK_ROWS = 1 << 16
 """Rows hashed at a time."""
 
 
 @dataclass(frozen=True)
-class Made:
+class StageResult:
     """What a stage came to: tables by name, and what JSON can hold.
 
     ``lasting``: worth keeping. ``fresh``: made now; False where it was made before. ``tables``: large ones, written
@@ -49,7 +49,7 @@ class Made:
     tables: Mapping[str, Table] = field(default_factory=dict)
 
 
-class Kept:
+class StageCache:
     """A folder of stages; ``only`` names the one stage that may be made anew."""
 
     def __init__(self, folder: Path, only: str | None = None) -> None:
@@ -59,16 +59,16 @@ class Kept:
     def has(self, name: str, key: Mapping[str, Any]) -> bool:
         """Whether the stage was made before from the same, and is undamaged."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            return whole(self._place(name, key))
+            return is_intact(self._place(name, key))
         return False
 
     def _place(self, name: str, key: Mapping[str, Any]) -> Path:
-        return self.folder / f"{name}-{digest(key)}"
+        return self.folder / f"{name}-{key_digest(key)}"
 
-    def of(self, name: str, key: Mapping[str, Any], make: Callable[[], Made]) -> Made:
+    def of(self, name: str, key: Mapping[str, Any], make: Callable[[], StageResult]) -> StageResult:
         """The stage as it was made before from the same, or made now."""
         place = self._place(name, key)
-        if (found := _read(place)) is not None:
+        if (found := _read_stage(place)) is not None:
             return found
         stage = name.partition(".")[0]
         if self.only is not None and stage != self.only:
@@ -79,9 +79,9 @@ class Kept:
             )
         made = make()
         if made.lasting:
-            kept(self.folder, place.name, make=lambda: made, save=_save, load=lambda _: made)
+            load_or_build(self.folder, place.name, make=lambda: made, save=_save_stage, load=lambda _: made)
             # As it will be read the next time, so that what follows from it has the same key.
-            made = _as_read(made) if _is_plain(made) else replace(_read(place) or made, fresh=True)
+            made = _as_read(made) if _is_plain(made) else replace(_read_stage(place) or made, fresh=True)
         self._tidy(name, place)
         return made
 
@@ -92,40 +92,40 @@ class Kept:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def _read(place: Path) -> Made | None:
+def _read_stage(place: Path) -> StageResult | None:
     """What is kept here; None where it is not there, or damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
-        if whole(place):
-            facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
+        if is_intact(place):
+            facts = json.loads((place / FACTS_FILE).read_text(encoding="utf-8"))
             frames = {path.stem: read_parquet(path) for path in sorted(place.glob("*.parquet"))}
-            return Made(frames, facts, fresh=False)
+            return StageResult(frames, facts, fresh=False)
     return None
 
 
-def _is_plain(made: Made) -> bool:
+def _is_plain(made: StageResult) -> bool:
     """Whether all columns are text or numbers, which Parquet gives back as they were."""
     frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
     kinds = {kind for frame in frames for kind in frame.dtypes}
     return all(kind == pl.String or kind.is_numeric() for kind in kinds)
 
 
-def _as_read(made: Made) -> Made:
+def _as_read(made: StageResult) -> StageResult:
     """A plain stage as it would be read, without having its tables in memory twice."""
     return replace(made, facts=json.loads(json.dumps(made.facts, ensure_ascii=False)))
 
 
-def _save(made: Made, folder: Path) -> None:
+def _save_stage(made: StageResult, folder: Path) -> None:
     for name, frame in made.frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
     for name, table in made.tables.items():
         with (folder / f"{name}.parquet").open("wb") as stream:
             parts.write_parquet(table.parts, stream)
-    (folder / FACTS).write_text(json.dumps(made.facts, ensure_ascii=False), encoding="utf-8")
+    (folder / FACTS_FILE).write_text(json.dumps(made.facts, ensure_ascii=False), encoding="utf-8")
 
 
-def digest(key: Mapping[str, Any]) -> str:
+def key_digest(key: Mapping[str, Any]) -> str:
     """A short hash of what JSON can hold, and of the program that makes something of it."""
-    text = json.dumps({"form": FORM, "ragworth": __version__, **key}, sort_keys=True, default=str)
+    text = json.dumps({"form": CACHE_FORMAT, "ragworth": __version__, **key}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
@@ -135,24 +135,28 @@ def frame_digest(table: pl.DataFrame | Table | None) -> str:
         return ""
     frames = table.parts if isinstance(table, Table) else [table]
     made = hashlib.sha256(repr(dict(frames[0].schema)).encode())
-    for part in parts.slices(frames, ROWS):
+    for part in parts.slices(frames, CHUNK_ROWS):
         for column in part.iter_columns():
-            for piece in _pieces(column):
+            for piece in _column_bytes(column):
                 made.update(piece)
     return made.hexdigest()[:DIGITS]
 
 
-def _pieces(column: pl.Series) -> list[bytes]:
+def _column_bytes(column: pl.Series) -> list[bytes]:
     """The values of a column as bytes; of texts and lists, lengths go in front."""
     absent = column.is_null().to_numpy().tobytes()
     if isinstance(column.dtype, pl.List):
-        return [absent, _numbers(column.list.len()), *_pieces(column.drop_nulls().explode(empty_as_null=False))]
+        return [
+            absent,
+            _length_bytes(column.list.len()),
+            *_column_bytes(column.drop_nulls().explode(empty_as_null=False)),
+        ]
     if column.dtype == pl.String:
-        return [absent, _numbers(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
+        return [absent, _length_bytes(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
     return [absent, column.fill_null(strategy="zero").to_numpy().tobytes()]
 
 
-def _numbers(lengths: pl.Series) -> bytes:
+def _length_bytes(lengths: pl.Series) -> bytes:
     return lengths.fill_null(0).to_numpy().astype(np.uint32).tobytes()
 
 

@@ -10,29 +10,29 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ragworth.annotators import annotation
-from ragworth.annotators.contract import Annotator, Item
+from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
-from ragworth.collection import COUNTER
-from ragworth.config import Task
+from ragworth.collection import WORD_UNIT
+from ragworth.config import TaskConfig
 from ragworth.errors import InputError
 from ragworth.evaluation.default_metrics import default_metrics
-from ragworth.evaluation.model_pool import Watching, may_pass, spent
-from ragworth.evaluation.notes import by_system, with_names
-from ragworth.evaluation.retrieval_models import Asker, asking_steps, every_step
-from ragworth.evaluation.stage_cache import Made, file_digest, frame_digest
-from ragworth.evaluation.state import State, settings_of
+from ragworth.evaluation.model_pool import StageProgress, may_succeed_later, run_metered
+from ragworth.evaluation.notes import notes_by_system, prefix_system_names
+from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
+from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
+from ragworth.evaluation.state import EvaluationState, task_settings
 from ragworth.generation import answering
-from ragworth.generation.answering import Answered, shown_contexts
-from ragworth.generation.writer import Item as Wanted
-from ragworth.generation.writer import Writer
+from ragworth.generation.answering import AnsweringResult, shown_contexts
+from ragworth.generation.writer import AnswerItem as Wanted
+from ragworth.generation.writer import AnswerWriter
 from ragworth.graders import grading
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asker import Told
-from ragworth.scoring import digests, score
+from ragworth.retrieval.rerankers.asker import StepForecast
+from ragworth.scoring import metric_file_digests, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 
 T = TypeVar("T", bound=Table)
@@ -51,23 +51,23 @@ NEEDS = {
 """What each stage cannot do without."""
 
 
-def show(state: State, *, plan: bool = False, release: bool = False) -> list[Told]:
+def run_retrieve(state: EvaluationState, *, plan: bool = False, release: bool = False) -> list[StepForecast]:
     """What each system shows.
 
     ``plan``: no model is asked. Lists that one would have to be asked about stay in the order before, and what that
     would take is told. ``release``: runs that were read from files are dropped once nothing needs them.
     """
-    material, asker = state.material, Asker(state.models, state.folder, plan=plan)
+    material, asker = state.material, WorkspaceAsker(state.models, state.folder, plan=plan)
     setting = replace(material.setting, asking=asker)
-    steps, asking = list(every_step(material.systems)), asking_steps(material.systems)
+    steps, asking = list(all_steps(material.systems)), steps_with_models(material.systems)
 
-    def found(watching: Watching | None) -> tuple[Contexts, dict[str, list[str]]]:
+    def found(watching: StageProgress | None) -> tuple[Contexts, dict[str, list[str]]]:
         asker.watching = watching
         told = watching.working if watching is not None else None
         made = retrieve(material.systems, replace(setting, told=told))
         notes = (*made.notes, *material.collection.unknown(made))
-        noted = by_system(notes, material.systems)
-        made.notes = tuple(with_names(notes, noted))
+        noted = notes_by_system(notes, material.systems)
+        made.notes = tuple(prefix_system_names(notes, noted))
         return made, noted
 
     if plan and asking:
@@ -85,11 +85,11 @@ def show(state: State, *, plan: bool = False, release: bool = False) -> list[Tol
         "depth": setting.depth,
     }
 
-    def make(watching: Watching | None) -> Made:
+    def make(watching: StageProgress | None) -> StageResult:
         contexts, noted = found(watching)
         facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
-        lasting = not asker.told and not (asker.facts and may_pass(asker.facts))
-        return Made({}, facts, lasting=lasting, tables={"contexts": contexts})
+        lasting = not asker.told and not (asker.facts and may_succeed_later(asker.facts))
+        return StageResult({}, facts, lasting=lasting, tables={"contexts": contexts})
 
     for step in asking:
         state.prompts |= step.templates(setting)
@@ -103,7 +103,7 @@ def show(state: State, *, plan: bool = False, release: bool = False) -> list[Tol
     return asker.told
 
 
-def _table(made: Made, name: str, kind: type[T]) -> T:
+def _table(made: StageResult, name: str, kind: type[T]) -> T:
     """A large table of a stage, made now or read back."""
     table = made.tables.get(name)
     found = table if isinstance(table, kind) else kind.trusted(made.frames[name])
@@ -120,15 +120,15 @@ def contexts_key(contexts: Contexts) -> list[Any]:
     return [frame_digest(contexts), sorted(contexts.empty)]
 
 
-def annotator_of(state: State, kind: str, job: Job) -> Annotator:
+def stage_annotator(state: EvaluationState, kind: str, job: Job) -> Annotator:
     """A kind of judgment as the workspace has it."""
-    settings = settings_of(state.space.judgments[kind], state.space)
-    return annotation.made(kind, job.card, state.collection, state.folder, settings)
+    settings = task_settings(state.space.judgments[kind], state.space)
+    return annotation.build_annotator(kind, job.card, state.collection, state.folder, settings)
 
 
-def judged_items(state: State, annotator: Annotator) -> list[Item]:
+def items_to_judge(state: EvaluationState, annotator: Annotator) -> list[AnnotationItem]:
     """What is to be judged: what is shown, where no label and no file says already what it is."""
-    things = annotation.items(annotator, state.shown, state.collection)
+    things = annotation.annotation_items(annotator, state.shown, state.collection)
     if annotator.judged != "passage":
         return things
     wanted = set(annotator.valued)
@@ -148,18 +148,18 @@ def judged_items(state: State, annotator: Annotator) -> list[Item]:
     return [item for item in things if (item.query, item.passage) not in known]
 
 
-def judge(state: State, kind: str) -> None:
+def run_annotate(state: EvaluationState, kind: str) -> None:
     """One kind of judgment."""
     name, task = f"annotate.{kind}", state.space.judgments[kind]
     with state.models.job(task.model) as job:
-        annotator = annotator_of(state, kind, job)
+        annotator = stage_annotator(state, kind, job)
         state.prompts |= {each: annotator.prompt(each) for each in annotator.asked}
-        things = judged_items(state, annotator)
+        things = items_to_judge(state, annotator)
         if not things:
             state.did(name, "skipped", notes=["nothing was left to judge: labels or files say it all"])
             return
-        key = key_of(state, job, task, [annotator.source]) | {"items": things}
-        made = state.stage(name, key, partial(judged_by, annotator, things, job, name))
+        key = stage_key(state, job, task, [annotator.source]) | {"items": things}
+        made = state.stage(name, key, partial(annotate_items, annotator, things, job, name))
     frame = state.said[kind] = made.frames["said"]
     if annotator.judged == "rating":
         state.ratings = Ratings.trusted(frame)
@@ -169,13 +169,17 @@ def judge(state: State, kind: str) -> None:
         state.judgments.append(Judgments.trusted(frame))
 
 
-def judged_by(annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None) -> Made:
+def annotate_items(
+    annotator: Annotator, things: Sequence[AnnotationItem], job: Job, name: str, watching: StageProgress | None
+) -> StageResult:
     """What a kind of judgment gives for some things."""
-    found, facts = spent(job, name, watching, partial(annotation.finished, annotator, things, job))
-    return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
+    found, facts = run_metered(job, name, watching, partial(annotation.run_annotation, annotator, things, job))
+    return StageResult(
+        {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
+    )
 
 
-def answerable(state: State) -> Contexts:
+def answerable_contexts(state: EvaluationState) -> Contexts:
     """The contexts that are answered from: where some queries have accepted answers, only theirs."""
     writing, answers = state.space.answers, state.collection.answers
     if writing is None or writing.everything or not answers.height:
@@ -186,18 +190,18 @@ def answerable(state: State) -> Contexts:
     return made
 
 
-def writer_of(state: State, job: Job, *, plan: bool = False) -> tuple[Writer, list[Wanted]]:
+def stage_writer(state: EvaluationState, job: Job, *, plan: bool = False) -> tuple[AnswerWriter, list[Wanted]]:
     """How answers are asked for, and which."""
     writing = state.space.answers
     assert writing is not None
-    settings = settings_of(writing.task, state.space)
-    writer = answering.made(job, state.collection, state.folder, state.space.k, settings, plan=plan)
-    contexts = answerable(state)
+    settings = task_settings(writing.task, state.space)
+    writer = answering.build_writer(job, state.collection, state.folder, state.space.k, settings, plan=plan)
+    contexts = answerable_contexts(state)
     extra = {"without": writing.without, "oracle": writing.oracle}
-    return writer, answering.items(writer, contexts, state.collection, **extra)
+    return writer, answering.answer_items(writer, contexts, state.collection, **extra)
 
 
-def write(state: State) -> None:
+def run_answer(state: EvaluationState) -> None:
     """What the model answers from each context."""
     writing = state.space.answers
     if writing is None:
@@ -209,65 +213,71 @@ def write(state: State) -> None:
         state.did("answer", "given", notes=list(state.answers.notes))
         return
     with state.models.job(writing.task.model) as job:
-        writer, things = writer_of(state, job)
+        writer, things = stage_writer(state, job)
         state.prompts[writer.template.name] = writer.template
         if writing.without:
             state.prompts[writer.template_alone.name] = writer.template_alone
         sources = [writer.source(system) for system in sorted({item.system for item in things})]
-        key = key_of(state, job, writing.task, sources) | {"items": things}
+        key = stage_key(state, job, writing.task, sources) | {"items": things}
         key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
-        made = state.stage("answer", key, partial(_written, writer, things, job))
+        made = state.stage("answer", key, partial(_answer_items, writer, things, job))
     frame = state.said["answers"] = made.frames["said"]
     notes = tuple(made.facts["notes"])
-    state.answers = Answered(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+    state.answers = AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
 
 
-def _written(writer: Writer, things: Sequence[Wanted], job: Job, watching: Watching | None) -> Made:
-    found, facts = spent(job, "answer", watching, partial(answering.finished, writer, things, job))
-    return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
+def _answer_items(
+    writer: AnswerWriter, things: Sequence[Wanted], job: Job, watching: StageProgress | None
+) -> StageResult:
+    found, facts = run_metered(job, "answer", watching, partial(answering.run_answering, writer, things, job))
+    return StageResult(
+        {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
+    )
 
 
-def grade(state: State, kind: str) -> None:
+def run_grade(state: EvaluationState, kind: str) -> None:
     """One way of grading the answers."""
     task = state.space.grades[kind]
     if GRADERS.get(kind).asks:
         with state.models.job(task.model) as job:
-            made = _graded_with(state, kind, task, job)
+            made = _grade_answers(state, kind, task, job)
     else:
-        made = _graded_with(state, kind, task, None)
+        made = _grade_answers(state, kind, task, None)
     add_outcomes(state, kind, made.frames["said"])
 
 
-def grader_of(state: State, kind: str, job: Job | None) -> Grader:
+def stage_grader(state: EvaluationState, kind: str, job: Job | None) -> Grader:
     """A grader as the workspace has it, for all answers."""
     assert state.answers is not None
-    settings = settings_of(state.space.grades[kind], state.space)
-    book = grading.book_of(state.answers, state.shown)
-    return grading.made(kind, job.card if job else None, state.collection, book, state.folder, settings)
+    settings = task_settings(state.space.grades[kind], state.space)
+    book = grading.to_answer_book(state.answers, state.shown)
+    return grading.build_grader(kind, job.card if job else None, state.collection, book, state.folder, settings)
 
 
-def _graded_with(state: State, kind: str, task: Task, job: Job | None) -> Made:
-    grader, name = grader_of(state, kind, job), f"grade.{kind}"
+def _grade_answers(state: EvaluationState, kind: str, task: TaskConfig, job: Job | None) -> StageResult:
+    grader, name = stage_grader(state, kind, job), f"grade.{kind}"
     if grader.asks:
         state.prompts[grader.prompt.name] = grader.prompt
-    key = key_of(state, job, task, [grader.source]) | {
+    key = stage_key(state, job, task, [grader.source]) | {
         "answers": frame_digest(state.said["answers"]),
         "contexts": contexts_key(state.shown),
         "labels": state.material.labels_key,
     }
 
-    def make(watching: Watching | None) -> Made:
+    def make(watching: StageProgress | None) -> StageResult:
         if job is None:
-            found = grading.finished(grader, grader.book.answers, None)
-            return Made({"said": found.frame}, {"notes": list(found.notes)})
-        work = partial(grading.finished, grader, grader.book.answers, job)
-        found, facts = spent(job, name, watching, work)
-        return Made({"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_pass(facts))
+            found = grading.run_grading(grader, grader.book.answers, None)
+            return StageResult({"said": found.frame}, {"notes": list(found.notes)})
+        work = partial(grading.run_grading, grader, grader.book.answers, job)
+        found, facts = run_metered(job, name, watching, work)
+        return StageResult(
+            {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
+        )
 
     return state.stage(name, key, make)
 
 
-def add_outcomes(state: State, kind: str, frame: pl.DataFrame) -> None:
+def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None:
     """Outcomes of a kind. Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT."""
     taken = {aspect for table in state.outcomes for aspect in table.frame["aspect"].unique()}
     own = pl.col("aspect")
@@ -277,9 +287,9 @@ def add_outcomes(state: State, kind: str, frame: pl.DataFrame) -> None:
     state.outcomes.append(Outcomes.trusted(named))
 
 
-def compute(state: State) -> None:
+def run_score(state: EvaluationState) -> None:
     """Every metric for every system and query."""
-    metrics = state.space.metrics or default_metrics(known(state), state.space.k)
+    metrics = state.space.metrics or default_metrics(known_aspects(state), state.space.k)
     judgments = state.all_judgments = Judgments.concat(state.judgments) if state.judgments else None
     key = {
         "contexts": contexts_key(state.contexts),
@@ -287,24 +297,24 @@ def compute(state: State) -> None:
         "ratings": frame_digest(state.ratings),
         "passages": state.material.texts_key[1],
         "metrics": metrics,
-        "files": digests(list(metrics), state.space.folder),
+        "files": metric_file_digests(list(metrics), state.space.folder),
     }
 
-    def make(watching: Watching | None) -> Made:
+    def make(watching: StageProgress | None) -> StageResult:
         passages = state.collection.passages.height
-        tokens = Tokens.of(state.collection.tokens(), COUNTER) if passages else None
+        tokens = Tokens.of(state.collection.tokens(), WORD_UNIT) if passages else None
         found = score(
             state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
         )
         # What came with the contexts was told with them.
         notes = [note for note in found.notes if note not in state.contexts.notes]
-        return Made({}, {"notes": notes}, tables={"scores": found})
+        return StageResult({}, {"notes": notes}, tables={"scores": found})
 
     made = state.stage("score", key, make)
     state.scores = _table(made, "scores", Scores)
 
 
-def known(state: State) -> set[str]:
+def known_aspects(state: EvaluationState) -> set[str]:
     """What there is for metrics to read: aspects of judgments that have a value, ratings, lengths of passages."""
     parts = [part for table in state.judgments for part in table.parts]
     good = [part.select(pl.col("aspect").filter(pl.col("status") == OK).unique()).to_series() for part in parts]
@@ -313,7 +323,7 @@ def known(state: State) -> set[str]:
     return found | ({"tokens"} if state.collection.passages.height else set())
 
 
-def key_of(state: State, job: Job | None, task: Task, sources: Sequence[str]) -> dict[str, Any]:
+def stage_key(state: EvaluationState, job: Job | None, task: TaskConfig, sources: Sequence[str]) -> dict[str, Any]:
     """What everything depends on that is asked, or compared, one by one."""
     return {
         "model": model_digest(job.card).hex() if job is not None else "",

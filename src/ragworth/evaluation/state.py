@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.config import Task, Workspace
-from ragworth.evaluation.inputs import Material
-from ragworth.evaluation.model_pool import Models, Watching
-from ragworth.evaluation.stage_cache import Kept, Made
-from ragworth.generation.answering import Answered
+from ragworth.config import TaskConfig, Workspace
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.model_pool import ModelPool, StageProgress
+from ragworth.evaluation.stage_cache import StageCache, StageResult
+from ragworth.generation.answering import AnsweringResult
 from ragworth.prompts.template import Template
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -23,7 +23,7 @@ from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 class Console(Protocol):
     """Somebody who is told how an evaluation goes."""
 
-    def begun(self, name: str) -> Watching | None:
+    def begun(self, name: str) -> StageProgress | None:
         """A stage is made anew; who watches its calls, if it makes any."""
         ...
 
@@ -32,10 +32,10 @@ class Console(Protocol):
         ...
 
 
-class Silent:
+class SilentConsole:
     """Tells nobody."""
 
-    def begun(self, name: str) -> Watching | None:
+    def begun(self, name: str) -> StageProgress | None:
         return None
 
     def ended(self, facts: Mapping[str, Any]) -> None:
@@ -43,19 +43,19 @@ class Silent:
 
 
 @dataclass
-class State:
+class EvaluationState:
     """Tables as they come, stage by stage."""
 
-    material: Material
-    models: Models
-    kept: Kept
-    console: Console = field(default_factory=Silent)
+    material: EvaluationInputs
+    models: ModelPool
+    kept: StageCache
+    console: Console = field(default_factory=SilentConsole)
     contexts: Contexts = field(init=False)
     judgments: list[Judgments] = field(init=False)
     all_judgments: Judgments | None = None
     """Those in one table, once scores were computed."""
     ratings: Ratings | None = field(init=False)
-    answers: Answered | None = None
+    answers: AnsweringResult | None = None
     outcomes: list[Outcomes] = field(init=False)
     scores: Scores | None = None
     expensive: dict[str, Judgments] = field(default_factory=dict)
@@ -91,10 +91,12 @@ class State:
         """That of a user's own prompts."""
         return self.space.path(self.space.prompts) if self.space.prompts else None
 
-    def stage(self, name: str, key: Mapping[str, Any], make: Callable[[Watching | None], Made]) -> Made:
+    def stage(
+        self, name: str, key: Mapping[str, Any], make: Callable[[StageProgress | None], StageResult]
+    ) -> StageResult:
         """A stage as it was made before from the same, or made now; remembered, and told."""
 
-        def timed() -> Made:
+        def timed() -> StageResult:
             watching, begun = self.console.begun(name), time.monotonic()
             made = make(watching)
             seconds = round(time.monotonic() - begun, 3)
@@ -117,7 +119,7 @@ class State:
         self.console.ended(self.stages[-1])
 
 
-def settings_of(task: Task, space: Workspace) -> dict[str, Any]:
+def task_settings(task: TaskConfig, space: Workspace) -> dict[str, Any]:
     """The settings of a task; a prompt that is a file of the workspace is named by where it lies."""
     settings = dict(task.settings)
     for name in ("prompt", "alone"):
@@ -127,7 +129,7 @@ def settings_of(task: Task, space: Workspace) -> dict[str, Any]:
     return settings
 
 
-def better(task: Task) -> Task:
+def expensive_task(task: TaskConfig) -> TaskConfig:
     """How the better judge of a kind is asked: as the other one, but for what is said of it."""
     assert task.expensive is not None
-    return Task({**task.settings, **task.expensive.settings}, task.expensive.model)
+    return TaskConfig({**task.settings, **task.expensive.settings}, task.expensive.model)

@@ -8,36 +8,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragworth.config import Asked, Task, Workspace
+from ragworth.config import ModelSpec, TaskConfig, Workspace
 from ragworth.errors import InputError, MissingExtraError
-from ragworth.evaluation.consent import Guard, remote
+from ragworth.evaluation.consent import ConsentGuard, remote_server
 from ragworth.evaluation.problems import Problems
-from ragworth.evaluation.retrieval_models import asking_steps, every_step
+from ragworth.evaluation.retrieval_models import all_steps, steps_with_models
 from ragworth.formats import FORMATS
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Contexts
 
-Where = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The keys that lead to a setting."""
 
 
-def check_trust(space: Workspace, guard: Guard, problems: Problems) -> None:
+def check_trust(space: Workspace, guard: ConsentGuard, problems: Problems) -> None:
     """Find keys and texts that a workspace would send where it may not."""
     systems = _pipelines(space)
     models = dict(named_models(space))
     for where, asked in models.items():
         problems.of(partial(guard.key, asked), *where, "key_variable")
-    steps = [Asked(model) for step in asking_steps(systems) for model in step.models() if model]
-    servers = list(dict.fromkeys(filter(None, map(remote, (*models.values(), *steps)))))
-    for where, path in (*_named_files(space), *_runs(space, systems), *_prompts(space)) if servers else ():
+    steps = [ModelSpec(model) for step in steps_with_models(systems) for model in step.models() if model]
+    servers = list(dict.fromkeys(filter(None, map(remote_server, (*models.values(), *steps)))))
+    for where, path in (*_named_files(space), *_run_files(space, systems), *_prompt_files(space)) if servers else ():
         problems.of(partial(guard.read, path, servers), *where)
 
 
-def named_models(space: Workspace) -> Iterator[tuple[Where, Asked]]:
+def named_models(space: Workspace) -> Iterator[tuple[KeyPath, ModelSpec]]:
     """Every model that the tables of a workspace name. Steps of pipelines name models without options."""
     yield ("model",), space.model
-    tasks: dict[Where, Task] = {("judgments", kind): task for kind, task in space.judgments.items()}
+    tasks: dict[KeyPath, TaskConfig] = {("judgments", kind): task for kind, task in space.judgments.items()}
     tasks |= {("grades", kind): task for kind, task in space.grades.items()}
     if space.answers is not None:
         tasks["answers",] = space.answers.task
@@ -48,13 +48,13 @@ def named_models(space: Workspace) -> Iterator[tuple[Where, Asked]]:
             yield (*where, "expensive", "model"), task.expensive.model
 
 
-def _named_files(space: Workspace) -> Iterator[tuple[Where, Path]]:
+def _named_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     """Every file and folder with texts or values that the tables name, and the key that names it."""
     texts = space.collection
     parts = {"from": texts.whole} | {
         name: getattr(texts, name) for name in ("queries", "passages", "answers", "subquestions", "ratings")
     }
-    named: list[tuple[Where, str]] = [(("collection", name), text) for name, text in parts.items() if text]
+    named: list[tuple[KeyPath, str]] = [(("collection", name), text) for name, text in parts.items() if text]
     named += [(("collection", "qrels"), text) for text in texts.qrels]
     named += [(("judgments", "files"), text) for text in space.judged]
     named += [(("grades", "files"), text) for text in space.graded]
@@ -64,7 +64,7 @@ def _named_files(space: Workspace) -> Iterator[tuple[Where, Path]]:
         if task.expensive is not None and task.expensive.file:
             named.append((("judgments", kind, "expensive", "file"), task.expensive.file))
     for where, text in named:
-        yield from ((where, each) for each in _within(space, text))
+        yield from ((where, each) for each in _workspace_files(space, text))
 
 
 def _pipelines(space: Workspace) -> dict[str, Pipeline | Contexts]:
@@ -76,14 +76,14 @@ def _pipelines(space: Workspace) -> dict[str, Pipeline | Contexts]:
     return found
 
 
-def _runs(space: Workspace, systems: Mapping[str, Pipeline | Contexts]) -> Iterator[tuple[Where, Path]]:
+def _run_files(space: Workspace, systems: Mapping[str, Pipeline | Contexts]) -> Iterator[tuple[KeyPath, Path]]:
     for name, system in systems.items():
-        for step in every_step({name: system}):
+        for step in all_steps({name: system}):
             if isinstance(step, Run):
-                yield from ((("systems", name), each) for each in _within(space, step.path))
+                yield from ((("systems", name), each) for each in _workspace_files(space, step.path))
 
 
-def _within(space: Workspace, text: str) -> Iterator[Path]:
+def _workspace_files(space: Workspace, text: str) -> Iterator[Path]:
     """A file that a workspace names, maybe with its format in front; of a folder, the folder and all links in it."""
     spec = space.spec(text)
     form, colon, rest = spec.partition(":")
@@ -100,12 +100,12 @@ def _with_links(path: Path) -> Iterator[Path]:
         yield from (each for each in path.rglob("*") if each.is_symlink())
 
 
-def _prompts(space: Workspace) -> Iterator[tuple[Where, Path]]:
+def _prompt_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     """Folders and files of prompts."""
     folder = space.path(space.prompts) if space.prompts else None
     if folder is not None:
         yield from ((("paths", "prompts"), each) for each in _with_links(folder))
-    tables: dict[Where, Mapping[str, Any]] = {}
+    tables: dict[KeyPath, Mapping[str, Any]] = {}
     for kind, task in space.judgments.items():
         tables["judgments", kind] = task.settings
         if task.expensive is not None:

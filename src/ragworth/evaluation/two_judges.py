@@ -9,29 +9,29 @@ from functools import partial
 import polars as pl
 
 from ragworth import two_judges
-from ragworth.annotators import KINDS, annotation
-from ragworth.annotators.contract import Annotator, Item
+from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
-from ragworth.collection import COUNTER
-from ragworth.errors import counted
-from ragworth.evaluation.model_pool import Watching
-from ragworth.evaluation.stage_cache import Made, frame_digest
-from ragworth.evaluation.stages import contexts_key, judged_by, key_of
-from ragworth.evaluation.state import State, better, settings_of
+from ragworth.collection import WORD_UNIT
+from ragworth.errors import format_count
+from ragworth.evaluation.model_pool import StageProgress
+from ragworth.evaluation.stage_cache import StageResult, frame_digest
+from ragworth.evaluation.stages import annotate_items, contexts_key, stage_key
+from ragworth.evaluation.state import EvaluationState, expensive_task, task_settings
 from ragworth.metrics.engine import Tokens
-from ragworth.results import ESTIMATES
-from ragworth.scoring import digests
+from ragworth.results import ESTIMATE_TABLES
+from ragworth.scoring import metric_file_digests
 from ragworth.tables import Judgments
 
-STAGE = "score.estimates"
+ESTIMATE_STAGE = "score.estimates"
 
 
-def stage_of(kind: str) -> str:
+def expensive_stage(kind: str) -> str:
     """The stage in which the better judge is asked."""
     return f"annotate.{kind}.expensive"
 
 
-def drawn(queries: Iterable[str], sample: int, seed: int) -> set[str]:
+def sample_by_hash(queries: Iterable[str], sample: int, seed: int) -> set[str]:
     """So many of the queries, by a hash of each: a larger sample holds a smaller one, so that nothing is paid twice."""
 
     def place(query: str) -> bytes:
@@ -40,63 +40,68 @@ def drawn(queries: Iterable[str], sample: int, seed: int) -> set[str]:
     return set(sorted(set(queries), key=place)[:sample])
 
 
-def asked(state: State, kind: str, job: Job) -> tuple[Annotator, list[Item]]:
+def expensive_items(state: EvaluationState, kind: str, job: Job) -> tuple[Annotator, list[AnnotationItem]]:
     """The better judge, and what it is asked: for a sample of the queries, all that is shown and has no label."""
     task = state.space.judgments[kind]
     assert task.expensive is not None and task.expensive.sample is not None
-    settings = settings_of(better(task), state.space)
-    annotator = annotation.made(kind, job.card, state.collection, state.folder, settings)
+    settings = task_settings(expensive_task(task), state.space)
+    annotator = annotation.build_annotator(kind, job.card, state.collection, state.folder, settings)
     labels = state.collection.relevance if "relevance" in annotator.valued else None
     known = set() if labels is None else set(labels.frame.select("query", "passage").iter_rows())
-    things = annotation.items(annotator, state.shown, state.collection)
+    things = annotation.annotation_items(annotator, state.shown, state.collection)
     things = [each for each in things if (each.query, each.passage) not in known]
-    some = drawn((each.query for each in things), task.expensive.sample, state.space.seed)
+    some = sample_by_hash((each.query for each in things), task.expensive.sample, state.space.seed)
     return annotator, [each for each in things if each.query in some]
 
 
-def judge(state: State, kind: str) -> None:
+def run_expensive_judge(state: EvaluationState, kind: str) -> None:
     """What the better judge says of the sample, where the workspace has one."""
-    task, name = state.space.judgments[kind], stage_of(kind)
+    task, name = state.space.judgments[kind], expensive_stage(kind)
     if task.expensive is None:
         return
     if task.expensive.file is not None:
         table = state.material.expensive[kind]
-        mine = table.frame.filter(pl.col("aspect").is_in(list(KINDS.get(kind).aspects)))
-        state.did(name, "given", notes=[*table.notes, _words(mine, state)])
-        _remember(state, kind, mine)
+        mine = table.frame.filter(pl.col("aspect").is_in(list(ANNOTATORS.get(kind).aspects)))
+        state.did(name, "given", notes=[*table.notes, _sample_summary(mine, state)])
+        _store_judgments(state, kind, mine)
         return
-    own = better(task)
+    own = expensive_task(task)
     with state.models.job(own.model) as job:
-        annotator, things = asked(state, kind, job)
+        annotator, things = expensive_items(state, kind, job)
         state.prompts |= {each: annotator.prompt(each) for each in annotator.asked}
         if not things:
             state.did(name, "skipped", notes=["nothing was left to judge: labels say it all"])
             return
-        key = key_of(state, job, own, [annotator.source]) | {"items": things}
-        made = state.stage(name, key, partial(_judged, state, annotator, things, job, name))
-    _remember(state, kind, made.frames["said"])
+        key = stage_key(state, job, own, [annotator.source]) | {"items": things}
+        made = state.stage(name, key, partial(_judge_sample, state, annotator, things, job, name))
+    _store_judgments(state, kind, made.frames["said"])
 
 
-def _judged(
-    state: State, annotator: Annotator, things: Sequence[Item], job: Job, name: str, watching: Watching | None
-) -> Made:
-    made = judged_by(annotator, things, job, name, watching)
-    drawn_by = f"{_words(made.frames['said'], state)}, drawn with seed {state.space.seed}"
-    return Made(made.frames, {**made.facts, "notes": [*made.facts["notes"], drawn_by]}, lasting=made.lasting)
+def _judge_sample(
+    state: EvaluationState,
+    annotator: Annotator,
+    things: Sequence[AnnotationItem],
+    job: Job,
+    name: str,
+    watching: StageProgress | None,
+) -> StageResult:
+    made = annotate_items(annotator, things, job, name, watching)
+    drawn_by = f"{_sample_summary(made.frames['said'], state)}, drawn with seed {state.space.seed}"
+    return StageResult(made.frames, {**made.facts, "notes": [*made.facts["notes"], drawn_by]}, lasting=made.lasting)
 
 
-def _words(frame: pl.DataFrame, state: State) -> str:
+def _sample_summary(frame: pl.DataFrame, state: EvaluationState) -> str:
     shown = state.shown.frame["query"].n_unique()
-    judged = counted(frame.select("query", "passage").n_unique(), "passage")
-    return f"{judged} of {frame['query'].n_unique():,} of {counted(shown, 'query', 'queries')}"
+    judged = format_count(frame.select("query", "passage").n_unique(), "passage")
+    return f"{judged} of {frame['query'].n_unique():,} of {format_count(shown, 'query', 'queries')}"
 
 
-def _remember(state: State, kind: str, frame: pl.DataFrame) -> None:
+def _store_judgments(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None:
     state.said[f"{kind}-expensive"] = frame
     state.expensive[kind] = Judgments.trusted(frame)
 
 
-def estimate(state: State) -> None:
+def run_estimates(state: EvaluationState) -> None:
     """What metrics would be if the better judge had judged everything."""
     if not state.expensive:
         return
@@ -111,9 +116,11 @@ def estimate(state: State) -> None:
     others = Judgments.concat(shared)
     assert state.scores is not None
     names = state.scores.frame["metric"].unique(maintain_order=True).to_list()
-    metrics = two_judges.readers(names, set(cheap.frame["aspect"]) & set(expensive.frame["aspect"]), state.space.folder)
+    metrics = two_judges.metrics_reading(
+        names, set(cheap.frame["aspect"]) & set(expensive.frame["aspect"]), state.space.folder
+    )
     if not metrics:
-        state.did(STAGE, "skipped", notes=["no metric reads what was judged twice"])
+        state.did(ESTIMATE_STAGE, "skipped", notes=["no metric reads what was judged twice"])
         return
     key = {
         "contexts": contexts_key(state.contexts),
@@ -121,12 +128,12 @@ def estimate(state: State) -> None:
         "ratings": frame_digest(state.ratings),
         "passages": state.material.texts_key[1],
         "metrics": metrics,
-        "files": digests(metrics, state.space.folder),
+        "files": metric_file_digests(metrics, state.space.folder),
         "baseline": state.space.baseline,
         "seed": state.space.seed,
     }
 
-    def make(watching: Watching | None) -> Made:
+    def make(watching: StageProgress | None) -> StageResult:
         texts = state.collection
         found = two_judges.estimate(
             state.contexts,
@@ -135,13 +142,13 @@ def estimate(state: State) -> None:
             metrics,
             others=others,
             ratings=state.ratings,
-            tokens=Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None,
+            tokens=Tokens.of(texts.tokens(), WORD_UNIT) if texts.passages.height else None,
             baseline=state.space.baseline,
             seed=state.space.seed,
             folder=state.space.folder,
         )
         told = {*state.contexts.notes, *(state.scores.notes if state.scores is not None else ())}
         notes = [note for note in found.notes if note not in told]
-        return Made(dict(zip(ESTIMATES, found[:2], strict=True)), {"notes": notes})
+        return StageResult(dict(zip(ESTIMATE_TABLES, found[:2], strict=True)), {"notes": notes})
 
-    state.estimates = dict(state.stage(STAGE, key, make).frames)
+    state.estimates = dict(state.stage(ESTIMATE_STAGE, key, make).frames)

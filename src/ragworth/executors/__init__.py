@@ -9,7 +9,7 @@ from ragworth.errors import RagworthError
 from ragworth.llm.contract import Failure, Model, Request, Response
 
 
-class Finished(NamedTuple):
+class FinishedBatch(NamedTuple):
     """Requests that were handed over together, and what came of each; or the error that ends the job."""
 
     requests: Sequence[Request]
@@ -17,7 +17,7 @@ class Finished(NamedTuple):
     error: RagworthError | None = None
 
 
-class Work(Protocol):
+class Workers(Protocol):
     """Calls under way."""
 
     @property
@@ -34,7 +34,7 @@ class Work(Protocol):
         """Begin a batch: requests of one kind, at most as many as the model takes at once."""
         ...
 
-    def wait(self, seconds: float) -> list[Finished]:
+    def wait(self, seconds: float) -> list[FinishedBatch]:
         """Batches that have ended, waiting at most so long for the first."""
         ...
 
@@ -44,4 +44,4 @@ class Work(Protocol):
 
 
 class Executor(Protocol):
-    def open(self, model: Model) -> Work: ...
+    def open(self, model: Model) -> Workers: ...

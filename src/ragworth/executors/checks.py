@@ -2,7 +2,7 @@
 
 A backend may be anybody's, and an endpoint's numbers come from somewhere else. A response whose values are impossible
 becomes the failure ``malformed``. One whose cost can't be true is kept, since it was paid for, at an unknown cost: 0.
-A budget counts an estimate instead (`ragworth.calls.budget.unreported`).
+A budget counts an estimate instead (`ragworth.calls.budget.unreported_tokens`).
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Iterable
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.llm.contract import MOST_MASS, Choose, Chosen, Failure, Request, Response, Scored, Trace
+from ragworth.llm.contract import MAX_PROBABILITY_MASS, Choose, Chosen, Failure, Request, Response, Scored, Trace
 
 _IMPOSSIBLE = Failure("malformed", "a number in the response is not finite, or no probability")
 _TOO_MUCH = Failure("malformed", "the probabilities of the labels sum to more than 1")
 
 
-def checked(request: Request, outcome: Response | Failure) -> Response | Failure:
+def check_outcome(request: Request, outcome: Response | Failure) -> Response | Failure:
     """The outcome, or the failure that it amounts to."""
     if isinstance(outcome, Failure):
         return outcome
     if isinstance(outcome, Chosen):
         if not all(0 <= value <= 1 + 1e-6 for part in outcome[:3] for value in part):
             return _IMPOSSIBLE
-        if outcome.mass > MOST_MASS and isinstance(request, Choose) and _exclude_each_other(request.labels):
+        if outcome.mass > MAX_PROBABILITY_MASS and isinstance(request, Choose) and _exclude_each_other(request.labels):
             return _TOO_MUCH
     else:
         traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]
-        if not all(_possible(trace) for trace in traces if trace):
+        if not all(_is_possible(trace) for trace in traces if trace):
             return _IMPOSSIBLE
     usage = outcome.usage.bounded()
     return outcome if usage is outcome.usage else outcome._replace(usage=usage)
@@ -40,10 +40,14 @@ def _exclude_each_other(labels: tuple[str, ...]) -> bool:
     return not any(after.startswith(before) for before, after in pairwise(ordered))
 
 
-def _possible(trace: Trace) -> bool:
+def _is_possible(trace: Trace) -> bool:
     bounds = (value for pair in trace.bounds or () for value in pair)
-    return all(-inf < value <= 0.01 for value in trace.logprobs) and _finite(trace.entropies or ()) and _finite(bounds)
+    return (
+        all(-inf < value <= 0.01 for value in trace.logprobs)
+        and _all_finite(trace.entropies or ())
+        and _all_finite(bounds)
+    )
 
 
-def _finite(values: Iterable[float]) -> bool:
+def _all_finite(values: Iterable[float]) -> bool:
     return all(map(isfinite, values))

@@ -6,9 +6,9 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from ragworth.errors import ModelError, RagworthError, ResourceError, quoted
-from ragworth.executors import Finished
-from ragworth.executors.checks import checked
+from ragworth.errors import ModelError, RagworthError, ResourceError, quote_short
+from ragworth.executors import FinishedBatch
+from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -21,23 +21,23 @@ from ragworth.llm.contract import (
     Score,
     Scored,
 )
-from ragworth.resources import shortage
+from ragworth.resources import find_shortage
 
 
-class Local:
+class LocalExecutor:
     """The executor that needs nothing but this process."""
 
-    def open(self, model: Model) -> Threads:
-        return Threads(model)
+    def open(self, model: Model) -> ThreadWorkers:
+        return ThreadWorkers(model)
 
 
-class Threads:
+class ThreadWorkers:
     """As many threads as the model can serve at a time. They are daemons: an impatient end does not wait for them."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._todo: queue.SimpleQueue[Sequence[Request] | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[FinishedBatch] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._busy = 0
 
@@ -70,8 +70,8 @@ class Threads:
             ) from error
         self._threads.append(thread)
 
-    def wait(self, seconds: float) -> list[Finished]:
-        ended: list[Finished] = []
+    def wait(self, seconds: float) -> list[FinishedBatch]:
+        ended: list[FinishedBatch] = []
         while self._busy:
             try:
                 ended.append(self._done.get_nowait() if ended else self._done.get(timeout=seconds))
@@ -87,28 +87,28 @@ class Threads:
     def _serve(self) -> None:
         while (requests := self._todo.get()) is not None:
             try:
-                self._done.put(Finished(requests, answer(self._model, requests)))
+                self._done.put(FinishedBatch(requests, answer_batch(self._model, requests)))
             except RagworthError as error:
-                self._done.put(Finished(requests, (), error))
+                self._done.put(FinishedBatch(requests, (), error))
             except MemoryError as error:
-                self._done.put(_failed(requests, Failure("out-of-memory", str(error)[:300])))
+                self._done.put(_failed_batch(requests, Failure("out-of-memory", str(error)[:300])))
             except Exception as error:
-                reason = "out-of-memory" if shortage(error) == "memory" else "crashed"
-                self._done.put(_failed(requests, Failure(reason, f"{type(error).__name__}: {error}"[:300])))
+                reason = "out-of-memory" if find_shortage(error) == "memory" else "crashed"
+                self._done.put(_failed_batch(requests, Failure(reason, f"{type(error).__name__}: {error}"[:300])))
             except BaseException as error:  # a backend that ends its thread must not leave the job waiting
                 ended = ModelError(f"the backend ended with {type(error).__name__}: {error}")
-                self._done.put(Finished(requests, (), ended))
+                self._done.put(FinishedBatch(requests, (), ended))
 
 
-def _failed(requests: Sequence[Request], failure: Failure) -> Finished:
-    return Finished(requests, [failure] * len(requests))
+def _failed_batch(requests: Sequence[Request], failure: Failure) -> FinishedBatch:
+    return FinishedBatch(requests, [failure] * len(requests))
 
 
-EXPECTED: dict[type, type] = {Generate: Generated, Score: Scored, Choose: Chosen}
+RESPONSE_TYPES: dict[type, type] = {Generate: Generated, Score: Scored, Choose: Chosen}
 """Which kind of response belongs to which kind of request."""
 
 
-def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Failure]:
+def answer_batch(model: Model, requests: Sequence[Request]) -> Sequence[Response | Failure]:
     """Ask a model for one batch of requests of one kind, and see that what it gives back is what was asked for."""
     kind = type(requests[0])
     name = {Generate: "generate", Score: "score", Choose: "choose"}[kind]
@@ -121,9 +121,9 @@ def answer(model: Model, requests: Sequence[Request]) -> Sequence[Response | Fai
             f"the backend {model.card.backend!r} gave {len(outcomes)} responses to {len(requests)} requests"
         )
     for outcome in outcomes:
-        if not isinstance(outcome, EXPECTED[kind] | Failure):
+        if not isinstance(outcome, RESPONSE_TYPES[kind] | Failure):
             raise ModelError(
-                f"the backend {model.card.backend!r} gave {quoted(outcome)} where it was to {name}",
-                expected=f"{EXPECTED[kind].__name__} or Failure",
+                f"the backend {model.card.backend!r} gave {quote_short(outcome)} where it was to {name}",
+                expected=f"{RESPONSE_TYPES[kind].__name__} or Failure",
             )
-    return [checked(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]
+    return [check_outcome(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]

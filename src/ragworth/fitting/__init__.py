@@ -5,22 +5,22 @@ Nothing here asks a model: contexts, judgments and outcomes are tables that an e
 
 from __future__ import annotations
 
-from ragworth.fitting.rows import Tables
-from ragworth.fitting.sweep import Swept, sweep, sweep_tables
-from ragworth.fitting.transfer import Transfer, transfer, transfer_to
-from ragworth.fitting.udcg_weights import fit, learn
+from ragworth.fitting.rows import FittingTables
+from ragworth.fitting.sweep import SweepResult, sweep, sweep_tables
+from ragworth.fitting.transfer import TransferResult, transfer, transfer_tables
+from ragworth.fitting.udcg_weights import fit, fit_tables
 from ragworth.formats.theta import Theta, Variant
 
 __all__ = [
-    "Swept",
-    "Tables",
+    "FittingTables",
+    "SweepResult",
     "Theta",
-    "Transfer",
+    "TransferResult",
     "Variant",
     "fit",
-    "learn",
+    "fit_tables",
     "sweep",
     "sweep_tables",
     "transfer",
-    "transfer_to",
+    "transfer_tables",
 ]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 
-def parted(query: Ints, folds: int, seed: int) -> Ints:
+def assign_folds(query: Ints, folds: int, seed: int) -> Ints:
     """The part, 0 to ``folds`` − 1, of each row; ``query`` has the number of its query.
 
     Parts have equally many queries, or one more than others.

@@ -11,21 +11,27 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ragworth.fitting.estimates import known_means
-from ragworth.fitting.folds import parted
-from ragworth.fitting.grids import Grid
-from ragworth.fitting.rows import Bools, Floats, Rows
-from ragworth.fitting.split_correlations import Parts
+from ragworth.fitting.estimates import column_means
+from ragworth.fitting.folds import assign_folds
+from ragworth.fitting.grids import ParameterGrid
+from ragworth.fitting.rows import Bools, FittingRows, Floats
+from ragworth.fitting.split_correlations import FoldCorrelations
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.paired import bootstraps
-from ragworth.stats.resampling import Span, expanded, expanded_p, on_fisher_z, standard_error
-from ragworth.stats.within_query import by_query
+from ragworth.stats.paired import bootstrap_tests
+from ragworth.stats.resampling import (
+    ConfidenceInterval,
+    expanded_interval,
+    expanded_p,
+    fisher_z_interval,
+    standard_error,
+)
+from ragworth.stats.within_query import query_correlations
 
-Kind = Literal["within", "pooled"]
+CorrelationKind = Literal["within", "pooled"]
 
 
-class Choice(NamedTuple):
+class ParameterChoice(NamedTuple):
     """The best value by one kind of correlation, and what it is worth.
 
     Attributes
@@ -40,21 +46,21 @@ class Choice(NamedTuple):
     queries: that the figure held out is from.
     """
 
-    kind: Kind
+    kind: CorrelationKind
     best: float
     in_sample: float
     chosen: dict[float, int]
     held_out: float
-    interval: Span | None
+    interval: ConfidenceInterval | None
     default: float
     at_default: float
     gain: float
-    gain_interval: Span | None
+    gain_interval: ConfidenceInterval | None
     p: float | None
     queries: int
 
 
-class Settings(NamedTuple):
+class CorrelationOptions(NamedTuple):
     """How correlations are taken and resampled. ``up`` is −1 where a lower value of the metric is better."""
 
     measure: Measure = "spearman"
@@ -65,17 +71,17 @@ class Settings(NamedTuple):
     up: int = 1
 
 
-def choose_within(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
+def choose_within(grid: ParameterGrid, rows: FittingRows, settings: CorrelationOptions) -> ParameterChoice | None:
     """By the mean correlation within queries; None where too few queries have one.
 
     As everywhere, a query in which a value of the parameter has no correlation is left out of that value's mean.
     """
-    each = by_query(rows.values, rows.outcome, rows.query, measure=settings.measure).values
+    each = query_correlations(rows.values, rows.outcome, rows.query, measure=settings.measure).values
     each = each[~np.isnan(each).all(axis=1)]
     if (~np.isnan(each[:, grid.default])).sum() < 2 * settings.folds:
         return None
-    part = parted(np.arange(len(each)), settings.folds, settings.seed)
-    chosen = [_best(known_means(each[part != fold]), grid, settings.up) for fold in range(settings.folds)]
+    part = assign_folds(np.arange(len(each)), settings.folds, settings.seed)
+    chosen = [_best(column_means(each[part != fold]), grid, settings.up) for fold in range(settings.folds)]
     held = each[np.arange(len(each)), np.array(chosen)[part]]
     gaps = np.round(held - each[:, grid.default], 12)
     if (~np.isnan(gaps)).sum() < 2:
@@ -85,9 +91,9 @@ def choose_within(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
         mean_intervals(each[:, None], level=settings.level, **again, bounds=bounds).spans()[0]
         for each, bounds in ((held, (-1.0, 1.0)), (gaps, (-2.0, 2.0)))
     )
-    means = known_means(each)
+    means = column_means(each)
     best = _best(means, grid, settings.up)
-    return Choice(
+    return ParameterChoice(
         "within",
         grid.values[best],
         float(means[best]),
@@ -98,19 +104,19 @@ def choose_within(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
         float(means[grid.default]),
         float(np.nanmean(gaps)),
         gain,
-        float(bootstraps(gaps[:, None], **again)[0]),
+        float(bootstrap_tests(gaps[:, None], **again)[0]),
         int((~np.isnan(held)).sum()),
     )
 
 
-def choose_pooled(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
+def choose_pooled(grid: ParameterGrid, rows: FittingRows, settings: CorrelationOptions) -> ParameterChoice | None:
     """By the correlation over all rows; None where no part has one both of the value chosen and of the default.
 
     Parts may choose different values, whose scores are on different scales. So every figure is the mean over the parts
     of the correlation over the rows of a part, also those of the default and of the best value, with which the figure
     held out is compared.
     """
-    part = parted(rows.query, settings.folds, settings.seed)
+    part = assign_folds(rows.query, settings.folds, settings.seed)
     chosen = [
         _best(_correlations(rows, settings.measure, part != fold), grid, settings.up) for fold in range(settings.folds)
     ]
@@ -118,45 +124,45 @@ def choose_pooled(grid: Grid, rows: Rows, settings: Settings) -> Choice | None:
     columns = np.stack(
         [rows.values[np.arange(len(part)), np.array(chosen)[part]], *(rows.values[:, [grid.default, best]].T)], axis=1
     )
-    found = Parts(columns, rows, part, settings.measure)
+    found = FoldCorrelations(columns, rows, part, settings.measure)
     if np.isnan(found.values).any():
         return None
     held, default, in_sample = (float(each) for each in found.values)
     draws = found.draws(settings.resamples, settings.seed)
-    error = standard_error(draws[:, 0], found.left_out()[:, 0]) if _steady(draws[:, 0]) else None
+    error = standard_error(draws[:, 0], found.left_out()[:, 0]) if _mostly_defined(draws[:, 0]) else None
     gaps = draws[:, 0] - draws[:, 1]
-    sure = _steady(gaps)
-    return Choice(
+    sure = _mostly_defined(gaps)
+    return ParameterChoice(
         "pooled",
         grid.values[best],
         in_sample,
         _counts(grid, chosen),
         held,
-        on_fisher_z(held, error, rows.queries, settings.level) if error is not None else None,
+        fisher_z_interval(held, error, rows.queries, settings.level) if error is not None else None,
         grid.values[grid.default],
         default,
         float(np.round(held - default, 12)),
-        expanded(gaps, rows.queries, settings.level) if sure else None,
+        expanded_interval(gaps, rows.queries, settings.level) if sure else None,
         expanded_p(gaps, rows.queries) if sure else None,
         rows.queries,
     )
 
 
-def _steady(draws: Floats) -> bool:
+def _mostly_defined(draws: Floats) -> bool:
     """Whether most resamples have a figure."""
     return 2 * int(np.isnan(draws).sum()) < len(draws)
 
 
-def _correlations(rows: Rows, measure: Measure, which: Bools) -> Floats:
+def _correlations(rows: FittingRows, measure: Measure, which: Bools) -> Floats:
     return np.array([MEASURES[measure](column, rows.outcome[which]) for column in rows.values[which].T])
 
 
-def _best(figures: Floats, grid: Grid, up: int) -> int:
+def _best(figures: Floats, grid: ParameterGrid, up: int) -> int:
     """The place of the best figure; of equal ones that whose value is nearest to the default."""
     good = np.where(np.isnan(figures), -np.inf, np.round(up * figures, 12))
     far = np.abs(np.array(grid.values) - grid.values[grid.default])
     return int(np.lexsort((far, -good))[0])
 
 
-def _counts(grid: Grid, chosen: list[int]) -> dict[float, int]:
+def _counts(grid: ParameterGrid, chosen: list[int]) -> dict[float, int]:
     return {grid.values[place]: n for place, n in sorted(Counter(chosen).items())}

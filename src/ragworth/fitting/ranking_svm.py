@@ -21,11 +21,11 @@ from ragworth.errors import MissingExtraError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-STEPS = 10_000
+MAX_ITERATIONS = 10_000
 """Most steps of the solver; it needs a few dozen."""
 
 
-class Pairs(NamedTuple):
+class RankedPairs(NamedTuple):
     """Rows of one query of which the first has the better outcome, and the query's number."""
 
     better: Ints
@@ -33,7 +33,7 @@ class Pairs(NamedTuple):
     query: Ints
 
 
-def pairs_of(outcome: Floats, query: Ints) -> Pairs:
+def ranked_pairs(outcome: Floats, query: Ints) -> RankedPairs:
     """All pairs of rows of one query whose outcomes differ."""
     order = np.argsort(query, kind="stable")
     size = np.bincount(query)
@@ -46,17 +46,17 @@ def pairs_of(outcome: Floats, query: Ints) -> Pairs:
         parts.append((a, b))
     if not parts:
         nothing = np.empty(0, dtype=np.int64)
-        return Pairs(nothing, nothing, nothing)
+        return RankedPairs(nothing, nothing, nothing)
     a, b = (np.concatenate(each) for each in zip(*parts, strict=True))
     differs = outcome[a] != outcome[b]
     a, b = a[differs], b[differs]
     up = outcome[a] > outcome[b]
     better, worse = np.where(up, a, b), np.where(up, b, a)
     place = np.lexsort((worse, better, query[better]))
-    return Pairs(better[place], worse[place], query[better[place]])
+    return RankedPairs(better[place], worse[place], query[better[place]])
 
 
-def fitted(features: Floats, pairs: Pairs, c: float) -> Floats:
+def fit_ranking_svm(features: Floats, pairs: RankedPairs, c: float) -> Floats:
     """The weights of the features."""
     try:
         from sklearn.svm import LinearSVC
@@ -64,7 +64,7 @@ def fitted(features: Floats, pairs: Pairs, c: float) -> Floats:
         raise MissingExtraError("scikit-learn", "learn", "learning the weights of UDCG") from error
     ahead = features[pairs.better] - features[pairs.worse]
     share = 1 / np.bincount(pairs.query)[pairs.query]
-    machine = LinearSVC(C=c, loss="squared_hinge", dual=False, fit_intercept=False, tol=1e-6, max_iter=STEPS)
+    machine = LinearSVC(C=c, loss="squared_hinge", dual=False, fit_intercept=False, tol=1e-6, max_iter=MAX_ITERATIONS)
     machine.fit(
         np.concatenate([ahead, -ahead]),
         np.repeat([1, -1], len(ahead)),

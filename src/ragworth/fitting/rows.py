@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.collection import COUNTER
-from ragworth.errors import InputError, counted, listed
+from ragworth.collection import WORD_UNIT
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.engine import Tokens
@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Texts = npt.NDArray[np.str_]
 
-DIGITS = 12
+SIGNIFICANT_DIGITS = 12
 """After the point; what differs only beyond them is equal."""
 
 NO_OUTCOME = "no outcome"
@@ -31,7 +31,7 @@ NO_CONTEXT = "an outcome without a context"
 
 
 @dataclass(frozen=True)
-class Tables:
+class FittingTables:
     """What is known of one collection and one model: a context is one (system, query).
 
     ``about`` says where the tables come from; JSON can hold it.
@@ -46,7 +46,7 @@ class Tables:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Results, name: str = "") -> Tables:
+    def of(cls, results: Results, name: str = "") -> FittingTables:
         """The tables of an evaluation or of a study's case."""
         texts, facts = results.collection, results.manifest
         models = facts.get("models")
@@ -56,7 +56,7 @@ class Tables:
             results.judgments,
             results.outcomes,
             results.ratings,
-            Tokens(texts.tokens(), COUNTER) if texts.passages.height else None,
+            Tokens(texts.tokens(), WORD_UNIT) if texts.passages.height else None,
             name,
             {
                 "title": str(facts.get("title") or name),
@@ -66,7 +66,7 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FittingRows:
     """One row for each context that has an outcome and a value of every metric.
 
     Attributes
@@ -97,20 +97,20 @@ class Rows:
         """For each query a number that all queries of its id share."""
         return np.unique(self.ids, return_inverse=True)[1].reshape(-1)
 
-    def where(self, which: Bools) -> Rows:
+    def where(self, which: Bools) -> FittingRows:
         """Some of the rows; queries are numbered anew."""
         names, query = np.unique(self.query[which], return_inverse=True)
-        return Rows(self.values[which], self.outcome[which], query.reshape(-1), self.ids[names], self.left_out)
+        return FittingRows(self.values[which], self.outcome[which], query.reshape(-1), self.ids[names], self.left_out)
 
     @staticmethod
-    def together(parts: Sequence[Rows]) -> Rows:
+    def together(parts: Sequence[FittingRows]) -> FittingRows:
         """Rows of several tables, whose queries stay apart."""
         starts = np.cumsum([0, *(part.queries for part in parts)])
         left: dict[str, int] = {}
         for part in parts:
             for reason, n in part.left_out.items():
                 left[reason] = left.get(reason, 0) + n
-        return Rows(
+        return FittingRows(
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.outcome for part in parts]),
             np.concatenate([part.query + start for part, start in zip(parts, starts, strict=False)]),
@@ -119,13 +119,13 @@ class Rows:
         )
 
 
-def rows_of(tables: Tables, metrics: Sequence[Metric], outcome: str) -> Rows:
+def build_fitting_rows(tables: FittingTables, metrics: Sequence[Metric], outcome: str) -> FittingRows:
     """What metrics say of each context that has an outcome of this aspect.
 
     A context without an outcome, or of which a metric has no value, is left out and counted.
     """
-    came = outcomes_of(tables, outcome)
-    scores = engine.score(
+    came = outcomes_of_aspect(tables, outcome)
+    scores = engine.score_tables(
         tables.contexts, tables.judgments, list(metrics), ratings=tables.ratings, tokens=tables.tokens, complete=False
     )
     keys = ["system", "query"]
@@ -154,17 +154,17 @@ def rows_of(tables: Tables, metrics: Sequence[Metric], outcome: str) -> Rows:
     # In an order that does not depend on that of the tables' rows, so that what is learned does not either.
     good = both.filter(pl.col("why").is_null()).sort("query", "system")
     names, query = np.unique(np.array(good["query"].to_list(), dtype=np.str_), return_inverse=True)
-    table = even(np.array(good["values"].to_list(), dtype=np.float64).reshape(good.height, len(metrics)))
+    table = round_to_digits(np.array(good["values"].to_list(), dtype=np.float64).reshape(good.height, len(metrics)))
     found = good["outcome"].to_numpy().astype(np.float64)
-    return Rows(table, found, query.reshape(-1), names, left | ({NO_CONTEXT: strange} if strange else {}))
+    return FittingRows(table, found, query.reshape(-1), names, left | ({NO_CONTEXT: strange} if strange else {}))
 
 
-def even(values: Floats) -> Floats:
+def round_to_digits(values: Floats) -> Floats:
     """Values without what rounding makes of sums: the same numbers in another order are equal, and share their rank."""
-    return np.round(values, DIGITS)
+    return np.round(values, SIGNIFICANT_DIGITS)
 
 
-def outcomes_of(tables: Tables, outcome: str) -> pl.DataFrame:
+def outcomes_of_aspect(tables: FittingTables, outcome: str) -> pl.DataFrame:
     """system, query and outcome of the contexts that have one of this aspect; none at all is an error."""
     where = f"{tables.name}: " if tables.name else ""
     frame = tables.outcomes.frame if tables.outcomes is not None else pl.DataFrame(schema=Outcomes.schema)
@@ -173,19 +173,20 @@ def outcomes_of(tables: Tables, outcome: str) -> pl.DataFrame:
         aspects = frame["aspect"].unique(maintain_order=True).to_list()
         raise InputError(
             f"{where}there are no outcomes of {outcome!r}",
-            expected=f"one of {listed(aspects, 10)}" if aspects else "answers that were graded",
+            expected=f"one of {format_list(aspects, 10)}" if aspects else "answers that were graded",
             remedy="name the outcome (--outcome)" if aspects else "have answers graded: ragworth evaluate, or a study",
         )
     good = mine.filter(pl.col("status") == OK)
     if not good.height:
         raise InputError(
-            f"{where}not one of {counted(mine.height, 'outcome')} of {outcome!r} has a value ({mine['status'][0]})",
+            f"{where}not one of {format_count(mine.height, 'outcome')} of {outcome!r} has a value "
+            f"({mine['status'][0]})",
             remedy="grade the answers again",
         )
     return good.select("system", "query", pl.col("value").alias("outcome"))
 
 
-def sources(tables: Sequence[Tables], outcome: str) -> dict[str, Any]:
+def describe_sources(tables: Sequence[FittingTables], outcome: str) -> dict[str, Any]:
     """Where what is learned comes from, in words that JSON can hold: judgments' sources name model and estimator."""
     found: dict[str, Any] = {
         "titles": [str(each.about.get("title") or each.name) for each in tables],

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragworth.fitting.rows import Bools, Floats, Ints, Rows
+from ragworth.fitting.rows import Bools, FittingRows, Floats, Ints
 from ragworth.stats.correlation import Measure
 from ragworth.stats.pooled import JACKKNIFED
 from ragworth.stats.resampling import resample_counts
-from ragworth.stats.weighted_correlation import Resampler, resampler
+from ragworth.stats.weighted_correlation import Resampler, make_resampler
 
 
-class Parts:
+class FoldCorrelations:
     """The correlation of columns (rows × columns) with the outcome in each part of the queries, averaged.
 
     A part in which some column has none is in no average, so that all columns are compared over the same parts. Queries
     are drawn from all parts at once, and stay in their part.
     """
 
-    def __init__(self, columns: Floats, rows: Rows, part: Ints, measure: Measure) -> None:
+    def __init__(self, columns: Floats, rows: FittingRows, part: Ints, measure: Measure) -> None:
         self.queries = rows.queries
         self.each: list[tuple[Bools, Resampler]] = []
         for fold in np.unique(part):
             here = part == fold
             mine = np.isin(np.arange(rows.queries), rows.query[here])
             unit = np.unique(rows.query[here], return_inverse=True)[1].reshape(-1)
-            self.each.append((mine, resampler(measure, columns[here], rows.outcome[here], unit)))
+            self.each.append((mine, make_resampler(measure, columns[here], rows.outcome[here], unit)))
         self.values: Floats = self._averaged(np.ones((1, rows.queries)))[0]
         """The average of each column; NaN where there is none."""
 

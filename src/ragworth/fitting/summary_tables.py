@@ -8,22 +8,28 @@ from typing import Any
 import polars as pl
 
 from ragworth.fitting.estimates import gap_figure, mean_figure
-from ragworth.fitting.sweep import Swept
-from ragworth.fitting.transfer import Transfer
+from ragworth.fitting.sweep import SweepResult
+from ragworth.fitting.transfer import TransferResult
 from ragworth.formats.theta import Theta
-from ragworth.report.render import p_value
+from ragworth.report.render import format_p_value
 
-ROW = {"correlation": pl.Float64, "low": pl.Float64, "high": pl.Float64, "p": pl.Float64, "queries": pl.Int64}
-HERE = "learned from"
+CORRELATION_COLUMNS = {
+    "correlation": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "queries": pl.Int64,
+}
+LEARNED_FROM = "learned from"
 
 
-def weights(theta: Theta) -> pl.DataFrame:
+def weights_table(theta: Theta) -> pl.DataFrame:
     """The weights of each place: help, and harm where it has a part."""
     frame = pl.DataFrame({"place": range(1, theta.k + 1), "help": theta.alpha, "harm": theta.beta})
     return frame if theta.variant == "full" else frame.drop("harm")
 
 
-def figures(theta: Theta, elsewhere: Sequence[Transfer] = ()) -> pl.DataFrame:
+def correlations_table(theta: Theta, elsewhere: Sequence[TransferResult] = ()) -> pl.DataFrame:
     """How learned weights and UDCG go with the outcome, where they were learned and elsewhere."""
     names = {
         "in_sample": "learned, in-sample",
@@ -31,16 +37,16 @@ def figures(theta: Theta, elsewhere: Sequence[Transfer] = ()) -> pl.DataFrame:
         "udcg": f"UDCG@{theta.k}",
         "gain": "held out − UDCG",
     }
-    rows = [_row(HERE, words, theta.figures[name]) for name, words in names.items()]
+    rows = [_row(LEARNED_FROM, words, theta.figures[name]) for name, words in names.items()]
     for found in elsewhere:
         case = found.name or "elsewhere"
         rows.append(_row(case, "learned", mean_figure(found.learned)))
         rows.append(_row(case, f"UDCG@{theta.k}", mean_figure(found.udcg)))
         rows.append(_row(case, "learned − UDCG", gap_figure(found.gap)))
-    return pl.DataFrame(rows, schema={"case": pl.String, "of": pl.String, **ROW}, orient="row")
+    return pl.DataFrame(rows, schema={"case": pl.String, "of": pl.String, **CORRELATION_COLUMNS}, orient="row")
 
 
-def choices(swept: Sequence[Swept]) -> pl.DataFrame:
+def choices_table(swept: Sequence[SweepResult]) -> pl.DataFrame:
     """The values chosen, and what choosing is worth."""
     rows: list[tuple[Any, ...]] = []
     for each in swept:
@@ -56,15 +62,15 @@ def choices(swept: Sequence[Swept]) -> pl.DataFrame:
                 (*start, "cross-validated − default", "", choice.gain, *gain, choice.p, choice.queries),
             ]
     names = {"case": pl.String, "kind": pl.String, "of": pl.String, "values": pl.String}
-    return pl.DataFrame(rows, schema={**names, **ROW}, orient="row")
+    return pl.DataFrame(rows, schema={**names, **CORRELATION_COLUMNS}, orient="row")
 
 
-def grid(swept: Sequence[Swept]) -> pl.DataFrame:
+def grid_table(swept: Sequence[SweepResult]) -> pl.DataFrame:
     """Every value of the parameter of every case."""
     return pl.concat([each.table.select(pl.lit(each.name).alias("case"), pl.all()) for each in swept])
 
 
-def readable(frame: pl.DataFrame, level: float) -> pl.DataFrame:
+def format_for_reading(frame: pl.DataFrame, level: float) -> pl.DataFrame:
     """Intervals in brackets, p never 0, a single case without its name."""
     made = frame
     for low in [name for name in frame.columns if name == "low" or name.endswith("_low")]:
@@ -74,7 +80,7 @@ def readable(frame: pl.DataFrame, level: float) -> pl.DataFrame:
         name = f"{kind} {100 * level:g} % interval".strip()
         made = made.with_columns(pl.Series(low, ends, pl.String)).drop(high).rename({low: name})
     if "p" in made.columns:
-        made = made.with_columns(pl.Series("p", [p_value(p) for p in frame["p"]], pl.String))
+        made = made.with_columns(pl.Series("p", [format_p_value(p) for p in frame["p"]], pl.String))
     if "default" in made.columns:
         marks = ["default" if each else "" for each in frame["default"]]
         made = made.with_columns(pl.Series("default", marks, pl.String)).rename({"default": ""})

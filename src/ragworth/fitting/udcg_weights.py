@@ -9,23 +9,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragworth import __version__
-from ragworth.errors import InputError, counted
-from ragworth.fitting.estimates import Shared, gap_figure, known_means, mean_figure, means_of_same
-from ragworth.fitting.folds import parted
-from ragworth.fitting.ranking_svm import Pairs, fitted, pairs_of
-from ragworth.fitting.rows import Bools, Floats, Ints, Rows, Tables, even, rows_of, sources
+from ragworth.errors import InputError, format_count
+from ragworth.fitting.estimates import (
+    SharedQueryCorrelations,
+    average_same_queries,
+    column_means,
+    gap_figure,
+    mean_figure,
+)
+from ragworth.fitting.folds import assign_folds
+from ragworth.fitting.ranking_svm import RankedPairs, fit_ranking_svm, ranked_pairs
+from ragworth.fitting.rows import (
+    Bools,
+    FittingRows,
+    FittingTables,
+    Floats,
+    Ints,
+    build_fitting_rows,
+    describe_sources,
+    round_to_digits,
+)
 from ragworth.formats.theta import VARIANTS, Theta, Variant
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.utility import Weights
-from ragworth.stats.within_query import by_query
+from ragworth.metrics.utility import UdcgWeights
+from ragworth.stats.within_query import query_correlations
 from ragworth.tables import Contexts, Judgments, Outcomes
 
-GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
+C_GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
 """Values of C that are tried."""
 
 FOLDS = 5
-FEWEST = 2
+MIN_QUERIES = 2
 """Queries that each part has at least."""
 
 
@@ -39,18 +54,18 @@ def fit(
     outcome: str = "grade",
     **settings: Any,
 ) -> Theta:
-    """Learn the weights of UDCG_θ from the tables of one collection; see :func:`learn`."""
-    return learn([Tables(contexts, judgments, outcomes)], k, variant=variant, outcome=outcome, **settings)
+    """Learn the weights of UDCG_θ from the tables of one collection; see :func:`fit_tables`."""
+    return fit_tables([FittingTables(contexts, judgments, outcomes)], k, variant=variant, outcome=outcome, **settings)
 
 
-def learn(
-    tables: Sequence[Tables],
+def fit_tables(
+    tables: Sequence[FittingTables],
     k: int = 5,
     *,
     variant: Variant = "full",
     outcome: str = "grade",
     rel: float = 1.0,
-    grid: Sequence[float] = GRID,
+    grid: Sequence[float] = C_GRID,
     folds: int = FOLDS,
     level: float = 0.95,
     resamples: int = 2000,
@@ -80,22 +95,22 @@ def learn(
     if k < 1 or folds < 2 or not grid or min(grid) <= 0:
         raise InputError("these settings cannot be", expected="k from 1, folds from 2, and values of C above 0")
     _check_apart(tables)
-    metrics = [*features(k, variant, rel), udcg(k, rel)]
-    rows = Rows.together([rows_of(each, metrics, outcome) for each in tables])
+    metrics = [*feature_metrics(k, variant, rel), udcg_metric(k, rel)]
+    rows = FittingRows.together([build_fitting_rows(each, metrics, outcome) for each in tables])
     used = _with_pairs(rows, folds)
     x, plain = used.values[:, :-1], used.values[:, -1]
-    data = _Data(x, used.outcome, used.query, used.same, pairs_of(used.outcome, used.query))
+    data = _FitData(x, used.outcome, used.query, used.same, ranked_pairs(used.outcome, used.query))
     if not (x[:, :k] > 0).any():
         raise InputError(
-            f"in {counted(len(used.outcome), 'context')} no passage with a relevance of {rel:g} or more helps",
+            f"in {format_count(len(used.outcome), 'context')} no passage with a relevance of {rel:g} or more helps",
             remedy="give the lowest relevance that counts as relevant in these labels: --rel",
         )
     _check_features(x, data.pairs)
-    held = held_out(data, grid, folds, seed)
-    c = _best(data, grid, folds, seed)
-    weights = scaled(fitted(x, data.pairs, c), k)
-    columns = np.stack([even(x @ weights), held, plain], axis=1)
-    shared = Shared(columns, used, level=level, resamples=resamples, seed=seed)
+    held = held_out_scores(data, grid, folds, seed)
+    c = _best_c(data, grid, folds, seed)
+    weights = scale_weights(fit_ranking_svm(x, data.pairs, c), k)
+    columns = np.stack([round_to_digits(x @ weights), held, plain], axis=1)
+    shared = SharedQueryCorrelations(columns, used, level=level, resamples=resamples, seed=seed)
     learned, honest, base = shared.means()
     return Theta(
         k,
@@ -110,7 +125,7 @@ def learn(
             "udcg": mean_figure(base),
             "gain": gap_figure(shared.gap(1, 2)),
         },
-        sources(tables, outcome)
+        describe_sources(tables, outcome)
         | {
             "queries": used.queries,
             "contexts": len(used.outcome),
@@ -126,26 +141,26 @@ def learn(
     )
 
 
-def features(k: int, variant: Variant, rel: float) -> list[Metric]:
+def feature_metrics(k: int, variant: Variant, rel: float) -> list[Metric]:
     """u⁺ of each place, and u⁻ where harm has a part: each is UDCG_θ, without σ, with a single weight of 1.
 
     So what is learned from and what the metric computes cannot differ, in values or in what has none.
     """
     ones = np.eye(k)
     nothing = (0.0,) * k
-    each = [Weights(tuple(one), nothing, variant == "binary") for one in ones]
-    each += [Weights(nothing, tuple(one)) for one in ones] if variant == "full" else []
+    each = [UdcgWeights(tuple(one), nothing, variant == "binary") for one in ones]
+    each += [UdcgWeights(nothing, tuple(one)) for one in ones] if variant == "full" else []
     metric = METRICS.get("UDCG")
     names = [f"place-{place}" for place in range(len(each))]
     return [metric.bind(k, raw=True, rel=rel, theta=name).given(theta=w) for name, w in zip(names, each, strict=True)]
 
 
-def udcg(k: int, rel: float) -> Metric:
+def udcg_metric(k: int, rel: float) -> Metric:
     """What learned weights are compared with: UDCG with γ = 1/3."""
     return METRICS.get("UDCG").bind(k, rel=rel)
 
 
-def scaled(weights: Floats, k: int) -> Floats:
+def scale_weights(weights: Floats, k: int) -> Floats:
     """Weights such that those of help add up to 1, as those of UDCG do (each 1/k).
 
     **Choice**: a machine learns which context is better, not by how much, so how large its weights are says more of C
@@ -156,41 +171,41 @@ def scaled(weights: Floats, k: int) -> Floats:
     return np.asarray(weights / total if total > 0 else weights)
 
 
-class _Data(NamedTuple):
+class _FitData(NamedTuple):
     """Features and outcome of rows, the number of each row's query, which queries are the same, and pairs of rows."""
 
     x: Floats
     outcome: Floats
     query: Ints
     same: Ints
-    pairs: Pairs
+    pairs: RankedPairs
 
     def parts(self, folds: int, seed: int, which: Bools | None = None) -> Ints:
         """The part of each row, or of some and −1 for the others; a query of several tables is in one part."""
         if which is None:
-            return parted(self.same[self.query], folds, seed)
+            return assign_folds(self.same[self.query], folds, seed)
         part = np.full(len(self.query), -1)
-        part[which] = parted(self.same[self.query[which]], folds, seed)
+        part[which] = assign_folds(self.same[self.query[which]], folds, seed)
         return part
 
     def trained(self, which: Bools, c: float) -> Floats:
         """Scores of all rows by weights learned from the pairs of some rows."""
         mine = which[self.pairs.better]
-        return even(self.x @ fitted(self.x, Pairs(*(each[mine] for each in self.pairs)), c))
+        return round_to_digits(self.x @ fit_ranking_svm(self.x, RankedPairs(*(each[mine] for each in self.pairs)), c))
 
 
-def held_out(data: _Data, grid: Sequence[float], folds: int, seed: int) -> Floats:
+def held_out_scores(data: _FitData, grid: Sequence[float], folds: int, seed: int) -> Floats:
     """A score of each row by weights, and a C, that were learned without its query."""
     part = data.parts(folds, seed)
     scores = np.empty(len(part))
     for fold in range(folds):
         there = part != fold
-        c = _best(data, grid, folds, seed + 1, there)
+        c = _best_c(data, grid, folds, seed + 1, there)
         scores[~there] = data.trained(there, c)[~there]
     return scores
 
 
-def _best(data: _Data, grid: Sequence[float], folds: int, seed: int, which: Bools | None = None) -> float:
+def _best_c(data: _FitData, grid: Sequence[float], folds: int, seed: int, which: Bools | None = None) -> float:
     """The C that does best in a cross-validation within some rows; of equal ones the smallest, which trusts least."""
     rows = np.ones(len(data.query), dtype=bool) if which is None else which
     part = data.parts(folds, seed, rows)
@@ -198,34 +213,34 @@ def _best(data: _Data, grid: Sequence[float], folds: int, seed: int, which: Bool
     for fold in range(folds):
         for place, c in enumerate(grid):
             scores[part == fold, place] = data.trained((part >= 0) & (part != fold), c)[part == fold]
-    each = by_query(scores[rows], data.outcome[rows], data.query[rows]).values
-    means = known_means(means_of_same(each, data.same[np.unique(data.query[rows])]))
+    each = query_correlations(scores[rows], data.outcome[rows], data.query[rows]).values
+    means = column_means(average_same_queries(each, data.same[np.unique(data.query[rows])]))
     return min(zip(-np.nan_to_num(means, nan=-1.0).round(12), map(float, grid), strict=True))[1]
 
 
-def _with_pairs(rows: Rows, folds: int) -> Rows:
+def _with_pairs(rows: FittingRows, folds: int) -> FittingRows:
     """The rows of queries in which outcomes differ; too few queries are an error."""
     if not len(rows.outcome):
-        said = [f"{reason}: {counted(n, 'context')}" for reason, n in rows.left_out.items()]
+        said = [f"{reason}: {format_count(n, 'context')}" for reason, n in rows.left_out.items()]
         raise InputError("no context has both its judgments and an outcome", more=tuple(said))
     if np.ptp(rows.outcome) == 0:
         raise InputError(
-            f"all {counted(len(rows.outcome), 'outcome')} are {rows.outcome[0]:g}: there is nothing to learn",
+            f"all {format_count(len(rows.outcome), 'outcome')} are {rows.outcome[0]:g}: there is nothing to learn",
             remedy="take contexts of which some lead to correct answers and some do not",
         )
-    pairs = pairs_of(rows.outcome, rows.query)
+    pairs = ranked_pairs(rows.outcome, rows.query)
     used = rows.where(np.isin(rows.query, pairs.query))
     there, every = (len(set(each.ids.tolist())) for each in (used, rows))
-    if there < FEWEST * folds:
+    if there < MIN_QUERIES * folds:
         raise InputError(
-            f"{counted(there, 'query has', 'queries have')} contexts whose outcomes differ, of {every:,}",
-            expected=f"at least {FEWEST * folds}, for {folds} parts",
+            f"{format_count(there, 'query has', 'queries have')} contexts whose outcomes differ, of {every:,}",
+            expected=f"at least {MIN_QUERIES * folds}, for {folds} parts",
             remedy="take more queries, or more contexts of each: ragworth study alignment makes them",
         )
     return used
 
 
-def _check_apart(tables: Sequence[Tables]) -> None:
+def _check_apart(tables: Sequence[FittingTables]) -> None:
     """Refuse a table that is there twice: what is held out in the one would be learned from in the other."""
     for (at, one), (place, other) in combinations(enumerate(tables, 1), 2):
         a, b = (None if each.outcomes is None else each.outcomes.frame for each in (one, other))
@@ -236,7 +251,7 @@ def _check_apart(tables: Sequence[Tables]) -> None:
             )
 
 
-def _check_features(x: Floats, pairs: Pairs) -> None:
+def _check_features(x: Floats, pairs: RankedPairs) -> None:
     if not (x[pairs.better] != x[pairs.worse]).any():
         raise InputError(
             "contexts whose outcomes differ have the same utilities: there is nothing to learn",

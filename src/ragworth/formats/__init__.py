@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import COUNTER, Collection
-from ragworth.errors import FormatError, quoted
-from ragworth.formats.contract import Format, Loaded
+from ragworth.collection import WORD_UNIT, Collection
+from ragworth.errors import FormatError, quote_short
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.registry import Registry
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
@@ -31,7 +31,7 @@ FORMATS: Registry[Format] = Registry(
     },
 )
 
-WORDS = {
+USES = {
     "contexts": "read as contexts (a run)",
     "judgments": "read as judgments",
     "ratings": "read as ratings",
@@ -51,11 +51,11 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
     else:
         name = text.removesuffix(".gz").removesuffix(".zst").lower()
         by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
-        chosen, path = (by_ending[0] if by_ending else _by_content(text, what)), text
+        chosen, path = (by_ending[0] if by_ending else _guess_format(text, what)), text
     if not chosen.can(what):
         able = [f.name for f in FORMATS if f.can(what)]
         raise FormatError(
-            f"{chosen.title} cannot be {WORDS[what]}",
+            f"{chosen.title} cannot be {USES[what]}",
             file=path,
             expected=" or ".join(able),
             remedy=f"name another format before the path: {able[0]}:{path}",
@@ -63,12 +63,12 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
     return chosen, path
 
 
-def _by_content(path: str, what: str) -> Format:
+def _guess_format(path: str, what: str) -> Format:
     """Where no ending tells: a folder is BEIR's, everything else TREC's."""
     prefix, colon, _ = path.partition(":")
     if colon and len(prefix) > 1 and "/" not in prefix and not os.path.lexists(path):
         raise FormatError(
-            f"there is no such file, and no format {quoted(prefix, 24)}",
+            f"there is no such file, and no format {quote_short(prefix, 24)}",
             file=path,
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
@@ -100,12 +100,12 @@ def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
     return _read(spec, "ratings", skip_bad_lines)  # type: ignore[no-any-return]
 
 
-def load(spec: str | Path, *, skip_bad_lines: bool = False) -> Loaded:
+def load(spec: str | Path, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read a collection, with the contexts that come in the same file."""
     return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
 
 
-class Lengths(NamedTuple):
+class PassageLengths(NamedTuple):
     """Passage lengths (passage, tokens), who counted them, and what was noticed while reading."""
 
     frame: pl.DataFrame
@@ -113,7 +113,7 @@ class Lengths(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> Lengths:
+def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> PassageLengths:
     """How long passages are: by a column ``tokens``, or counted by us from the texts."""
     chosen, path = resolve(spec, "load")
     if chosen.name == "table":
@@ -121,11 +121,11 @@ def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> Lengths:
 
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if "tokens" in frame.columns:
-            return Lengths(frame, f"column 'tokens' of {path}", notes)
+            return PassageLengths(frame, f"column 'tokens' of {path}", notes)
         texts = Collection.of(passages=frame, source=path, notes=notes)
     else:
         texts = load(spec, skip_bad_lines=skip_bad_lines).collection
-    return Lengths(texts.tokens(), COUNTER, texts.notes)
+    return PassageLengths(texts.tokens(), WORD_UNIT, texts.notes)
 
 
 def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:
@@ -139,7 +139,7 @@ def write(table: Table, spec: str | Path, collection: Collection | None = None) 
     Answers, outcomes and scores go to Parquet, CSV or TSV.
     """
     what = f"write_{table.name}"
-    if what not in WORDS:
+    if what not in USES:
         FORMATS.get("table").do("write_contexts")(table, spec)
         return
     chosen, path = resolve(spec, what)

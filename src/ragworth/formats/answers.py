@@ -10,11 +10,11 @@ import json
 
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, quoted
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import skipped_note
-from ragworth.formats.files import Path_
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
-from ragworth.formats.jsonl import objects
+from ragworth.formats.jsonl import read_objects
 from ragworth.tables import Answers
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 
@@ -22,12 +22,12 @@ EXPECTED = '{"system": …, "query": …, "text": …} on each line'
 COLUMNS = {*ID_ALIASES["system"], *ID_ALIASES["query"], "text", "repeat", "tokens", "status", "source", "shown"}
 
 
-def read(path: Path_, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
+def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
     """The answers of a file, and the same with a column ``shown``, which is null where nothing is known of it."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         bad: list[BadLine] = []
-        rows = [item for _, item in objects(path, bad, skip=skip_bad_lines, expected=EXPECTED)]
+        rows = [item for _, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED)]
         known = [{key: value for key, value in row.items() if key in COLUMNS} for row in rows]
         frame, notes = to_frame(known, source=str(path)), skipped_note(path, bad)
     elif name.endswith((".parquet", ".csv", ".tsv")):
@@ -40,10 +40,10 @@ def read(path: Path_, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.Data
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a table of answers")
     table = Answers(frame, source=str(path), notes=notes)
-    return table, table.frame.with_columns(shown_column(frame, path))
+    return table, table.frame.with_columns(parse_shown(frame, path))
 
 
-def shown_column(frame: pl.DataFrame, path: Path_ = "") -> pl.Series:
+def parse_shown(frame: pl.DataFrame, path: PathOrStr = "") -> pl.Series:
     """The column ``shown`` of answers as lists of ids, out of JSON where cells are texts; nulls where there is none."""
     kind = pl.List(pl.String)
     if "shown" not in frame.columns:
@@ -54,7 +54,7 @@ def shown_column(frame: pl.DataFrame, path: Path_ = "") -> pl.Series:
             lists = [None if cell is None else json.loads(cell) for cell in column]
             return pl.Series("shown", lists, dtype=kind)
         except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
-            first = quoted(column.drop_nulls().head(1).to_list()[0])
+            first = quote_short(column.drop_nulls().head(1).to_list()[0])
             raise FormatError(
                 f"the column 'shown' holds {first}", file=str(path), expected="lists of passage ids, in JSON"
             ) from error

@@ -9,16 +9,16 @@ import os
 from pathlib import Path
 
 from ragworth.collection import Collection
-from ragworth.errors import FormatError, listed
+from ragworth.errors import FormatError, format_list
 from ragworth.formats.columns import skipped_note
-from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
-from ragworth.formats.files import Path_, stem
+from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.jsonl import read_texts
 from ragworth.tables import Judgments
 
 
-def _one(folder: Path, name: str) -> Path:
+def _find_file(folder: Path, name: str) -> Path:
     """The file of this name in a folder, compressed or not."""
     for ending in ("", ".gz", ".zst"):
         if (folder / f"{name}{ending}").is_file():
@@ -31,7 +31,7 @@ def _one(folder: Path, name: str) -> Path:
     )
 
 
-def _split(path: Path) -> tuple[Path, Path]:
+def _find_split(path: Path) -> tuple[Path, Path]:
     """The folder, and the qrels file to take."""
     # Unlike pathlib's, these are False for a name that no file system takes.
     if os.path.isfile(path):  # noqa: PTH113
@@ -40,33 +40,35 @@ def _split(path: Path) -> tuple[Path, Path]:
         raise FormatError("there is no such folder", file=str(path), remedy="check the path")
     splits = sorted(p for p in (path / "qrels").glob("*.tsv*") if p.is_file())
     for split in splits:
-        if stem(split) == "test" or len(splits) == 1:
+        if run_name(split) == "test" or len(splits) == 1:
             return path, split
     raise FormatError(
-        f"splits: {listed([stem(s) for s in splits])}, and no test among them" if splits else "there is no qrels/*.tsv",
+        f"splits: {format_list([run_name(s) for s in splits])}, and no test among them"
+        if splits
+        else "there is no qrels/*.tsv",
         file=str(path),
         expected="qrels/test.tsv, or one file in qrels/",
         remedy="name the file: beir:FOLDER/qrels/SPLIT.tsv" if splits else "check the path",
     )
 
 
-def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
+def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance judgments of a split: a table with the header ``query-id  corpus-id  score``."""
-    _, file = _split(Path(path))
+    _, file = _find_split(Path(path))
     frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
     if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks it is a run
         frame = frame.rename({"score": "value"})
     return Judgments(frame, source=str(file), notes=skipped_note(file, bad))
 
 
-def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
+def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """The whole collection."""
-    folder, file = _split(Path(path))
+    folder, file = _find_split(Path(path))
     relevance = read_qrels(file, skip_bad_lines=skip_bad_lines)
-    queries, query_notes = read_texts(_one(folder, "queries.jsonl"), kind="query", skip_bad_lines=skip_bad_lines)
-    passages, notes = read_texts(_one(folder, "corpus.jsonl"), kind="passage", skip_bad_lines=skip_bad_lines)
+    queries, query_notes = read_texts(_find_file(folder, "queries.jsonl"), kind="query", skip_bad_lines=skip_bad_lines)
+    passages, notes = read_texts(_find_file(folder, "corpus.jsonl"), kind="passage", skip_bad_lines=skip_bad_lines)
     judged = queries.join(relevance.frame.select("query").unique(), on="query", how="semi", maintain_order="left")
-    return Loaded(
+    return LoadedCollection(
         Collection.of(
             queries=judged,
             passages=passages,

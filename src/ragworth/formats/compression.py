@@ -1,7 +1,7 @@
 """Decompression within bounds: gzip and Zstandard are recognised by content.
 
-A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.FLOOR` bytes, and beyond that
-to a multiple of its own size, which ``RAGWORTH_MAX_RATIO`` sets.
+A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.MIN_UNPACKED_SIZE` bytes, and
+beyond that to a multiple of its own size, which ``RAGWORTH_MAX_RATIO`` sets.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from io import BufferedReader, RawIOBase
 from typing import IO, Any, cast
 
 from ragworth.errors import FormatError
-from ragworth.limits import FLOOR, max_ratio
+from ragworth.limits import MIN_UNPACKED_SIZE, max_ratio
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-__all__ = ["decompressed", "zstd"]
+__all__ = ["open_decompressed", "zstd"]
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
-OTHERS = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE") for level in range(1, 10)} | {
+UNSUPPORTED = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE") for level in range(1, 10)} | {
     b"\xfd7zXZ\0": ("compressed with xz", "unxz FILE"),
     b"PK\3\4": ("a ZIP archive", "unzip FILE"),
 }
@@ -36,10 +36,10 @@ LONGEST_MAGIC = 10
 
 
 @contextmanager
-def decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
+def open_decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
     """The stream itself, or what it unpacks to where its first bytes say that it is compressed; one layer only."""
     head = raw.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]
-    for magic, (kind, command) in OTHERS.items():
+    for magic, (kind, command) in UNSUPPORTED.items():
         if head.startswith(magic):
             raise FormatError(
                 f"this is {kind}",
@@ -48,10 +48,10 @@ def decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
                 remedy=f"unpack it: {command}",
             )
     if head.startswith((GZIP, ZSTD)):
-        packed = _Counted(raw)
+        packed = _CountingFile(raw)
         unpack = gzip.open if head.startswith(GZIP) else zstd.open
         with unpack(cast(IO[bytes], packed)) as stream:
-            unpacked = BufferedReader(_Bounded(cast(IO[bytes], stream), packed, name))
+            unpacked = BufferedReader(_BoundedStream(cast(IO[bytes], stream), packed, name))
             if unpacked.peek(4).startswith((GZIP, ZSTD)):
                 raise FormatError("this is compressed twice", file=name, remedy="unpack it once")
             yield cast(IO[bytes], unpacked)
@@ -59,7 +59,7 @@ def decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
         yield raw
 
 
-class _Counted:
+class _CountingFile:
     """A file that counts what is read of it, since a pipe doesn't know its size."""
 
     def __init__(self, raw: BufferedReader) -> None:
@@ -76,10 +76,10 @@ class _Counted:
         return getattr(self.raw, name)
 
 
-class _Bounded(RawIOBase):
+class _BoundedStream(RawIOBase):
     """What a compressed file unpacks to, as long as that is in proportion to its size."""
 
-    def __init__(self, stream: IO[bytes], packed: _Counted, file: str) -> None:
+    def __init__(self, stream: IO[bytes], packed: _CountingFile, file: str) -> None:
         self.stream = stream
         self.packed = packed
         self.file = file
@@ -92,11 +92,11 @@ class _Bounded(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         got = cast(BufferedReader, self.stream).readinto(buffer)
         self.made += got
-        if self.made > FLOOR and self.made > self.ratio * max(self.packed.size, self.packed.taken):
+        if self.made > MIN_UNPACKED_SIZE and self.made > self.ratio * max(self.packed.size, self.packed.taken):
             raise FormatError(
                 f"this compressed file unpacks to more than {self.ratio:,} times its size",
                 file=self.file,
-                expected=f"at most {FLOOR >> 20} MB, or {self.ratio:,} times the size of the file",
+                expected=f"at most {MIN_UNPACKED_SIZE >> 20} MB, or {self.ratio:,} times the size of the file",
                 remedy="if you trust it, unpack it first, or set the environment variable RAGWORTH_MAX_RATIO "
                 "to a larger number",
             )

@@ -14,7 +14,7 @@ from ragworth.collection import Collection
 from ragworth.tables import Contexts, Judgments, Ratings
 
 
-class Loaded(NamedTuple):
+class LoadedCollection(NamedTuple):
     """A collection, and the contexts that came in the same file, if any did."""
 
     collection: Collection
@@ -38,7 +38,7 @@ class Format:
     contexts: Callable[..., Contexts] | None = None
     judgments: Callable[..., Judgments] | None = None
     ratings: Callable[..., Ratings] | None = None
-    load: Callable[..., Loaded] | None = None
+    load: Callable[..., LoadedCollection] | None = None
     write_contexts: Callable[..., None] | None = None
     write_judgments: Callable[..., None] | None = None
     write_ratings: Callable[..., None] | None = None

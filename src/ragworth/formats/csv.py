@@ -15,23 +15,23 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, counted, quoted, shown
+from ragworth.errors import BadLine, FormatError, format_count, format_names, quote_short
 from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
-from ragworth.formats.files import Path_, chunks, unified_ends
+from ragworth.formats.files import PathOrStr, normalize_newlines, read_chunks
 from ragworth.tables import Judgments
-from ragworth.tables.coercion import ID_ALIASES, find_id
+from ragworth.tables.coercion import ID_ALIASES, find_id_column
 
-NUMBERS = {"score", "rank", "value", "rating", "tokens", "repeat"}
+NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns that hold numbers, or nothing."""
 
-WIDE = {name for names in Judgments.wide.values() for name in names}
+WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 """Columns that hold numbers as well, where no column ``value`` does: beside one, a label may be a word."""
 
 
 Ints = np.typing.NDArray[np.int64]
 
 
-class Rows(NamedTuple):
+class CsvRows(NamedTuple):
     """All fields as text (null where empty), the line of each row, and the lines that are no rows."""
 
     frame: pl.DataFrame
@@ -40,19 +40,19 @@ class Rows(NamedTuple):
 
 
 def read_csv(
-    path: Path_, *, required: set[str], words: Collection[str] = (), skip_bad_lines: bool = False
+    path: PathOrStr, *, required: set[str], words: Collection[str] = (), skip_bad_lines: bool = False
 ) -> tuple[pl.DataFrame, list[BadLine]]:
     """A file as a frame, and the rows left out. The separator is the one its header has.
 
     ``required`` names columns, beside ids, that must not be empty where they are there; ``words`` those that stay text
     although they usually hold numbers.
     """
-    data, numbers = _without_empty_lines(b"".join(chunks(path)))
-    names, separator = _header(path, data)
-    rows = _fast(data, names, separator) or _carefully(path, data, names, separator)
-    frame, bad = _checked(rows if numbers is None else _renumbered(rows, numbers), required, words)
+    data, numbers = _without_empty_lines(b"".join(read_chunks(path)))
+    names, separator = _read_header(path, data)
+    rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
+    frame, bad = _convert_numbers(rows if numbers is None else _renumber(rows, numbers), required, words)
     if bad and not skip_bad_lines:
-        raise bad_lines_error(path, bad, f"{shown(names)}, as in the header")
+        raise bad_lines_error(path, bad, f"{format_names(names)}, as in the header")
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     return frame, bad
@@ -65,7 +65,7 @@ def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
     """
     if b'"' in data:
         return data, None
-    data = unified_ends(data)
+    data = normalize_newlines(data)
     if data and not data.endswith(b"\n"):
         data += b"\n"
     if b"\n\n" not in data or data.startswith(b"\n"):
@@ -76,13 +76,13 @@ def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
     return re.sub(rb"\n\n+", b"\n", data), numbers
 
 
-def _renumbered(rows: Rows, numbers: Ints) -> Rows:
+def _renumber(rows: CsvRows, numbers: Ints) -> CsvRows:
     """The same rows with their lines in the file."""
     bad = [BadLine(int(numbers[each.line - 1]), each.found) for each in rows.bad]
-    return Rows(rows.frame, numbers[rows.line - 1], bad)
+    return CsvRows(rows.frame, numbers[rows.line - 1], bad)
 
 
-def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
+def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
     header = data.partition(b"\n")[0].rstrip(b"\r")
     if not header.strip():
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
@@ -93,7 +93,7 @@ def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
         raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
     if len(set(names)) < len(names) or "" in names:
         raise FormatError(
-            f"a column is there twice, or has no name: {shown(names)}",
+            f"a column is there twice, or has no name: {format_names(names)}",
             file=str(path),
             line=1,
             expected="a header with each column once",
@@ -102,7 +102,7 @@ def _header(path: Path_, data: bytes) -> tuple[list[str], str]:
     return names, separator
 
 
-def _fast(data: bytes, names: list[str], separator: str) -> Rows | None:
+def _parse_fast(data: bytes, names: list[str], separator: str) -> CsvRows | None:
     """By Polars, if no field is quoted or empty and every row has as many fields as the header."""
     if b'"' in data or b"\r" in data or b"\0" in data or not data.endswith(b"\n"):
         return None
@@ -118,10 +118,10 @@ def _fast(data: bytes, names: list[str], separator: str) -> Rows | None:
         return None
     if any(column.null_count() for column in frame):
         return None
-    return Rows(frame, np.arange(2, frame.height + 2), [])
+    return CsvRows(frame, np.arange(2, frame.height + 2), [])
 
 
-def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Rows:
+def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str) -> CsvRows:
     """By Python's reader, row by row, with line numbers."""
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
     reader = csv.reader(text, delimiter=separator, strict=True)
@@ -138,17 +138,17 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
             if not row:
                 continue
             if len(row) != len(names):
-                found = f"{counted(len(row), 'field')} where {len(names)} belong in"
-                bad.append(BadLine(line, f"{found} {quoted(separator.join(row), 60)}"))
+                found = f"{format_count(len(row), 'field')} where {len(names)} belong in"
+                bad.append(BadLine(line, f"{found} {quote_short(separator.join(row), 60)}"))
             elif not _is_text(row):
-                bad.append(BadLine(line, f"this is not UTF-8 text: {quoted(separator.join(row), 60)}"))
+                bad.append(BadLine(line, f"this is not UTF-8 text: {quote_short(separator.join(row), 60)}"))
             else:
                 rows.append([cell or None for cell in row])
                 lines.append(line)
             check_bad_lines(path, bad)
     except csv.Error as error:
         raise FormatError(
-            f"cannot be read as CSV: {_in_words(error)}",
+            f"cannot be read as CSV: {_explain_error(error)}",
             file=str(path),
             line=max(start + 1, 1),
             expected="quotes around a whole cell, and doubled inside",
@@ -157,10 +157,10 @@ def _carefully(path: Path_, data: bytes, names: list[str], separator: str) -> Ro
     finally:
         csv.field_size_limit(before)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    return Rows(frame, np.array(lines, dtype=np.int64), bad)
+    return CsvRows(frame, np.array(lines, dtype=np.int64), bad)
 
 
-def _in_words(error: csv.Error) -> str:
+def _explain_error(error: csv.Error) -> str:
     """Python's messages on quotes say what its parser waited for; these say what is wrong."""
     if "unexpected end of data" in str(error):
         return "a quote is opened and not closed"
@@ -172,19 +172,19 @@ def _is_text(row: list[str]) -> bool:
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
-def _checked(rows: Rows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
+def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
     """Numbers as numbers, and rows left out that lack an id or have no number where one belongs."""
     problems: dict[int, str] = {}
     columns: list[pl.Series] = []
-    needed = required | {alias for name in ID_ALIASES if (alias := find_id(rows.frame, name))}
-    numbers = (NUMBERS if "value" in rows.frame.columns else NUMBERS | WIDE) - set(words)
+    needed = required | {alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name))}
+    numbers = (NUMBER_COLUMNS if "value" in rows.frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS) - set(words)
     for column in rows.frame:
         name = column.name
         if name in numbers:
             numeric = column.cast(pl.Float64, strict=False)
             well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
             for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
-                problems.setdefault(row, f"the {name} is no number ({quoted(column[row], 24)})")
+                problems.setdefault(row, f"the {name} is no number ({quote_short(column[row], 24)})")
             columns.append(numeric)
         else:
             columns.append(column)

@@ -14,16 +14,16 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.contract import Format, Loaded
-from ragworth.formats.files import Path_
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, values
+from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.files import PathOrStr
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings
 from ragworth.tables.ranking import Ties
 
 EXPECTED = '["query", [{"paragraph_id": …, "text": …, "paragraph_data": …, "exam_grades": …}, …]] on each line'
 
 
-class _Rows:
+class _ExamTables:
     """What the lines hold, table by table."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class _Rows:
         self.ratings: list[tuple[str, str, str, float]] = []
 
     @classmethod
-    def of(cls, value: Any) -> _Rows:
+    def of(cls, value: Any) -> _ExamTables:
         """The rows of one line."""
         pair = as_list(value, "the line")
         if len(pair) != 2:
@@ -63,20 +63,20 @@ class _Rows:
                 value = as_number(row.get("self_rating"), "self_rating")
                 self.ratings.append((query, name, as_id(row.get("question_id"), "question_id"), value))
 
-    def extend(self, other: _Rows) -> None:
+    def extend(self, other: _ExamTables) -> None:
         self.texts |= other.texts
         self.relevance += other.relevance
         self.contexts += other.contexts
         self.ratings += other.ratings
 
 
-def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
+def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Passage texts, relevance, ratings and the runs' contexts. The first set of grades of a passage counts."""
     bad: list[BadLine] = []
-    rows = _Rows()
-    for number, value in values(path, bad, skip=skip_bad_lines, expected=EXPECTED):
+    rows = _ExamTables()
+    for number, value in read_values(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
-            rows.extend(_Rows.of(value))
+            rows.extend(_ExamTables.of(value))
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
@@ -95,10 +95,10 @@ def load(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
         source=source,
         notes=notes,
     )
-    return Loaded(collection, Contexts(contexts, source=source, notes=notes) if contexts.height else None)
+    return LoadedCollection(collection, Contexts(contexts, source=source, notes=notes) if contexts.height else None)
 
 
-def _part(path: Path_, what: str, skip_bad_lines: bool) -> Any:
+def _read_part(path: PathOrStr, what: str, skip_bad_lines: bool) -> Any:
     loaded = load(path, skip_bad_lines=skip_bad_lines)
     part = loaded.contexts if what == "runs" else getattr(loaded.collection, what)
     if part is None:
@@ -107,22 +107,22 @@ def _part(path: Path_, what: str, skip_bad_lines: bool) -> Any:
 
 
 def read_contexts(
-    path: Path_, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """The runs' contexts; their names and order are in the file."""
-    contexts: Contexts = _part(path, "runs", skip_bad_lines)
+    contexts: Contexts = _read_part(path, "runs", skip_bad_lines)
     return contexts
 
 
-def read_judgments(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
+def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance of the judged passages."""
-    judgments: Judgments = _part(path, "relevance", skip_bad_lines)
+    judgments: Judgments = _read_part(path, "relevance", skip_bad_lines)
     return judgments
 
 
-def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
+def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Ratings of the sub-questions."""
-    ratings: Ratings = _part(path, "ratings", skip_bad_lines)
+    ratings: Ratings = _read_part(path, "ratings", skip_bad_lines)
     return ratings
 
 

@@ -15,32 +15,32 @@ from typing import IO, TypeVar, cast
 
 import numpy as np
 
-from ragworth.errors import FormatError, quoted
-from ragworth.formats.compression import decompressed, zstd
+from ragworth.errors import FormatError, quote_short
+from ragworth.formats.compression import open_decompressed, zstd
 from ragworth.limits import max_line
-from ragworth.storage.private import open_beside
+from ragworth.storage.private import open_part_file
 
 CHUNK = 16 << 20
 """How many bytes are read and parsed at a time. Memory beyond the result stays within a few of these."""
 
 BOM = b"\xef\xbb\xbf"
 
-Path_ = str | Path
+PathOrStr = str | Path
 T = TypeVar("T")
 
 
 @contextmanager
-def opened(path: Path_) -> Iterator[IO[bytes]]:
+def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed where its first bytes say that it is compressed."""
     try:
-        with Path(path).open("rb") as raw, decompressed(raw, str(path)) as stream:
+        with Path(path).open("rb") as raw, open_decompressed(raw, str(path)) as stream:
             yield stream
     except ValueError as error:
         if "null byte" not in str(error):
             raise
         raise FormatError("this is no file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
-        raise FormatError(_absent(path), file=str(path), remedy="check the path") from error
+        raise FormatError(_not_found_message(path), file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:
         raise FormatError("this is a folder, not a file", file=str(path)) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
@@ -53,24 +53,24 @@ def opened(path: Path_) -> Iterator[IO[bytes]]:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
-def _absent(path: Path_) -> str:
+def _not_found_message(path: PathOrStr) -> str:
     # Unlike pathlib's, islink is False for a name that no file system takes.
     if os.path.islink(path):  # noqa: PTH114
-        return f"this is a link to {quoted(os.readlink(path))}, which is not there"  # noqa: PTH115
+        return f"this is a link to {quote_short(os.readlink(path))}, which is not there"  # noqa: PTH115
     return "there is no such file"
 
 
-def chunks(path: Path_) -> Iterator[bytes]:
+def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     """The file in pieces of about :data:`CHUNK` bytes that end at a line's end; no byte-order mark."""
     most, before = max_line(), 0
-    with opened(path) as stream:
+    with open_file(path) as stream:
         buffer, have, first = bytearray(CHUNK), 0, True
         while True:
             got = cast(BufferedReader, stream).readinto(memoryview(buffer)[have:])
             have += got
             if got and have < len(buffer):
                 continue
-            cut = _last_end(buffer, have) if got else have
+            cut = _last_line_end(buffer, have) if got else have
             if cut:
                 chunk = bytes(memoryview(buffer)[:cut])
                 if cut > most:
@@ -88,14 +88,14 @@ def chunks(path: Path_) -> Iterator[bytes]:
             have -= cut
 
 
-def _last_end(buffer: bytearray, have: int) -> int:
+def _last_line_end(buffer: bytearray, have: int) -> int:
     """Where the last line of a buffer ends."""
     end = buffer.rfind(b"\n", 0, have) + 1
     # A carriage return at the very end may be half of a line's end.
     return end or buffer.rfind(b"\r", 0, have - 1) + 1
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
+def prefetch(items: Iterator[T]) -> Iterator[T]:
     """The same items, the next one made in another thread while this one is used."""
     done = object()
     with ThreadPoolExecutor(max_workers=1) as worker:
@@ -105,17 +105,17 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
             yield cast(T, item)
 
 
-def lines(path: Path_) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
     """Numbered lines, from 1, without their ends (``\\n``, ``\\r\\n`` or ``\\r``). Empty ones are left out."""
     before = 0
-    for chunk in chunks(path):
+    for chunk in read_chunks(path):
         yield from numbered_lines(chunk, before)
         before += count_lines(chunk)
 
 
 def numbered_lines(chunk: bytes, before: int) -> Iterator[tuple[int, bytes]]:
     """The lines of a chunk that are not empty, with their numbers; ``before`` lines came before it."""
-    chunk = unified_ends(chunk)
+    chunk = normalize_newlines(chunk)
     if b"\n\n" not in chunk and not chunk.startswith(b"\n"):
         yield from enumerate(chunk.removesuffix(b"\n").split(b"\n") if chunk else [], before + 1)
         return
@@ -127,23 +127,23 @@ def numbered_lines(chunk: bytes, before: int) -> Iterator[tuple[int, bytes]]:
 
 def split_lines(chunk: bytes) -> list[bytes]:
     """The lines of a chunk without their ends."""
-    parts = unified_ends(chunk).split(b"\n")
+    parts = normalize_newlines(chunk).split(b"\n")
     return parts[:-1] if parts[-1] == b"" else parts
 
 
-def unified_ends(chunk: bytes) -> bytes:
+def normalize_newlines(chunk: bytes) -> bytes:
     """The same lines, all of them ended by ``\\n``."""
     return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
 
 
 def count_lines(chunk: bytes) -> int:
     """How many lines :func:`split_lines` gives."""
-    chunk = unified_ends(chunk)
+    chunk = normalize_newlines(chunk)
     ends = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")))
     return ends + (not chunk.endswith(b"\n") and chunk != b"")
 
 
-def _check_lines(chunk: bytes, most: int, before: int, path: Path_) -> None:
+def _check_lines(chunk: bytes, most: int, before: int, path: PathOrStr) -> None:
     """Refuse a chunk with a line that is too long."""
     data = np.frombuffer(chunk, dtype=np.uint8)
     ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
@@ -153,7 +153,7 @@ def _check_lines(chunk: bytes, most: int, before: int, path: Path_) -> None:
         raise _long_line(path, most, before + count_lines(chunk[:start]) + 1)
 
 
-def _long_line(path: Path_, most: int, number: int) -> FormatError:
+def _long_line(path: PathOrStr, most: int, number: int) -> FormatError:
     return FormatError(
         f"this line is longer than {most:,} bytes",
         file=str(path),
@@ -163,7 +163,7 @@ def _long_line(path: Path_, most: int, number: int) -> FormatError:
     )
 
 
-def stem(path: Path_) -> str:
+def run_name(path: PathOrStr) -> str:
     """A file's name without folders and without the endings of runs and of compression."""
     name = Path(path).name
     for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
@@ -173,12 +173,12 @@ def stem(path: Path_) -> str:
 
 
 @contextmanager
-def created(path: Path_) -> Iterator[IO[bytes]]:
+def create_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """A file to write, compressed when its name ends in ``.gz`` or ``.zst``; there only when all was written."""
     path, part = Path(path), None
     try:
         with ExitStack() as stack:
-            part, raw = open_beside(path, private=False)
+            part, raw = open_part_file(path, private=False)
             stream: IO[bytes] = stack.enter_context(raw)
             if path.suffix == ".gz":
                 # No name and no time inside, so that equal content gives equal files.

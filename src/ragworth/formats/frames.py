@@ -12,9 +12,9 @@ from ragworth import parquet
 from ragworth.collection import Collection
 from ragworth.errors import FormatError
 from ragworth.formats.columns import skipped_note
-from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
-from ragworth.formats.files import Path_, created, opened, stem
+from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
@@ -22,15 +22,15 @@ from ragworth.tables.ranking import Ties
 T = TypeVar("T", bound=Table)
 
 
-def read_parquet(path: Path_) -> pl.DataFrame:
+def read_parquet(path: PathOrStr) -> pl.DataFrame:
     """A Parquet file as it is, compressed once more or not."""
-    with opened(path) as stream:
+    with open_file(path) as stream:
         packed = Path(path).suffix in (".gz", ".zst")
         return parquet.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(
-    path: Path_, *, required: tuple[str, ...] = (), words: tuple[str, ...] = (), skip_bad_lines: bool = False
+    path: PathOrStr, *, required: tuple[str, ...] = (), words: tuple[str, ...] = (), skip_bad_lines: bool = False
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """A table as it is, by its ending, and what was skipped.
 
@@ -43,7 +43,7 @@ def read_table(
 
 
 def read_contexts(
-    path: Path_, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Contexts from a table with query, passage and score or rank; ``system`` where the table has none."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
@@ -51,11 +51,11 @@ def read_contexts(
         frame, notes = read_table(path, required=("score",), skip_bad_lines=skip_bad_lines)
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a contexts table")
-    return Contexts(frame, system=system or stem(path), ties=ties, source=str(path), notes=notes)
+    return Contexts(frame, system=system or run_name(path), ties=ties, source=str(path), notes=notes)
 
 
-def _reader(table: type[T]) -> Callable[..., T]:
-    def read(path: Path_, *, skip_bad_lines: bool = False) -> T:
+def _table_reader(table: type[T]) -> Callable[..., T]:
+    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
@@ -67,18 +67,18 @@ def _reader(table: type[T]) -> Callable[..., T]:
     return read
 
 
-def load_passages(path: Path_, *, skip_bad_lines: bool = False) -> Loaded:
+def load_passages(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Passage texts from a table with passage and text."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
-    return Loaded(Collection.of(passages=frame, source=str(path), notes=notes))
+    return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
 
 
-def write_table(table: Table, path: Path_) -> None:
+def write_table(table: Table, path: PathOrStr) -> None:
     """Write any table as Parquet, or as CSV or TSV with a header, by the file's ending."""
     endings = Path(path).suffixes
     if not {".parquet", ".csv", ".tsv"} & set(endings):
         raise FormatError("the ending tells no format", file=str(path), expected=".parquet, .csv or .tsv")
-    with created(path) as stream:
+    with create_file(path) as stream:
         if ".parquet" in endings:
             table.frame.write_parquet(stream)
             return
@@ -90,8 +90,8 @@ FORMAT = Format(
     title="Parquet, CSV or TSV with a header",
     endings=(".parquet", ".csv", ".tsv"),
     contexts=read_contexts,
-    judgments=_reader(Judgments),
-    ratings=_reader(Ratings),
+    judgments=_table_reader(Judgments),
+    ratings=_table_reader(Ratings),
     load=load_passages,
     write_contexts=write_table,
     write_judgments=write_table,

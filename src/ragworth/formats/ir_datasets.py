@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, MissingExtraError, RagworthError
-from ragworth.formats.contract import Format, Loaded
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.values import as_id, as_number
 from ragworth.tables import Contexts, Judgments, Ratings
 from ragworth.tables.ranking import Ties
@@ -33,7 +33,7 @@ def _dataset(name: str) -> Any:
         ) from error
 
 
-def _has(dataset: Any, what: str) -> bool:
+def _provides(dataset: Any, what: str) -> bool:
     return bool(getattr(dataset, f"has_{what}")())
 
 
@@ -49,7 +49,7 @@ def _text(item: Any) -> str:
     return str(getattr(item, "text", getattr(item, "title", "")))
 
 
-def _wrapped(read: F) -> F:
+def _translate_errors(read: F) -> F:
     """``read``, with every failure as an error of ours."""
 
     @wraps(read)
@@ -67,11 +67,11 @@ def _wrapped(read: F) -> F:
     return cast(F, reported)
 
 
-@_wrapped
+@_translate_errors
 def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     """Relevance judgments; with sub-topics, a passage counts with its highest relevance to any."""
     dataset = _dataset(str(name))
-    if not _has(dataset, "qrels"):
+    if not _provides(dataset, "qrels"):
         raise FormatError(f"the collection {name!r} has no relevance judgments")
     frame = pl.DataFrame(
         [(*_ids(q), as_number(q.relevance, "relevance")) for q in dataset.qrels_iter()],
@@ -82,13 +82,13 @@ def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     return Judgments(frame, source=f"ir_datasets:{name}")
 
 
-@_wrapped
+@_translate_errors
 def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     """Relevance to sub-topics as ratings."""
     dataset = _dataset(str(name))
     rows = [
         (*_ids(q), as_id(q.subtopic_id, "subtopic_id"), as_number(q.relevance, "relevance"))
-        for q in (dataset.qrels_iter() if _has(dataset, "qrels") else ())
+        for q in (dataset.qrels_iter() if _provides(dataset, "qrels") else ())
         if hasattr(q, "subtopic_id")
     ]
     if not rows:
@@ -99,26 +99,26 @@ def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     )
 
 
-@_wrapped
+@_translate_errors
 def read_contexts(
     name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """The run that comes with a re-ranking collection."""
     dataset = _dataset(str(name))
-    if not _has(dataset, "scoreddocs"):
+    if not _provides(dataset, "scoreddocs"):
         raise FormatError(f"the collection {name!r} comes with no run")
     rows = [(*_ids(s), as_number(s.score, "score")) for s in dataset.scoreddocs_iter()]
     frame = pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row")
     return Contexts(frame, system=system or str(name), ties=ties, source=f"ir_datasets:{name}")
 
 
-@_wrapped
-def load(name: str, *, skip_bad_lines: bool = False) -> Loaded:
+@_translate_errors
+def load(name: str, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Queries, documents and relevance judgments. Documents are read in full; large ones take a while."""
     dataset = _dataset(str(name))
     texts = {
-        "queries": ("query", "query_id") if _has(dataset, "queries") else None,
-        "passages": ("passage", "doc_id") if _has(dataset, "docs") else None,
+        "queries": ("query", "query_id") if _provides(dataset, "queries") else None,
+        "passages": ("passage", "doc_id") if _provides(dataset, "docs") else None,
     }
     parts: dict[str, Any] = {}
     for part, (kind, key) in ((p, k) for p, k in texts.items() if k is not None):
@@ -126,10 +126,10 @@ def load(name: str, *, skip_bad_lines: bool = False) -> Loaded:
         parts[part] = pl.DataFrame(
             [(str(getattr(i, key)), _text(i)) for i in items], schema={kind: pl.String, "text": pl.String}, orient="row"
         )
-    if _has(dataset, "qrels"):
+    if _provides(dataset, "qrels"):
         parts["relevance"] = read_judgments(name)
-    contexts = read_contexts(name) if _has(dataset, "scoreddocs") else None
-    return Loaded(Collection.of(**parts, source=f"ir_datasets:{name}"), contexts)
+    contexts = read_contexts(name) if _provides(dataset, "scoreddocs") else None
+    return LoadedCollection(Collection.of(**parts, source=f"ir_datasets:{name}"), contexts)
 
 
 FORMAT = Format(

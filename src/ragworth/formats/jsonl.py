@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ragworth.collection import Collection, text_id
-from ragworth.errors import BadLine, FormatError, quoted
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.contract import Format, Loaded
-from ragworth.formats.files import Path_, created, stem
-from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, values
+from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.files import PathOrStr, create_file, run_name
+from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 from ragworth.tables.ranking import Ties
@@ -39,31 +39,33 @@ EXPECTED = (
 )
 
 
-def objects(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_objects(
+    path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The JSON objects of a file with their line numbers; other lines are errors, or go to ``bad``."""
-    for number, value in values(path, bad, skip=skip, expected=expected):
+    for number, value in read_values(path, bad, skip=skip, expected=expected):
         if isinstance(value, dict):
             yield number, value
             continue
-        bad.append(BadLine(number, f"{type(value).__name__} where an object belongs: {quoted(value, 48)}"))
+        bad.append(BadLine(number, f"{type(value).__name__} where an object belongs: {quote_short(value, 48)}"))
         if not skip:
             raise bad_lines_error(path, bad, expected)
 
 
-def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:
+def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
     """Contexts and the texts that came with them."""
     rows: list[tuple[str, str, int, str, float | None]] = []
-    texts = _Texts()
+    texts = _TextsById()
     bad: list[BadLine] = []
     seen: set[tuple[str, str]] = set()
     empty: list[tuple[str, str]] = []
-    name = system or stem(path)
-    for number, item in objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
+    name = system or run_name(path)
+    for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
-            context, found = _context(item, name)
+            context, found = _parse_context(item, name)
             key = as_id(item.get("system", name), "system"), as_id(item.get("query_id"), "query_id")
             if key in seen:
-                raise WrongLineError(f"query {quoted(key[1], 24)} again for system {quoted(key[0], 24)}")
+                raise WrongLineError(f"query {quote_short(key[1], 24)} again for system {quote_short(key[0], 24)}")
             texts.add(found)
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
@@ -82,10 +84,10 @@ def load(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False
         orient="row",
     )
     notes = skipped_note(path, bad)
-    return Loaded(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes, empty=empty))
+    return LoadedCollection(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes, empty=empty))
 
 
-class _Texts:
+class _TextsById:
     """Texts met on the way; the same id with another text is an error."""
 
     def __init__(self) -> None:
@@ -93,14 +95,14 @@ class _Texts:
         self.passages: dict[str, str] = {}
         self.answers: dict[str, list[str]] = {}
 
-    def add(self, found: _Texts) -> None:
+    def add(self, found: _TextsById) -> None:
         for kind, known, new in (("query", self.queries, found.queries), ("passage", self.passages, found.passages)):
             for key, text in new.items():
                 if known.get(key, text) != text:
-                    raise WrongLineError(f"the {kind} {quoted(key, 24)} had another text before")
+                    raise WrongLineError(f"the {kind} {quote_short(key, 24)} had another text before")
         for key, answers in found.answers.items():
             if self.answers.get(key, answers) != answers:
-                raise WrongLineError(f"the query {quoted(key, 24)} had other answers before")
+                raise WrongLineError(f"the query {quote_short(key, 24)} had other answers before")
         self.queries |= found.queries
         self.passages |= found.passages
         self.answers |= found.answers
@@ -115,9 +117,9 @@ class _Texts:
         )
 
 
-def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int, str, float | None]], _Texts]:
+def _parse_context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int, str, float | None]], _TextsById]:
     """The rows and texts of one line."""
-    found = _Texts()
+    found = _TextsById()
     query = as_id(item.get("query_id"), "query_id")
     system = as_id(item.get("system", name), "system")
     if item.get("query") is not None:
@@ -125,7 +127,7 @@ def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int,
     answers = item.get("answers") or []
     answers = [answers] if isinstance(answers, str) else answers
     if not isinstance(answers, list):
-        raise WrongLineError(f"the answers are {quoted(answers, 24)}, not a list of texts")
+        raise WrongLineError(f"the answers are {quote_short(answers, 24)}, not a list of texts")
     if answers:
         found.answers[query] = [as_text(answer, "answer") for answer in answers]
     passages = item.get("retrieved_context")
@@ -134,7 +136,7 @@ def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int,
     rows: list[tuple[str, str, int, str, float | None]] = []
     for rank, entry in enumerate(passages, 1):
         if not isinstance(entry, dict):
-            raise WrongLineError(f"passage {rank} is {quoted(entry, 24)}, not an object")
+            raise WrongLineError(f"passage {rank} is {quote_short(entry, 24)}, not an object")
         text = as_text(entry["text"], f"text of passage {rank}") if entry.get("text") is not None else None
         if entry.get("doc_id") is None and text is None:
             raise WrongLineError(f"passage {rank} has neither doc_id nor text")
@@ -144,12 +146,12 @@ def _context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int,
         score = None if entry.get("score") is None else as_number(entry["score"], f"score of passage {rank}")
         rows.append((system, query, rank, passage, score))
     if len({row[3] for row in rows}) < len(rows):
-        raise WrongLineError(f"a passage is there twice for query {quoted(query, 24)}")
+        raise WrongLineError(f"a passage is there twice for query {quote_short(query, 24)}")
     return rows, found
 
 
 def read_contexts(
-    path: Path_, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """The contexts alone. The order is the one of the file, so ``ties`` plays no part."""
     loaded = load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
@@ -157,19 +159,19 @@ def read_contexts(
     return loaded
 
 
-def _check_writable(contexts: Contexts, path: Path_) -> None:
+def _check_writable(contexts: Contexts, path: PathOrStr) -> None:
     """Refuse what JSON lists have no room for, before anything is written."""
     remedy = "write Parquet"
     size = contexts.frame.group_by("system", "query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
     gaps = size.filter(pl.col("len") != pl.col("rank"))
     if gaps.height:
-        found = f"the ranks of query {quoted(gaps['query'][0])} have gaps, which a list has no room for"
+        found = f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a list has no room for"
         raise FormatError(found, file=str(path), remedy=remedy)
     if any(math.isinf(score) for score in contexts.frame["score"].drop_nulls()):
         raise FormatError("a score is infinite, which JSON has no word for", file=str(path), remedy=remedy)
 
 
-def write_contexts(contexts: Contexts, path: Path_, collection: Collection | None = None) -> None:
+def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection | None = None) -> None:
     """Write contexts, with the texts of ``collection`` where it has them."""
     collection = collection or Collection()
     queries = dict(collection.queries.iter_rows())
@@ -178,7 +180,7 @@ def write_contexts(contexts: Contexts, path: Path_, collection: Collection | Non
     for query, text in collection.answers.iter_rows():
         answers.setdefault(query, []).append(text)
     _check_writable(contexts, path)
-    with created(path) as stream:
+    with create_file(path) as stream:
         groups = contexts.frame.group_by("system", "query", maintain_order=True)
         nothing = contexts.frame.clear()
         for (system, query), rows in [*groups, *((pair, nothing) for pair in sorted(contexts.empty))]:
@@ -196,14 +198,14 @@ def write_contexts(contexts: Contexts, path: Path_, collection: Collection | Non
             stream.write(json.dumps(item, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
-def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Texts by id, as BEIR has them: ``{"_id": …, "title": …, "text": …}``; a title goes before its text."""
     expected = '{"_id": …, "text": …} on each line'
     frames: list[pl.DataFrame] = []
     ids: list[str] = []
     texts: list[str] = []
     bad: list[BadLine] = []
-    for number, item in objects(path, bad, skip=skip_bad_lines, expected=expected):
+    for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=expected):
         if len(ids) == BATCH:
             frames.append(pl.DataFrame({kind: ids, "text": texts}))
             ids, texts = [], []
@@ -223,24 +225,24 @@ def read_texts(path: Path_, *, kind: str, skip_bad_lines: bool = False) -> tuple
     return pl.concat([*frames, pl.DataFrame({kind: ids, "text": texts})]), skipped_note(path, bad)
 
 
-def load_any(path: Path_, *, system: str | None = None, skip_bad_lines: bool = False) -> Loaded:
+def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
     """Contexts with texts, or passage texts by id: the first line tells."""
-    for _, item in objects(path, [], skip=True, expected=EXPECTED):
+    for _, item in read_objects(path, [], skip=True, expected=EXPECTED):
         if "retrieved_context" not in item and "text" in item:
             frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
-            return Loaded(Collection.of(passages=frame, source=str(path), notes=notes))
+            return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
         break
     return load(path, system=system, skip_bad_lines=skip_bad_lines)
 
 
-def _rows(table: type[T]) -> Callable[..., T]:
+def _row_reader(table: type[T]) -> Callable[..., T]:
     """A reader of a table with one JSON object a row, as ``ragworth annotate`` writes them."""
     expected = "{" + ", ".join(f'"{name}": …' for name in table.key) + ', "value": …} on each line'
 
-    def read(path: Path_, *, skip_bad_lines: bool = False) -> T:
+    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
         bad: list[BadLine] = []
         known = {*table.schema, *(alias for names in ID_ALIASES.values() for alias in names), "rating"}
-        items = objects(path, bad, skip=skip_bad_lines, expected=expected)
+        items = read_objects(path, bad, skip=skip_bad_lines, expected=expected)
         rows = [{name: value for name, value in item.items() if name in known} for _, item in items]
         if not rows:
             raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
@@ -259,8 +261,8 @@ FORMAT = Format(
     title="JSON lines: contexts with texts, or texts by id",
     endings=(".jsonl", ".ndjson"),
     contexts=read_contexts,
-    judgments=_rows(Judgments),
-    ratings=_rows(Ratings),
+    judgments=_row_reader(Judgments),
+    ratings=_row_reader(Ratings),
     load=load_any,
     write_contexts=write_contexts,
 )

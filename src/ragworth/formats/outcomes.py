@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import FormatError, counted, shown
-from ragworth.formats.files import Path_
+from ragworth.errors import FormatError, format_count, format_names
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.tables import Outcomes
 from ragworth.tables.coercion import ID_ALIASES
@@ -13,15 +13,15 @@ from ragworth.tables.coercion import ID_ALIASES
 IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 
 
-def read(path: Path_, *, skip_bad_lines: bool = False) -> Outcomes:
+def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
     """The outcomes of a file. An empty cell is no outcome, and is noted."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     if "aspect" in frame.columns:
         return Outcomes(frame, source=str(path), notes=notes)
-    numbers = numeric(frame)
+    numbers = numeric_columns(frame)
     if not numbers:
         raise FormatError(
-            f"no column of numbers among {shown(frame.columns)}",
+            f"no column of numbers among {format_names(frame.columns)}",
             file=str(path),
             expected="system, query, aspect, value; or a column for each aspect",
         )
@@ -30,20 +30,20 @@ def read(path: Path_, *, skip_bad_lines: bool = False) -> Outcomes:
     names = [column.name for column in numbers]
     long = wide.unpivot(names, index=keys, variable_name="aspect", value_name="value")
     empty = [
-        f"{path}: {counted(column.null_count(), 'empty cell')} in {column.name!r}: no outcome"
+        f"{path}: {format_count(column.null_count(), 'empty cell')} in {column.name!r}: no outcome"
         for column in numbers
         if column.null_count()
     ]
     return Outcomes(long.drop_nulls("value"), source=str(path), notes=(*notes, *empty))
 
 
-def numeric(frame: pl.DataFrame) -> list[pl.Series]:
+def numeric_columns(frame: pl.DataFrame) -> list[pl.Series]:
     """The columns that hold numbers and nothing else; in CSV, those of columns that nobody knows come as texts."""
-    made = [_numbers(frame[name]) for name in frame.columns if name not in IDS]
+    made = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
     return [column for column in made if column is not None]
 
 
-def _numbers(column: pl.Series) -> pl.Series | None:
+def _as_numbers(column: pl.Series) -> pl.Series | None:
     if column.dtype != pl.String:
         return column.cast(pl.Float64) if column.dtype.is_numeric() else None
     made = column.cast(pl.Float64, strict=False)

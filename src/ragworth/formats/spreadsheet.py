@@ -14,9 +14,9 @@ from typing import Literal
 
 import polars as pl
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 
-VARIABLE = "RAGWORTH_SAFE_CSV"
+SAFE_CSV_VARIABLE = "RAGWORTH_SAFE_CSV"
 
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -26,7 +26,7 @@ def write_csv(
     frame: pl.DataFrame, *, separator: str = ",", quote: Literal["necessary", "non_numeric"] = "necessary"
 ) -> bytes:
     """A frame as CSV with a header. Cells that hold a carriage return are always quoted."""
-    if is_safe():
+    if is_safe_csv():
         frame = escape_formulas(frame)
     # Polars leaves a lone carriage return unquoted, which readers take for the end of a line.
     odd = any(bool(c.str.contains("\r", literal=True).any()) for c in frame if c.dtype == pl.String)
@@ -35,11 +35,11 @@ def write_csv(
     return stream.getvalue()
 
 
-def is_safe() -> bool:
+def is_safe_csv() -> bool:
     """Whether cells are made safe for spreadsheets."""
-    text = os.environ.get(VARIABLE, "").strip().lower()
+    text = os.environ.get(SAFE_CSV_VARIABLE, "").strip().lower()
     if text not in ("", "0", "1", "true", "false", "yes", "no"):
-        raise InputError(f"the environment variable {VARIABLE} is {quoted(text, 40)}", expected="0 or 1")
+        raise InputError(f"the environment variable {SAFE_CSV_VARIABLE} is {quote_short(text, 40)}", expected="0 or 1")
     return text in ("1", "true", "yes")
 
 
@@ -51,9 +51,9 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
         if texts.dtype == pl.String:
             risky = texts.str.contains(FORMULA) & ~texts.str.contains(NUMBER)
             texts = pl.select(pl.when(risky).then(pl.lit("'") + texts).otherwise(texts)).to_series().alias(column.name)
-        columns.append(texts.alias(_name(column.name)))
+        columns.append(texts.alias(_escape_name(column.name)))
     return pl.DataFrame(columns)
 
 
-def _name(name: str) -> str:
+def _escape_name(name: str) -> str:
     return f"'{name}" if re.match(FORMULA, name) else name

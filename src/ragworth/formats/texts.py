@@ -20,22 +20,22 @@ from typing import Any, Literal
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, quoted
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.files import Path_
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
-from ragworth.formats.jsonl import objects, read_texts
+from ragworth.formats.jsonl import read_objects, read_texts
 from ragworth.formats.values import WrongLineError, as_id, as_text
 
-Kind = Literal["queries", "passages", "answers", "subquestions"]
-LISTS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
+CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
+LIST_KEYS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
 EXPECTED = {
     "answers": '{"query_id": …, "answers": ["…"]} on each line',
     "subquestions": '{"query_id": …, "subquestions": ["…"]} on each line',
 }
 
 
-def read(path: Path_, kind: Kind, *, skip_bad_lines: bool = False) -> Collection:
+def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False) -> Collection:
     """A collection that holds these texts and nothing else."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".jsonl", ".ndjson")):
@@ -46,19 +46,19 @@ def read(path: Path_, kind: Kind, *, skip_bad_lines: bool = False) -> Collection
         single = "query" if kind == "queries" else "passage"
         frame, notes = read_texts(path, kind=single, skip_bad_lines=skip_bad_lines)
     else:
-        frame, notes = _lists(path, kind, skip_bad_lines)
+        frame, notes = _read_lists(path, kind, skip_bad_lines)
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected=f"texts of {kind}")
     return Collection.of(**{kind: frame}, source=str(path), notes=notes)
 
 
-def _lists(path: Path_, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _read_lists(path: PathOrStr, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Lines that each hold several texts of a query."""
     rows: list[tuple[str, str, str]] = []
     bad: list[BadLine] = []
-    for number, item in objects(path, bad, skip=skip, expected=EXPECTED[kind]):
+    for number, item in read_objects(path, bad, skip=skip, expected=EXPECTED[kind]):
         try:
-            rows += list(_texts(item, kind))
+            rows += list(_list_texts(item, kind))
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip:
@@ -69,12 +69,12 @@ def _lists(path: Path_, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str,
     return (frame if kind == "subquestions" else frame.drop("subquestion")), skipped_note(path, bad)
 
 
-def _texts(item: dict[str, Any], kind: str) -> Iterator[tuple[str, str, str]]:
+def _list_texts(item: dict[str, Any], kind: str) -> Iterator[tuple[str, str, str]]:
     query = as_id(next((item[name] for name in ("query_id", "qid", "_id", "id") if name in item), None), "query_id")
-    given = next((item[name] for name in LISTS[kind] if name in item), None)
+    given = next((item[name] for name in LIST_KEYS[kind] if name in item), None)
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list):
-        raise WrongLineError(f"there is no list {kind!r}: {quoted(given, 24)}")
+        raise WrongLineError(f"there is no list {kind!r}: {quote_short(given, 24)}")
     for number, each in enumerate(texts, 1):
         if isinstance(each, dict) and kind == "subquestions":
             yield query, as_id(each.get("id", number), "id"), as_text(each.get("text"), "text")

@@ -11,22 +11,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ragworth.errors import FormatError, counted, quoted
-from ragworth.formats.files import created, opened
+from ragworth.errors import FormatError, format_count, quote_short
+from ragworth.formats.files import create_file, open_file
 
 FORMAT = 1
 """What :meth:`Theta.write` writes; another number is refused when it is read."""
 
-LARGEST = 1 << 20
+MAX_BYTES = 1 << 20
 """Bytes; a file that is larger holds something else."""
 
-DEEPEST = 1000
+MAX_K = 1000
 """Places that can have weights."""
 
 Variant = Literal["full", "relevance", "binary"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 
-AGAIN = "learn it again: ragworth train udcg RESULTS -o FILE"
+RELEARN_HINT = "learn it again: ragworth train udcg RESULTS -o FILE"
 EXPECTED = "a file that ragworth train udcg wrote"
 
 
@@ -68,42 +68,42 @@ class Theta:
     def write(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
         text = json.dumps({"format": FORMAT} | asdict(self), ensure_ascii=False, indent=1, allow_nan=False)
-        with created(path) as stream:
+        with create_file(path) as stream:
             stream.write((text + "\n").encode())
 
     @classmethod
     def read(cls, path: str | Path) -> Theta:
         """Read back what :meth:`write` wrote; everything that is wrong with it is told together."""
-        facts = _object(Path(path))
+        facts = _read_object(Path(path))
         if facts.get("format") != FORMAT or isinstance(facts["format"], bool):
             raise FormatError(
-                f"the format is {quoted(facts.get('format', 'not told'), 40)}",
+                f"the format is {quote_short(facts.get('format', 'not told'), 40)}",
                 file=str(path),
                 expected=f"{EXPECTED}, of format {FORMAT}",
-                remedy=AGAIN,
+                remedy=RELEARN_HINT,
             )
-        wrong = _wrong(facts)
+        wrong = _find_problems(facts)
         if wrong:
             raise FormatError(
-                f"{counted(len(wrong), 'thing')} in it cannot be used",
+                f"{format_count(len(wrong), 'thing')} in it cannot be used",
                 more=tuple(wrong),
                 file=str(path),
                 expected=EXPECTED,
-                remedy=AGAIN,
+                remedy=RELEARN_HINT,
             )
         names = {name: facts[name] for name in cls.__dataclass_fields__}
         weights = {name: tuple(float(each) for each in facts[name]) for name in ("alpha", "beta")}
         return cls(**names | weights | {"rel": float(facts["rel"]), "c": float(facts["c"])})
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file."""
-    with opened(path) as stream:
-        data = stream.read(LARGEST + 1)
-    if len(data) > LARGEST:
+    with open_file(path) as stream:
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
         raise FormatError("it is too large to be weights", file=str(path), expected=EXPECTED)
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_no_number)
+        found = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         said = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
         raise FormatError(f"this is no JSON: {said}", file=str(path), expected=EXPECTED) from error
@@ -112,50 +112,50 @@ def _object(path: Path) -> dict[str, Any]:
     return found
 
 
-def _no_number(text: str) -> float:
+def _reject_constant(text: str) -> float:
     raise ValueError(f"{text} is no number")
 
 
-def _wrong(facts: Mapping[str, Any]) -> list[str]:
+def _find_problems(facts: Mapping[str, Any]) -> list[str]:
     """What is wrong with the facts of a file, in words."""
     wrong = []
     k, variant = facts.get("k"), facts.get("variant")
-    if not _whole(k, 1, DEEPEST):
-        wrong.append(f"k is {_said(facts, 'k')}; it is a whole number from 1 to {DEEPEST:,}")
+    if not _is_int_between(k, 1, MAX_K):
+        wrong.append(f"k is {_quote_field(facts, 'k')}; it is a whole number from 1 to {MAX_K:,}")
         k = None
     if variant not in VARIANTS:
-        wrong.append(f"variant is {_said(facts, 'variant')}; it is {' or '.join(VARIANTS)}")
+        wrong.append(f"variant is {_quote_field(facts, 'variant')}; it is {' or '.join(VARIANTS)}")
     for name in ("alpha", "beta"):
         weights = facts.get(name)
-        if not isinstance(weights, list) or not all(_finite(each) for each in weights):
-            wrong.append(f"{name} is {_said(facts, name)}; it is a list of numbers")
+        if not isinstance(weights, list) or not all(_is_finite(each) for each in weights):
+            wrong.append(f"{name} is {_quote_field(facts, name)}; it is a list of numbers")
         elif k is not None and len(weights) != k:
-            wrong.append(f"{name} has {counted(len(weights), 'weight')} and k is {k}")
+            wrong.append(f"{name} has {format_count(len(weights), 'weight')} and k is {k}")
         elif name == "beta" and variant in ("relevance", "binary") and any(weights):
             wrong.append(f"beta is not 0, though the variant {variant!r} has no weights for harm")
-    if not _finite(facts.get("rel")):
-        wrong.append(f"rel is {_said(facts, 'rel')}; it is a number")
-    if not _finite(facts.get("c")) or facts["c"] <= 0:
-        wrong.append(f"c is {_said(facts, 'c')}; it is a number above 0")
-    if not _whole(facts.get("seed"), 0, None):
-        wrong.append(f"seed is {_said(facts, 'seed')}; it is a whole number from 0")
+    if not _is_finite(facts.get("rel")):
+        wrong.append(f"rel is {_quote_field(facts, 'rel')}; it is a number")
+    if not _is_finite(facts.get("c")) or facts["c"] <= 0:
+        wrong.append(f"c is {_quote_field(facts, 'c')}; it is a number above 0")
+    if not _is_int_between(facts.get("seed"), 0, None):
+        wrong.append(f"seed is {_quote_field(facts, 'seed')}; it is a whole number from 0")
     if not isinstance(facts.get("version"), str):
-        wrong.append(f"version is {_said(facts, 'version')}; it is a text")
+        wrong.append(f"version is {_quote_field(facts, 'version')}; it is a text")
     for name in ("figures", "learned_from"):
         if not isinstance(facts.get(name), dict):
-            wrong.append(f"{name} is {_said(facts, name)}; it is an object")
+            wrong.append(f"{name} is {_quote_field(facts, name)}; it is an object")
     return wrong
 
 
-def _said(facts: Mapping[str, Any], name: str) -> str:
-    return quoted(facts[name], 40) if name in facts else "not there"
+def _quote_field(facts: Mapping[str, Any], name: str) -> str:
+    return quote_short(facts[name], 40) if name in facts else "not there"
 
 
-def _whole(value: object, low: int, high: int | None) -> bool:
+def _is_int_between(value: object, low: int, high: int | None) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value <= high)
 
 
-def _finite(value: object) -> bool:
+def _is_finite(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     try:

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, counted, quoted
-from ragworth.formats.columns import Column, Layout, holds_row, read_columns, skipped_note
+from ragworth.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.formats.columns import Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import Format
-from ragworth.formats.files import Path_, created, lines, stem
-from ragworth.tables import OK, Contexts, Judgments, Ratings, constant, ranking
-from ragworth.tables.ranking import DuplicatePassageError, Ordered, Ties, order_contexts
+from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
+from ragworth.tables import OK, Contexts, Judgments, Ratings, constant_column, ranking
+from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 
 RUN = Layout(
     "TREC run",
@@ -63,7 +63,7 @@ SUBTOPICS = Layout(
 
 
 def read_run(
-    path: Path_,
+    path: PathOrStr,
     *,
     system: str | None = None,
     by_tag: bool = False,
@@ -88,38 +88,42 @@ def read_run(
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
         keys = ["system", "query"] if by_tag else ["query"]
-        frame, bad = _once(path, frame, bad, keys, skip_bad_lines, CHUNKS)
+        frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, CHUNK_ID_HINT)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     if not by_tag:
         # Inserted, not added by an expression, which would first copy every column into one piece.
-        name = constant("system", system if system is not None else stem(path), ordered.frame.height)
-        ordered = Ordered(ordered.frame.insert_column(0, name), ordered.starts)
+        name = constant_column("system", system if system is not None else run_name(path), ordered.frame.height)
+        ordered = OrderedContexts(ordered.frame.insert_column(0, name), ordered.starts)
     contexts = Contexts.trusted(ordered.frame, (*skipped_note(path, bad), *comments.note(path)))
     contexts.starts = ordered.starts
     return contexts
 
 
-CHUNKS = "chunks that share a document's id need ids of their own"
-SUBTOPIC_QRELS = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
+CHUNK_ID_HINT = "chunks that share a document's id need ids of their own"
+SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
 
-class Once(NamedTuple):
+class UniqueRows(NamedTuple):
     """The rows of a file without duplicates, and all lines that were left out."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
 
 
-def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str) -> Once:
+def _drop_duplicates(
+    path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str
+) -> UniqueRows:
     """Refuse a passage that a file has twice for equal ``keys``, naming its line; or keep the first and say so."""
-    groups = ranking.group(frame, keys)
+    groups = ranking.group_rows(frame, keys)
     order = groups.order
-    again = ranking.repeated(frame["passage"] if order is None else frame["passage"].gather(order), groups.starts)
+    again = ranking.duplicate_passages(
+        frame["passage"] if order is None else frame["passage"].gather(order), groups.starts
+    )
     if not len(again):
-        return Once(frame, bad)
+        return UniqueRows(frame, bad)
     again = again if order is None else np.sort(order[again])
     problems = [
-        BadLine(line, f"passage {quoted(passage, 40)} again for query {quoted(query, 40)}")
+        BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
         for line, passage, query in zip(
             _line_numbers(path, bad, again), frame["passage"].gather(again), frame["query"].gather(again), strict=True
         )
@@ -130,25 +134,25 @@ def _once(path: Path_, frame: pl.DataFrame, bad: list[BadLine], keys: list[str],
             file=str(path),
             line=problems[0].line,
             more=tuple(str(p) for p in problems[1:4])
-            + ((f"{counted(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
+            + ((f"{format_count(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
             expected="each passage once for a query",
             remedy=f"remove the duplicates ({hint}), "
             "or keep the first of each with --skip-bad-lines (skip_bad_lines=True)",
         )
     keep = np.ones(frame.height, dtype=bool)
     keep[again] = False
-    return Once(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
+    return UniqueRows(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
 
 
-def _line_numbers(path: Path_, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
+def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
     """The line of each of ``rows``, counted over the lines that became rows."""
     skipped = {b.line for b in bad}
     wanted = iter(sorted(int(row) for row in rows))
     target = next(wanted)
     found: list[int] = []
     row = 0
-    for number, line in lines(path):
-        if number in skipped or not holds_row(line):
+    for number, line in read_lines(path):
+        if number in skipped or not is_row(line):
             continue
         if row == target:
             found.append(number)
@@ -159,10 +163,10 @@ def _line_numbers(path: Path_, bad: list[BadLine], rows: ranking.Ints) -> list[i
     return found
 
 
-def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
+def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as judgments of relevance. Real-valued and negative relevance are read as they are."""
     frame, bad, comments = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
-    frame, bad = _once(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_QRELS)
+    frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
         frame.select(
             "query",
@@ -176,11 +180,11 @@ def read_qrels(path: Path_, *, skip_bad_lines: bool = False) -> Judgments:
     )
 
 
-def read_ratings(path: Path_, *, skip_bad_lines: bool = False) -> Ratings:
+def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are refused."""
     frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     _refuse_plain_qrels(path, frame, bad)
-    frame, bad = _once(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNKS)
+    frame, bad = _drop_duplicates(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
     return Ratings.trusted(
         frame.select(
             "query",
@@ -198,7 +202,7 @@ ITERATIONS = ("0", "Q0", "q0")
 """What plain qrels have in the second column, where ratings have a sub-topic."""
 
 
-def _refuse_plain_qrels(path: Path_, frame: pl.DataFrame, bad: list[BadLine]) -> None:
+def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]) -> None:
     """Refuse a file that has no sub-topic: its relevance would be read as ratings of one sub-question."""
     if not frame["subtopic"].is_in(ITERATIONS).all():
         return
@@ -214,7 +218,7 @@ def _refuse_plain_qrels(path: Path_, frame: pl.DataFrame, bad: list[BadLine]) ->
     )
 
 
-def write_run(contexts: Contexts, path: Path_) -> None:
+def write_run(contexts: Contexts, path: PathOrStr) -> None:
     """Write one system's contexts as a TREC run.
 
     The order must survive: where the scores do not give the order shown (there are none, or ties and
@@ -223,24 +227,24 @@ def write_run(contexts: Contexts, path: Path_) -> None:
     systems = contexts.systems
     if len(systems) != 1:
         raise FormatError(
-            f"{counted(len(systems), 'system')} cannot go into one TREC run",
+            f"{format_count(len(systems), 'system')} cannot go into one TREC run",
             file=str(path),
             remedy="write one file for each: contexts.only(NAME)",
         )
     frame = contexts.frame
-    _writable(frame, ["system", "query", "passage"], path)
+    _require_writable(frame, ["system", "query", "passage"], path)
     last = frame.group_by("query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
     gaps = last.filter(pl.col("len") != pl.col("rank"))
     if gaps.height:
         raise FormatError(
-            f"the ranks of query {quoted(gaps['query'][0])} have gaps, and TREC runs have no word for that",
+            f"the ranks of query {quote_short(gaps['query'][0])} have gaps, and TREC runs have no word for that",
             file=str(path),
             remedy="write Parquet",
         )
     if not _ordered_by_score(frame):
         frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
     text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
-    with created(path) as stream:
+    with create_file(path) as stream:
         text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
 
 
@@ -251,46 +255,47 @@ def _ordered_by_score(frame: pl.DataFrame) -> bool:
     return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
 
 
-def write_qrels(judgments: Judgments, path: Path_) -> None:
+def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
     """Write judgments of relevance as TREC qrels. Judgments without a value cannot be written."""
     frame = judgments.of("relevance")
     if not frame.height:
         raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
-    _complete(frame, path)
-    _writable(frame, ["query", "passage"], path)
-    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _number("value")), path)
+    _require_values(frame, path)
+    _require_writable(frame, ["query", "passage"], path)
+    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _format_number("value")), path)
 
 
-def write_ratings(ratings: Ratings, path: Path_) -> None:
+def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
     """Write ratings as TREC sub-topic qrels. Ratings without a value cannot be written."""
-    _complete(ratings.frame, path)
-    _writable(ratings.frame, ["query", "passage", "subquestion"], path)
+    _require_values(ratings.frame, path)
+    _require_writable(ratings.frame, ["query", "passage", "subquestion"], path)
     if ratings.frame.height and ratings.frame["subquestion"].is_in(ITERATIONS).all():
         raise FormatError(
             f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so that the file would look like qrels",
             file=str(path),
             remedy="write Parquet or JSONL, or rename the sub-questions",
         )
-    _write_rows(ratings.frame.select("query", "subquestion", "passage", _number("value")), path)
+    _write_rows(ratings.frame.select("query", "subquestion", "passage", _format_number("value")), path)
 
 
-def _number(column: str) -> pl.Expr:
+def _format_number(column: str) -> pl.Expr:
     """Whole numbers without a decimal point, as other programs read them; the rest in full."""
     value = pl.col(column)
     whole = (value == value.round()) & (value.abs() < 2**53)
     return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
 
 
-def _write_rows(frame: pl.DataFrame, path: Path_) -> None:
-    with created(path) as stream:
+def _write_rows(frame: pl.DataFrame, path: PathOrStr) -> None:
+    with create_file(path) as stream:
         frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
 
 
-def _complete(frame: pl.DataFrame, path: Path_) -> None:
+def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
     missing = frame.filter(pl.col("status") != OK)
     if missing.height:
         raise FormatError(
-            f"{counted(missing.height, 'value')} missing ({missing['status'][0]}), for which TREC files have no word",
+            f"{format_count(missing.height, 'value')} missing ({missing['status'][0]}), for which TREC files have no "
+            "word",
             file=str(path),
             remedy="write Parquet, or filter the rows with status 'ok'",
         )
@@ -299,11 +304,11 @@ def _complete(frame: pl.DataFrame, path: Path_) -> None:
 SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
 
 
-def _writable(frame: pl.DataFrame, columns: list[str], path: Path_) -> None:
+def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) -> None:
     comments = frame.filter(pl.col("query").str.starts_with("#"))
     if comments.height:
         raise FormatError(
-            f"the query {quoted(comments['query'][0])} starts with '#', so that its lines would be comments",
+            f"the query {quote_short(comments['query'][0])} starts with '#', so that its lines would be comments",
             file=str(path),
             remedy="write Parquet or JSONL, or rename it",
         )
@@ -311,7 +316,8 @@ def _writable(frame: pl.DataFrame, columns: list[str], path: Path_) -> None:
         bad = frame.filter(pl.col(column).str.contains(SPACE.pattern) | pl.col(column).str.starts_with("\ufeff"))
         if bad.height:
             raise FormatError(
-                f"the {column} {quoted(bad[column][0])} holds white space (or a byte-order mark), which TREC files "
+                f"the {column} {quote_short(bad[column][0])} holds white space (or a byte-order mark), which TREC "
+                "files "
                 "cannot have in an id",
                 file=str(path),
                 remedy="write Parquet or JSONL, or rename it",

@@ -7,51 +7,51 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ragworth.errors import BadLine, quoted
+from ragworth.errors import BadLine, quote_short
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
-from ragworth.formats.files import Path_, lines
-from ragworth.tables import DEEPEST
+from ragworth.formats.files import PathOrStr, read_lines
+from ragworth.tables import MAX_RANK
 
 
 class WrongLineError(Exception):
     """What is wrong with one line; never leaves the readers."""
 
 
-def values(path: Path_, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, Any]]:
+def read_values(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, Any]]:
     """The JSON values of a file, one a line, with line numbers; other lines are errors, or go to ``bad``."""
-    for number, line in lines(path):
+    for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line, parse_constant=_no_constant)
+            yield number, json.loads(line, parse_constant=_reject_constant)
         except (ValueError, RecursionError, WrongLineError) as error:
             problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
-            bad.append(BadLine(number, f"{problem} in {quoted(line.decode('utf-8', 'replace'), 48)}"))
+            bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
             check_bad_lines(path, bad)
 
 
-def _no_constant(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise WrongLineError(f"{name} is no JSON number")
 
 
 def as_dict(value: object, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise WrongLineError(f"{what} is {quoted(value, 24)}, not an object")
+        raise WrongLineError(f"{what} is {quote_short(value, 24)}, not an object")
     return value
 
 
 def as_list(value: object, what: str) -> list[Any]:
     if not isinstance(value, list):
-        raise WrongLineError(f"{what} is {quoted(value, 24)}, not a list")
+        raise WrongLineError(f"{what} is {quote_short(value, 24)}, not a list")
     return value
 
 
 def as_text(value: object, what: str) -> str:
     """Text that can be written again; half a character cannot."""
     if not isinstance(value, str):
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text")
+        raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not text")
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
         raise WrongLineError(f"the {what} holds half a character")
     return value
@@ -62,7 +62,7 @@ def as_id(value: object, what: str) -> str:
     if value == "":
         raise WrongLineError(f"the {what} is empty")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not text or a whole number")
+        raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not text or a whole number")
     return as_text(str(value), what)
 
 
@@ -73,13 +73,13 @@ def as_number(value: object, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not a finite number")
+        raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not a finite number")
     return number
 
 
 def as_rank(value: object, what: str) -> int:
     """A position, from 0 or 1."""
     number = as_number(value, what)
-    if not number.is_integer() or not 0 <= number <= DEEPEST:
-        raise WrongLineError(f"the {what} is {quoted(value, 24)}, not a position")
+    if not number.is_integer() or not 0 <= number <= MAX_RANK:
+        raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not a position")
     return int(number)

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import counted
-from ragworth.generation.writer import NONE, ORACLE
-from ragworth.tables import OK, WRITTEN, Answers, Contexts
-from ragworth.tasks.text_lookup import Texts
+from ragworth.errors import format_count
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.tables import ANSWERED_STATUSES, OK, Answers, Contexts
+from ragworth.tasks.text_lookup import TextLookup
 
 
 class Answer(NamedTuple):
@@ -26,12 +26,12 @@ class Answer(NamedTuple):
     @property
     def words(self) -> str:
         """The text; `NoValue` with the answer's own status where there is none."""
-        if self.text is None or self.status not in WRITTEN:
+        if self.text is None or self.status not in ANSWERED_STATUSES:
             raise NoValue(self.status, "there is no answer to grade", self.text or None)
         return self.text
 
 
-class Book:
+class AnswerBook:
     """All answers. ``contexts`` says which passages each system showed, where that is known."""
 
     def __init__(self, answers: Answers, contexts: Contexts | None = None) -> None:
@@ -66,10 +66,10 @@ class Book:
         return {key: tuple(each) for key, each in found.items()}
 
 
-class Support:
+class ContextSupport:
     """Whether the context of an answer had a relevant passage."""
 
-    def __init__(self, texts: Texts, book: Book, level: float) -> None:
+    def __init__(self, texts: TextLookup, book: AnswerBook, level: float) -> None:
         self.book, self.level = book, level
         self.known = texts.collection.relevance is not None
         relevance = texts.collection.relevance
@@ -81,13 +81,14 @@ class Support:
 
     def notes(self, answers: Sequence[Answer]) -> list[str]:
         """Of how many answers nobody knows from what they were written, where that would matter."""
-        written = [each for each in answers if each.status in WRITTEN]
+        written = [each for each in answers if each.status in ANSWERED_STATUSES]
         lost = sum(
-            each.system not in (NONE, ORACLE) and self.book.shown(each.system, each.query) is None for each in written
+            each.system not in (NO_CONTEXT_SYSTEM, ORACLE_SYSTEM) and self.book.shown(each.system, each.query) is None
+            for each in written
         )
         if not lost or not self.known:
             return []
-        number, them = f"{lost:,} of {counted(len(written), 'answer')}", "it" if lost == 1 else "them"
+        number, them = f"{lost:,} of {format_count(len(written), 'answer')}", "it" if lost == 1 else "them"
         return [f"what was shown is not known for {number}; partial correctness not applied to {them}"]
 
     def relevant(self, answer: Answer) -> bool | None:
@@ -98,8 +99,8 @@ class Support:
         """
         judged = self._judged.get(answer.query)
         shown = self.book.shown(answer.system, answer.query)
-        if judged is None or shown is None or answer.system == NONE:
-            return None if answer.system != ORACLE else True
+        if judged is None or shown is None or answer.system == NO_CONTEXT_SYSTEM:
+            return None if answer.system != ORACLE_SYSTEM else True
         values = [judged.get(passage, 0.0) for passage in shown]
         if any(value is not None and value >= self.level for value in values):
             return True

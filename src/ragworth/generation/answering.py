@@ -14,22 +14,29 @@ from typing import Any, Literal
 import polars as pl
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, forecast, run
+from ragworth.calls.programs import Forecast, NoValue, forecast_programs, run_programs
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
-from ragworth.errors import InputError, counted
-from ragworth.generation.writer import NONE, ORACLE, Item, Shown, Writer, Written
+from ragworth.errors import InputError, format_count
+from ragworth.generation.writer import (
+    NO_CONTEXT_SYSTEM,
+    ORACLE_SYSTEM,
+    AnswerItem,
+    AnswerWriter,
+    ShownPassage,
+    WrittenAnswer,
+)
 from ragworth.llm.contract import Model
-from ragworth.tables import TRUNCATED, WRITTEN, Answers, Contexts
+from ragworth.tables import ANSWERED_STATUSES, TRUNCATED, Answers, Contexts
 from ragworth.tables.coercion import Data
-from ragworth.tasks.findings import frame_of
-from ragworth.tasks.models import opened
-from ragworth.tasks.options import given
-from ragworth.tasks.query_sample import of_queries, whole
-from ragworth.tasks.text_lookup import Texts
-from ragworth.text_match.lengths import counter_of
+from ragworth.tasks.findings import frame_from_rows
+from ragworth.tasks.models import resolve_model
+from ragworth.tasks.options import options_by_name
+from ragworth.tasks.query_sample import check_positive_count, sample_by_query
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.lengths import counter_for
 
-DETAILS = {
+DETAIL_COLUMNS = {
     "reason": pl.String,
     "finish": pl.String,
     "seed": pl.Int64,
@@ -45,7 +52,7 @@ passages that were cut off, and the prompt's tokens."""
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweringResult:
     """Answers: the table that graders read, and a frame that has what is known of each beside it."""
 
     table: Answers
@@ -71,7 +78,7 @@ def answer(
     sample: int | None = None,
     sample_seed: int = 0,
     **settings: Any,
-) -> Answered:
+) -> AnsweringResult:
     """Have a model answer every query from what each system shows.
 
     Parameters
@@ -90,19 +97,19 @@ def answer(
     settings: the others of `Writer`; ``ragworth answer --help`` lists them.
     """
     for name, number in (("k", None if k == "oracle" else k), ("limit", limit), ("sample", sample)):
-        whole(name, number)
+        check_positive_count(name, number)
     settings |= {"tie_k": True} if k == "oracle" else {}
     settings |= {"tie_length": True} if length == "oracle" else {"length": length}
     depth = None if k == "oracle" else k
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with Job(opened(model), store) as job:
-        writer = made(job, collection, prompts, depth, settings)
-        things = items(writer, contexts, collection, without=without, oracle=oracle)
-        return finished(writer, of_queries(things, limit, sample, sample_seed), job)
+    with Job(resolve_model(model), store) as job:
+        writer = build_writer(job, collection, prompts, depth, settings)
+        things = answer_items(writer, contexts, collection, without=without, oracle=oracle)
+        return run_answering(writer, sample_by_query(things, limit, sample, sample_seed), job)
 
 
-def made(
+def build_writer(
     job: Job,
     collection: Collection,
     prompts: str | Path | None,
@@ -110,18 +117,25 @@ def made(
     settings: dict[str, Any],
     *,
     plan: bool = False,
-) -> Writer:
+) -> AnswerWriter:
     """A writer with these settings. To plan, an endpoint is not even asked to count tokens."""
-    whole("k", k)
-    writer = Writer(job.card, Texts(collection), prompts, k, **given(Writer, settings, "answer"))
+    check_positive_count("k", k)
+    writer = AnswerWriter(
+        job.card, TextLookup(collection), prompts, k, **options_by_name(AnswerWriter, settings, "answer")
+    )
     if writer.tie_length and not (plan and job.card.endpoint):
-        writer = replace(writer, counter=counter_of(job.model))
+        writer = replace(writer, counter=counter_for(job.model))
     return writer
 
 
-def items(
-    writer: Writer, contexts: Contexts | None, collection: Collection, *, without: bool = False, oracle: bool = False
-) -> list[Item]:
+def answer_items(
+    writer: AnswerWriter,
+    contexts: Contexts | None,
+    collection: Collection,
+    *,
+    without: bool = False,
+    oracle: bool = False,
+) -> list[AnswerItem]:
     """What is to be answered: every query of any of the systems, for each system."""
     if contexts is None and not (without or oracle):
         raise InputError(
@@ -131,42 +145,49 @@ def items(
         )
     if oracle:
         writer.oracle.check()
-    shown: dict[tuple[str, str], list[Shown]] = {}
+    shown: dict[tuple[str, str], list[ShownPassage]] = {}
     systems: list[str] = []
     if contexts is not None:
         systems = contexts.systems
-        taken = [name for name, wanted in ((NONE, without), (ORACLE, oracle)) if wanted and name in systems]
+        taken = [
+            name
+            for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle))
+            if wanted and name in systems
+        ]
         if taken:
             raise InputError(f"a system is called {taken[0]!r} already", remedy="give it another name")
         for system, query, passage, rank in contexts.frame.select("system", "query", "passage", "rank").iter_rows():
-            shown.setdefault((system, query), []).append(Shown(passage, rank))
+            shown.setdefault((system, query), []).append(ShownPassage(passage, rank))
         queries = [query for _, query in [*shown, *sorted(contexts.empty)]]
     else:
         queries = collection.queries["query"].to_list()
     queries = list(dict.fromkeys(queries))
-    made = [Item(system, query, tuple(shown.get((system, query), ()))) for system in systems for query in queries]
-    extra = [name for name, wanted in ((NONE, without), (ORACLE, oracle)) if wanted]
-    made += [Item(name, query) for name in extra for query in queries]
+    made = [AnswerItem(system, query, tuple(shown.get((system, query), ()))) for system in systems for query in queries]
+    extra = [name for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle)) if wanted]
+    made += [AnswerItem(name, query) for name in extra for query in queries]
     return [item._replace(repeat=repeat) for item in made for repeat in range(writer.repeats)]
 
 
-def planned(writer: Writer, things: Sequence[Item], job: Job) -> Forecast:
+def plan_answering(writer: AnswerWriter, things: Sequence[AnswerItem], job: Job) -> Forecast:
     """What writing these answers would take."""
-    return forecast(job, map(writer.write, things))
+    return forecast_programs(job, map(writer.write, things))
 
 
-def finished(writer: Writer, things: Sequence[Item], job: Job) -> Answered:
+def run_answering(writer: AnswerWriter, things: Sequence[AnswerItem], job: Job) -> AnsweringResult:
     """Have them all written."""
     sources = {system: writer.source(system) for system in {item.system for item in things}}
     rows = [
-        _row(writer, item, one, sources) for item, one in zip(things, run(job, map(writer.write, things)), strict=True)
+        _row(writer, item, one, sources)
+        for item, one in zip(things, run_programs(job, map(writer.write, things)), strict=True)
     ]
-    frame = frame_of(rows, {**Answers.schema, **DETAILS})
-    notes = (*_notes(frame), *_ties(writer))
-    return Answered(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+    frame = frame_from_rows(rows, {**Answers.schema, **DETAIL_COLUMNS})
+    notes = (*_notes(frame), *_tie_notes(writer))
+    return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
 
 
-def _row(writer: Writer, item: Item, one: Written | NoValue, sources: dict[str, str]) -> dict[str, Any]:
+def _row(
+    writer: AnswerWriter, item: AnswerItem, one: WrittenAnswer | NoValue, sources: dict[str, str]
+) -> dict[str, Any]:
     row: dict[str, Any] = {"system": item.system, "query": item.query, "repeat": item.repeat}
     row |= {"source": sources[item.system], "seed": writer.seed_of(item)}
     if isinstance(one, NoValue):
@@ -195,7 +216,7 @@ def shown_contexts(frame: pl.DataFrame) -> Contexts:
     return made
 
 
-def _ties(writer: Writer) -> list[str]:
+def _tie_notes(writer: AnswerWriter) -> list[str]:
     notes = ["as many passages are shown as the oracle's context has"] if writer.tie_k else []
     if writer.tie_length:
         notes.append(f"answers may be as long as the oracle's context, counted in {writer.counter.name}")
@@ -205,26 +226,26 @@ def _ties(writer: Writer) -> list[str]:
 def _notes(frame: pl.DataFrame) -> list[str]:
     """How many answers have a text, and what to know about those that have."""
     notes = []
-    good = frame.filter(pl.col("status").is_in(WRITTEN))
+    good = frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
     if good.height < frame.height:
-        lost = frame.filter(~pl.col("status").is_in(WRITTEN))["status"].value_counts(sort=True)
+        lost = frame.filter(~pl.col("status").is_in(ANSWERED_STATUSES))["status"].value_counts(sort=True)
         words = ", ".join(f"{status} {number:,}" for status, number in lost.iter_rows())
         verb = "has" if frame.height == 1 else "have"
-        notes.append(f"{good.height:,} of {counted(frame.height, 'answer')} {verb} a text; without one: {words}")
-    bare = frame.filter((pl.col("system") != NONE) & (pl.col("shown").list.len() == 0))
+        notes.append(f"{good.height:,} of {format_count(frame.height, 'answer')} {verb} a text; without one: {words}")
+    bare = frame.filter((pl.col("system") != NO_CONTEXT_SYSTEM) & (pl.col("shown").list.len() == 0))
     ended = good.filter(pl.col("status") == TRUNCATED).height
     cut = good.filter(pl.col("cut") > 0)
     strays = good.filter(pl.col("strays") > 0)
     if bare.height:
         notes.append(
-            f"{counted(bare.height, 'answer')} from contexts that have no passages, asked with the same prompt"
+            f"{format_count(bare.height, 'answer')} from contexts that have no passages, asked with the same prompt"
         )
     if ended:
-        notes.append(f"{counted(ended, 'answer')} ended at the greatest length (truncated)")
+        notes.append(f"{format_count(ended, 'answer')} ended at the greatest length (truncated)")
     if cut.height:
-        lost_signs = counted(int(cut["cut"].sum()), "character")
-        notes.append(f"{counted(cut.height, 'answer')} from passages that were cut to fit ({lost_signs} in all)")
+        lost_signs = format_count(int(cut["cut"].sum()), "character")
+        notes.append(f"{format_count(cut.height, 'answer')} from passages that were cut to fit ({lost_signs} in all)")
     if strays.height:
-        number = counted(int(strays["strays"].sum()), "citation")
-        notes.append(f"{number} in {counted(strays.height, 'answer')} of a passage that was not shown")
+        number = format_count(int(strays["strays"].sum()), "citation")
+        notes.append(f"{number} in {format_count(strays.height, 'answer')} of a passage that was not shown")
     return notes

@@ -11,15 +11,15 @@ from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.metrics.required_passages import REQUIRED, required
 from ragworth.tables import OK, Ratings
-from ragworth.tasks.text_lookup import Texts
+from ragworth.tasks.text_lookup import TextLookup
 
 UNJUDGED = "unjudged"
 NO_RATINGS = "no-ratings"
 NO_ANSWERABLE = "no-answerable"
-BY = ("auto", "ratings", "relevance")
+ORACLE_SOURCES = ("auto", "ratings", "relevance")
 
 
-class Oracle:
+class OracleSelector:
     """Which passages the best context of each query has.
 
     Parameters
@@ -32,10 +32,10 @@ class Oracle:
     """
 
     def __init__(
-        self, texts: Texts, by: str = "auto", level: float = 1.0, eta: float = 3.0, most: int | None = None
+        self, texts: TextLookup, by: str = "auto", level: float = 1.0, eta: float = 3.0, most: int | None = None
     ) -> None:
-        if by not in BY:
-            raise InputError(f"the oracle cannot go by {by!r}", expected=", ".join(BY))
+        if by not in ORACLE_SOURCES:
+            raise InputError(f"the oracle cannot go by {by!r}", expected=", ".join(ORACLE_SOURCES))
         self.texts = texts
         self.level, self.eta, self.most = level, eta, most
         rated = texts.collection.ratings is not None

@@ -10,42 +10,42 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth import prompts
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
-from ragworth.generation.oracle import BY, Oracle
+from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import Card, Generate, Generated
 from ragworth.prompts.template import Template
-from ragworth.tables import EMPTY, OK, TRUNCATED
-from ragworth.tasks.findings import need, source_of
-from ragworth.tasks.options import check_settings, setting
-from ragworth.tasks.text_lookup import NO_PASSAGE, Texts
-from ragworth.text_match.citations import citations
-from ragworth.text_match.lengths import WORDS, Counter
+from ragworth.tables import EMPTY_ANSWER, OK, TRUNCATED
+from ragworth.tasks.findings import describe_source, require_abilities
+from ragworth.tasks.options import option, validate_options
+from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
+from ragworth.text_match.citations import parse_citations
+from ragworth.text_match.lengths import WORD_COUNTER, TokenCounter
 
-NONE = "(none)"
+NO_CONTEXT_SYSTEM = "(none)"
 """The system that shows nothing: what the model knows by itself."""
 
-ORACLE = "(oracle)"
+ORACLE_SYSTEM = "(oracle)"
 """The system that shows the best context there is."""
 
 
-class Shown(NamedTuple):
+class ShownPassage(NamedTuple):
     """A passage of a context, with its rank in the system's own list."""
 
     id: str
     rank: int
 
 
-class Item(NamedTuple):
+class AnswerItem(NamedTuple):
     """An answer to be written."""
 
     system: str
     query: str
-    passages: tuple[Shown, ...] = ()
+    passages: tuple[ShownPassage, ...] = ()
     repeat: int = 0
 
 
-class Written(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """What the model wrote, and how."""
 
     text: str
@@ -59,39 +59,39 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Writer:
+class AnswerWriter:
     """How answers are asked for. Its settings are options of ``ragworth answer``."""
 
     card: Card
-    texts: Texts
+    texts: TextLookup
     folder: str | Path | None = None
     """A user's own prompts."""
     k: int | None = None
     """Passages shown at most."""
-    counter: Counter = WORDS
+    counter: TokenCounter = WORD_COUNTER
     """What counts the tokens of the oracle's context, where the length of answers is tied to it."""
 
-    prompt: str = setting("answer", "prompt for a context: a name (answer, answer-cited, answer-long) or a file")
-    alone: str = setting("", "prompt for no context; by default that of the same name with -alone, or answer-alone")
-    order: str = setting("rank", "order in which passages are shown", choices=("rank", "reversed", "shuffled"))
-    length: int = setting(256, "most tokens of an answer", low=1)
-    temperature: float = setting(0.0, "temperature of sampling; 0 is greedy", low=0)
-    top_p: float = setting(1.0, "nucleus of sampling", low=0.0001, high=1)
-    repeats: int = setting(
+    prompt: str = option("answer", "prompt for a context: a name (answer, answer-cited, answer-long) or a file")
+    alone: str = option("", "prompt for no context; by default that of the same name with -alone, or answer-alone")
+    order: str = option("rank", "order in which passages are shown", choices=("rank", "reversed", "shuffled"))
+    length: int = option(256, "most tokens of an answer", low=1)
+    temperature: float = option(0.0, "temperature of sampling; 0 is greedy", low=0)
+    top_p: float = option(1.0, "nucleus of sampling", low=0.0001, high=1)
+    repeats: int = option(
         1, "answers to each question, each with a seed of its own (the seed, and one more each time)", low=1
     )
-    seed: int = setting(0, "seed of sampling, and of shuffling", low=0)
-    tie_k: bool = setting(False, "show as many passages as the oracle's context has")
-    tie_length: bool = setting(False, "let answers be as long as the oracle's context")
-    oracle_by: str = setting(
-        "auto", "what makes the oracle's context: required subset by ratings, or relevance", choices=BY
+    seed: int = option(0, "seed of sampling, and of shuffling", low=0)
+    tie_k: bool = option(False, "show as many passages as the oracle's context has")
+    tie_length: bool = option(False, "let answers be as long as the oracle's context")
+    oracle_by: str = option(
+        "auto", "what makes the oracle's context: required subset by ratings, or relevance", choices=ORACLE_SOURCES
     )
-    oracle_k: int = setting(0, "most passages of the oracle's context; 0 for all", low=0)
-    level: float = setting(1.0, "lowest relevance that counts as relevant")
-    eta: float = setting(3.0, "lowest rating that counts as answered")
+    oracle_k: int = option(0, "most passages of the oracle's context; 0 for all", low=0)
+    level: float = option(1.0, "lowest relevance that counts as relevant")
+    eta: float = option(3.0, "lowest rating that counts as answered")
 
     def __post_init__(self) -> None:
-        check_settings(self, "answer")
+        validate_options(self, "answer")
         if self.repeats > 1 and self.temperature == 0:
             raise InputError(
                 f"{self.repeats} greedy answers to a question are all the same",
@@ -100,29 +100,29 @@ class Writer:
             )
         if self.tie_k or self.tie_length:
             self.oracle.check()
-        need(self.card, ("generate",), "an answer")
+        require_abilities(self.card, ("generate",), "an answer")
 
     @cached_property
-    def oracle(self) -> Oracle:
-        return Oracle(self.texts, self.oracle_by, self.level, self.eta, self.oracle_k or None)
+    def oracle(self) -> OracleSelector:
+        return OracleSelector(self.texts, self.oracle_by, self.level, self.eta, self.oracle_k or None)
 
     @cached_property
     def template(self) -> Template:
-        return prompts.load(self.prompt, self.folder, self.card.prompts)
+        return prompts.load_prompt(self.prompt, self.folder, self.card.prompts)
 
     @cached_property
     def template_alone(self) -> Template:
         counterpart = f"{self.prompt}-alone"
-        known = counterpart in prompts.names(self.folder)
+        known = counterpart in prompts.prompt_names(self.folder)
         name = self.alone or (counterpart if known else "answer-alone")
-        return prompts.load(name, self.folder, self.card.prompts)
+        return prompts.load_prompt(name, self.folder, self.card.prompts)
 
-    def shown(self, item: Item) -> tuple[Shown, ...]:
+    def shown(self, item: AnswerItem) -> tuple[ShownPassage, ...]:
         """The passages of an answer in the order shown; `NoValue` where that cannot be known."""
-        if item.system == NONE:
+        if item.system == NO_CONTEXT_SYSTEM:
             return ()
-        if item.system == ORACLE:
-            passages = tuple(Shown(name, rank) for rank, name in enumerate(self.oracle.passages(item.query), 1))
+        if item.system == ORACLE_SYSTEM:
+            passages = tuple(ShownPassage(name, rank) for rank, name in enumerate(self.oracle.passages(item.query), 1))
         else:
             most = len(self.oracle.passages(item.query)) if self.tie_k else self.k
             passages = tuple(each for each in item.passages if most is None or each.rank <= most)
@@ -131,13 +131,13 @@ class Writer:
                 raise NoValue(NO_PASSAGE, f"nothing says which passage has rank {missing[0]}")
         return self._ordered(passages, item.query)
 
-    def _ordered(self, passages: tuple[Shown, ...], query: str) -> tuple[Shown, ...]:
+    def _ordered(self, passages: tuple[ShownPassage, ...], query: str) -> tuple[ShownPassage, ...]:
         if self.order == "shuffled":
             # By query, so that all systems with the same passages show them in the same order.
             return tuple(random.Random(f"{self.seed} {query}").sample(passages, len(passages)))
         return passages[::-1] if self.order == "reversed" else passages
 
-    def seed_of(self, item: Item) -> int | None:
+    def seed_of(self, item: AnswerItem) -> int | None:
         """The seed of an answer that is sampled."""
         return self.seed + item.repeat if self.temperature > 0 else None
 
@@ -148,12 +148,12 @@ class Writer:
         texts = [self.texts.passage(name) for name in self.oracle.passages(query)]
         return max(1, sum(map(self.counter.count, texts)))
 
-    def write(self, item: Item) -> Steps[Written]:
+    def write(self, item: AnswerItem) -> Program[WrittenAnswer]:
         """Ask for one answer."""
         query, shown = self.texts.query(item.query), self.shown(item)
-        template = self.template_alone if item.system == NONE else self.template
+        template = self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
         values: dict[str, object] = {"query": query}
-        if item.system != NONE or "passages" in template.slots:
+        if item.system != NO_CONTEXT_SYSTEM or "passages" in template.slots:
             values["passages"] = [{"text": self.texts.passage(p.id), "id": p.id, "rank": p.rank} for p in shown]
         request = Generate(
             template.render(values),
@@ -163,30 +163,30 @@ class Writer:
             seed=self.seed_of(item) or 0,
         )
         (outcome,) = yield [request]
-        return _read(wanted(outcome, Generated), [each.id for each in shown])
+        return _parse_answer(require_response(outcome, Generated), [each.id for each in shown])
 
     def source(self, system: str) -> str:
         """Where the answers of a system come from, in one line."""
-        template = self.template_alone if system == NONE else self.template
+        template = self.template_alone if system == NO_CONTEXT_SYSTEM else self.template
         how = [f"temperature {self.temperature:g}" if self.temperature else ""]
-        if system not in (NONE, ORACLE):
+        if system not in (NO_CONTEXT_SYSTEM, ORACLE_SYSTEM):
             how += ["k of the oracle" if self.tie_k else (f"k {self.k}" if self.k else "")]
-        if system == ORACLE:
+        if system == ORACLE_SYSTEM:
             how += [f"oracle by {self.oracle.by}"]
-        how += [self.order if self.order != "rank" and system != NONE else ""]
+        how += [self.order if self.order != "rank" and system != NO_CONTEXT_SYSTEM else ""]
         how += [f"length of the oracle in {self.counter.name}" if self.tie_length else ""]
-        return source_of(self.card, [template], *how)
+        return describe_source(self.card, [template], *how)
 
 
-def _read(made: Generated, shown: Sequence[str]) -> Written:
+def _parse_answer(made: Generated, shown: Sequence[str]) -> WrittenAnswer:
     output, usage = made.outputs[0], made.usage
     if output.finish == "content_filter":
         raise NoValue("refused", "the endpoint withheld the answer", output.text)
     status = TRUNCATED if output.finish == "length" else OK
-    cited = citations(output.text, shown)
-    return Written(
+    cited = parse_citations(output.text, shown)
+    return WrittenAnswer(
         output.text,
-        status if output.text.strip() else EMPTY,
+        status if output.text.strip() else EMPTY_ANSWER,
         usage.new_tokens,
         output.finish,
         cited.passages,

@@ -14,28 +14,28 @@ from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.options import option
 from ragworth.text_match import similarity
-from ragworth.text_match.similarity import ENCODER, Encoded, baseline_setting
+from ragworth.text_match.similarity import DEFAULT_ENCODER, BERTScoreSimilarity, baseline_option
 
 
 @dataclass(frozen=True)
-class Bertscore(Grader):
+class BERTScoreGrader(Grader):
     """BERTScore-F1 of the answer and the most similar of its references: accepted answers, or relevant passages.
 
     ``cut`` says that the answer or that reference is longer than the encoder reads; ``skipped`` counts references that
     could not be compared with the answer, because there is nothing in them that the encoder knows.
     """
 
-    encoder: str = setting(ENCODER, "encoder: a name or a folder")
-    layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
-    idf: bool = setting(False, "weigh tokens by how rare they are among the references")
-    baseline: str = baseline_setting()
-    device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
-    download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
-    references: str = setting("answers", "what answers are compared with", choices=("answers", "relevant"))
-    level: float = setting(1.0, "lowest relevance that counts as relevant")
+    encoder: str = option(DEFAULT_ENCODER, "encoder: a name or a folder")
+    layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
+    idf: bool = option(False, "weigh tokens by how rare they are among the references")
+    baseline: str = baseline_option()
+    device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
+    download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
+    references: str = option("answers", "what answers are compared with", choices=("answers", "relevant"))
+    level: float = option(1.0, "lowest relevance that counts as relevant")
 
     kind: ClassVar[str] = "bertscore"
     title: ClassVar[str] = "similarity to accepted answers or relevant passages, by an encoder"
@@ -43,8 +43,8 @@ class Bertscore(Grader):
     details: ClassVar[Mapping[str, Any]] = {"cut": pl.Boolean, "skipped": pl.Int64, "against": pl.String}
 
     @cached_property
-    def scorer(self) -> Encoded:
-        return similarity.encoded(
+    def scorer(self) -> BERTScoreSimilarity:
+        return similarity.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
             corpus=self._corpus(),
@@ -89,11 +89,11 @@ class Bertscore(Grader):
                 pairs.append((self.text(answer), self._references(answer.query)))
         self.scorer.learn(pairs)
 
-    def value(self, answer: Answer) -> Finding:
+    def value(self, answer: Answer) -> AspectValues:
         text, references = self.text(answer), self._references(answer.query)
         best = self.scorer.best(text, references)
         detail = {"cut": best.cut, "skipped": best.skipped, "against": references[best.place]}
-        return Finding({"bertscore": best.value}, detail)
+        return AspectValues({"bertscore": best.value}, detail)
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.scorer.notes()

@@ -17,16 +17,16 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth import prompts
-from ragworth.calls.programs import NoValue, Steps
+from ragworth.calls.programs import NoValue, Program
 from ragworth.errors import InputError, ModelError
-from ragworth.generation.answer_book import Answer, Book
+from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
-from ragworth.tasks.findings import Finding, source_of
-from ragworth.tasks.options import check_settings, setting
-from ragworth.tasks.reliability import doubts
-from ragworth.tasks.text_lookup import Texts
-from ragworth.text_match.citations import bare
+from ragworth.tasks.findings import AspectValues, describe_source
+from ragworth.tasks.options import option, validate_options
+from ragworth.tasks.reliability import judgment_warnings
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.citations import without_citations
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Grader:
     """A way to grade, the texts of a collection, all answers, and a model to ask if it takes one."""
 
     card: Card | None
-    texts: Texts
-    book: Book
+    texts: TextLookup
+    book: AnswerBook
     folder: str | Path | None = None
     """A user's own prompts."""
 
-    citations: bool = setting(True, "leave citations such as [2] in the answers; without, they are taken out first")
+    citations: bool = option(True, "leave citations such as [2] in the answers; without, they are taken out first")
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -62,7 +62,7 @@ class Grader:
     """Columns it keeps beside the values."""
 
     def __post_init__(self) -> None:
-        check_settings(self, self.kind)
+        validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
@@ -82,27 +82,27 @@ class Grader:
     def prepare(self, answers: Sequence[Answer]) -> None:
         """Compute together what is slow one by one."""
 
-    def judge(self, answer: Answer) -> Steps[Finding]:
+    def judge(self, answer: Answer) -> Program[AspectValues]:
         """Grade one answer, asking the model."""
         yield from ()
         return self.value(answer)
 
-    def value(self, answer: Answer) -> Finding:
+    def value(self, answer: Answer) -> AspectValues:
         """Grade one answer, asking nobody."""
         raise NotImplementedError
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> Sequence[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
         """What was seen on the way of these answers, and what came of the controls."""
         return ()
 
     def doubts(self, frame: pl.DataFrame) -> list[str]:
         """Why what a model said may mean nothing, out of the rows of single answers."""
-        return doubts(frame, "grade") if self.asks else []
+        return judgment_warnings(frame, "grade") if self.asks else []
 
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return source_of(self.model, [self.prompt]) if self.asks else self.kind
+        return describe_source(self.model, [self.prompt]) if self.asks else self.kind
 
     @property
     def asked(self) -> str:
@@ -111,7 +111,7 @@ class Grader:
 
     @cached_property
     def prompt(self) -> Template:
-        return prompts.load(self.asked, self.folder, self.card.prompts if self.card is not None else "fenced")
+        return prompts.load_prompt(self.asked, self.folder, self.card.prompts if self.card is not None else "fenced")
 
     @property
     def model(self) -> Card:
@@ -142,4 +142,4 @@ class Grader:
 
     def text(self, answer: Answer) -> str:
         """What the answer says; `NoValue` where it says nothing."""
-        return answer.words if self.citations else bare(answer.words) or answer.words
+        return answer.words if self.citations else without_citations(answer.words) or answer.words

@@ -12,28 +12,28 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.calls.programs import NoValue, Steps, together
-from ragworth.collection import COUNTER
-from ragworth.errors import InputError, counted
+from ragworth.calls.programs import NoValue, Program, combine_programs
+from ragworth.collection import WORD_UNIT
+from ragworth.errors import InputError, format_count
 from ragworth.generation.answer_book import Answer
-from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, Oracle
+from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK
-from ragworth.tasks.answerability import answerability
-from ragworth.tasks.findings import Finding, source_of, whole
-from ragworth.tasks.labels import Label, Way, label, way_for, way_setting
-from ragworth.tasks.options import setting
-from ragworth.tasks.reliability import doubts
-from ragworth.tasks.scales import RATINGS
+from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.findings import AspectValues, describe_source, reject_cut_passage
+from ragworth.tasks.labels import LabelMethod, LabelResult, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option
+from ragworth.tasks.reliability import judgment_warnings
+from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
-from ragworth.text_match.lengths import words_in
+from ragworth.text_match.lengths import count_words
 
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"
 
 
 @dataclass(frozen=True)
-class Coverage(Grader):
+class CoverageGrader(Grader):
     """Share of the answerable sub-questions that the answer answers, and its density against the required subset.
 
     The model rates the answer, 0 to 5, for each sub-question, as it rates passages; η and above is answered. The
@@ -44,12 +44,12 @@ class Coverage(Grader):
     probability that the six hold together in any of them.
     """
 
-    eta: float = setting(3.0, "lowest rating that counts as answered")
-    w: float = setting(0.5, "weight of density; 1 is plain density", low=0)
-    how: str = way_setting()
-    length: int = setting(32, "most tokens of what the model writes", low=1)
-    swapped: bool = setting(False, "ask with everything in the other order, to see whether that matters")
-    keep_cut: bool = setting(False, "keep values of answers that the judge could not see whole")
+    eta: float = option(3.0, "lowest rating that counts as answered")
+    w: float = option(0.5, "weight of density; 1 is plain density", low=0)
+    how: str = label_method_option()
+    length: int = option(32, "most tokens of what the model writes", low=1)
+    swapped: bool = option(False, "ask with everything in the other order, to see whether that matters")
+    keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
     _unrated: set[str] = field(default_factory=set, init=False, compare=False)
     """Queries without ratings that were met."""
 
@@ -68,13 +68,13 @@ class Coverage(Grader):
     }
 
     def check(self) -> None:
-        way_for(self.model, self.how, "coverage", answerable=True)
+        choose_label_method(self.model, self.how, "coverage", answerable=True)
         if not self.texts.collection.subquestions.height:
             raise InputError("coverage needs sub-questions", remedy="give --subquestions")
 
     @property
-    def _way(self) -> Way:
-        return way_for(self.model, self.how, "coverage", answerable=True)
+    def _way(self) -> LabelMethod:
+        return choose_label_method(self.model, self.how, "coverage", answerable=True)
 
     @property
     def asked(self) -> str:
@@ -84,17 +84,17 @@ class Coverage(Grader):
 
     @property
     def source(self) -> str:
-        return source_of(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", COUNTER)
+        return describe_source(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
 
-    def judge(self, answer: Answer) -> Steps[Finding]:
+    def judge(self, answer: Answer) -> Program[AspectValues]:
         text, questions = self.text(answer), self._answerable(answer.query)
-        made = yield from together([self._rated(text, question) for question in questions])
+        made = yield from combine_programs([self._rated(text, question) for question in questions])
         failed = next((one for one in made if isinstance(one, NoValue)), None)
         if failed is not None:
             raise failed
-        found = [one for one in made if isinstance(one, Label)]
+        found = [one for one in made if isinstance(one, LabelResult)]
         share = sum(one.value >= self.eta for one in found) / len(questions)
-        tokens = words_in(text)
+        tokens = count_words(text)
         density = self._density(answer.query, share, tokens)
         required = None if isinstance(density, NoValue) else self._required_tokens(answer.query)
         detail = {
@@ -106,16 +106,16 @@ class Coverage(Grader):
             "required_tokens": required,
             "cut": max(one.usage.cut for one in found),
         }
-        return Finding({"coverage": share, "density": density}, detail, found[0].estimator)
+        return AspectValues({"coverage": share, "density": density}, detail, found[0].estimator)
 
-    def _rated(self, text: str, question: Subquestion) -> Steps[Label]:
+    def _rated(self, text: str, question: Subquestion) -> Program[LabelResult]:
         if self._way == "answerability":
             prompt = self.prompt.render({"passage": text, "query": question.text})
-            found = yield from answerability(prompt, RATINGS, self.model)
+            found = yield from ask_answerability(prompt, RATING_SCALE, self.model)
         else:
             prompt = self.prompt.render({"passage": text, "subquestion": question.text})
-            found = yield from label(prompt, RATINGS, self.model, self._way, length=self.length)
-        whole(found.usage, self.keep_cut, found.raw)
+            found = yield from ask_label(prompt, RATING_SCALE, self.model, self._way, length=self.length)
+        reject_cut_passage(found.usage, self.keep_cut, found.raw)
         return found
 
     def _answerable(self, query: str) -> list[Subquestion]:
@@ -153,11 +153,11 @@ class Coverage(Grader):
         return found
 
     @cached_property
-    def _oracle(self) -> Oracle:
-        return Oracle(self.texts, "ratings", eta=self.eta)
+    def _oracle(self) -> OracleSelector:
+        return OracleSelector(self.texts, "ratings", eta=self.eta)
 
     def _required_tokens(self, query: str) -> int:
-        return sum(words_in(self.texts.passage(passage)) for passage in self._oracle.passages(query))
+        return sum(count_words(self.texts.passage(passage)) for passage in self._oracle.passages(query))
 
     def _density(self, query: str, share: float, tokens: int) -> float | NoValue:
         if query in self._unrated:
@@ -176,13 +176,13 @@ class Coverage(Grader):
         first = frame.filter(pl.col("aspect") == self.aspects[0])
         every = first.select(pl.col("ratings").drop_nulls().explode()).filter(pl.col("ratings").is_not_null())
         return [
-            *doubts(first.select("mass", value=pl.lit(None, pl.Float64)), "answer"),
-            *doubts(every, "rating", "ratings"),
+            *judgment_warnings(first.select("mass", value=pl.lit(None, pl.Float64)), "answer"),
+            *judgment_warnings(every, "rating", "ratings"),
         ]
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
-        notes = [f"tokens are counted as {COUNTER}"]
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
+        notes = [f"tokens are counted as {WORD_UNIT}"]
         if self._unrated:
-            number = counted(len(self._unrated), "query", "queries")
+            number = format_count(len(self._unrated), "query", "queries")
             notes.append(f"{number} without ratings: all sub-questions count as answerable, and there is no density")
         return notes

@@ -13,19 +13,19 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.generation.answer_book import Answer, Support
+from ragworth.generation.answer_book import Answer, ContextSupport
 from ragworth.graders.contract import Grader
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.options import option
 from ragworth.text_match import short_answers
 
 CORRECT, PARTIAL, ABSTAINED, WRONG = "correct", "partially-correct", "abstained", "wrong"
-VALUES = {CORRECT: 1.0, PARTIAL: 0.5, ABSTAINED: 0.0, WRONG: -1.0}
+GRADER_VALUES = {CORRECT: 1.0, PARTIAL: 0.5, ABSTAINED: 0.0, WRONG: -1.0}
 """What the grades are worth: in this order, which is what studies go by."""
 
 
 @dataclass(frozen=True)
-class Deterministic(Grader):
+class DeterministicGrader(Grader):
     """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, against the accepted answers; ``label`` has the word.
 
     An answer is correct that contains an accepted one, and abstains when it says so in one of many phrases. A correct
@@ -34,29 +34,31 @@ class Deterministic(Grader):
     grade.)
     """
 
-    level: float = setting(1.0, "lowest relevance that counts as relevant")
-    partial: bool = setting(True, "a correct answer from a context without a relevant passage is partially correct")
+    level: float = option(1.0, "lowest relevance that counts as relevant")
+    partial: bool = option(True, "a correct answer from a context without a relevant passage is partially correct")
 
     kind: ClassVar[str] = "deterministic"
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = VALUES
+    possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
     details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String, "relevant_shown": pl.Boolean}
 
     def check_for(self, answers: Sequence[Answer]) -> None:
         self.need_accepted(answers)
 
     @cached_property
-    def support(self) -> Support:
-        return Support(self.texts, self.book, self.level)
+    def support(self) -> ContextSupport:
+        return ContextSupport(self.texts, self.book, self.level)
 
-    def value(self, answer: Answer) -> Finding:
+    def value(self, answer: Answer) -> AspectValues:
         text, accepted = self.text(answer), self.texts.answers(answer.query)
-        verdict = short_answers.grade(text, accepted)
+        verdict = short_answers.grade_short_answer(text, accepted)
         shown = self.support.relevant(answer) if self.partial and verdict.label == CORRECT else None
         label = PARTIAL if shown is False else verdict.label
-        return Finding({"grade": VALUES[label]}, {"label": label, "why": verdict.why, "relevant_shown": shown})
+        return AspectValues(
+            {"grade": GRADER_VALUES[label]}, {"label": label, "why": verdict.why, "relevant_shown": shown}
+        )
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.support.notes(answers) if self.partial else []

@@ -15,41 +15,41 @@ from typing import Any
 import polars as pl
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, Steps, forecast, run
+from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, run_programs
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
-from ragworth.errors import InputError, counted
-from ragworth.formats.answers import shown_column
-from ragworth.generation.answer_book import Answer, Book
-from ragworth.generation.answering import Answered, shown_contexts
+from ragworth.errors import InputError, format_count
+from ragworth.formats.answers import parse_shown
+from ragworth.generation.answer_book import Answer, AnswerBook
+from ragworth.generation.answering import AnsweringResult, shown_contexts
 from ragworth.graders.contract import Grader
 from ragworth.llm.contract import Card, Model
 from ragworth.registry import Registry
 from ragworth.tables import OK, TRUNCATED, Answers, Contexts, Outcomes
 from ragworth.tables.coercion import Data, to_frame
-from ragworth.tasks.findings import Finding, frame_of, missing_notes, rows_of
-from ragworth.tasks.models import opened
-from ragworth.tasks.options import given
-from ragworth.tasks.query_sample import of_queries
-from ragworth.tasks.text_lookup import Texts
+from ragworth.tasks.findings import AspectValues, aspect_rows, frame_from_rows, missing_notes
+from ragworth.tasks.models import resolve_model
+from ragworth.tasks.options import options_by_name
+from ragworth.tasks.query_sample import sample_by_query
+from ragworth.tasks.text_lookup import TextLookup
 
 GRADERS: Registry[type[Grader]] = Registry(
     "grader",
     "ragworth.graders",
     {
-        "deterministic": "ragworth.graders.deterministic:Deterministic",
-        "judge": "ragworth.graders.judge:Judge",
-        "ideal": "ragworth.graders.ideal:Ideal",
-        "text": "ragworth.graders.text:Text",
-        "bertscore": "ragworth.graders.bertscore:Bertscore",
-        "utility": "ragworth.graders.utility:Utility",
-        "coverage": "ragworth.graders.coverage:Coverage",
+        "deterministic": "ragworth.graders.deterministic:DeterministicGrader",
+        "judge": "ragworth.graders.judge:JudgeGrader",
+        "ideal": "ragworth.graders.ideal:IdealGrader",
+        "text": "ragworth.graders.text:TextGrader",
+        "bertscore": "ragworth.graders.bertscore:BERTScoreGrader",
+        "utility": "ragworth.graders.utility:UtilityGrader",
+        "coverage": "ragworth.graders.coverage:CoverageGrader",
     },
 )
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradingResult:
     """Outcomes: the table that studies read, and frames that have what is known of each beside it."""
 
     table: Outcomes
@@ -63,7 +63,7 @@ class Graded:
 
 def grade(
     kind: str,
-    answers: Answers | Answered | Data,
+    answers: Answers | AnsweringResult | Data,
     collection: Collection,
     model: Model | str | None = None,
     *,
@@ -74,7 +74,7 @@ def grade(
     sample: int | None = None,
     sample_seed: int = 0,
     **settings: Any,
-) -> Graded:
+) -> GradingResult:
     """Grade answers.
 
     Parameters
@@ -90,28 +90,28 @@ def grade(
     limit, sample: only the first queries, or some drawn at random.
     settings: those of the grader; ``ragworth grade KIND --help`` lists them.
     """
-    book = book_of(answers, contexts)
-    things = of_queries(book.answers, limit, sample, sample_seed)
+    book = to_answer_book(answers, contexts)
+    things = sample_by_query(book.answers, limit, sample, sample_seed)
     if not GRADERS.get(kind).asks:
-        return finished(made(kind, None, collection, book, prompts, settings), things, None)
-    with Job(opened(model), store) as job:
-        return finished(made(kind, job.card, collection, book, prompts, settings), things, job)
+        return run_grading(build_grader(kind, None, collection, book, prompts, settings), things, None)
+    with Job(resolve_model(model), store) as job:
+        return run_grading(build_grader(kind, job.card, collection, book, prompts, settings), things, job)
 
 
-def book_of(answers: Answers | Answered | Data, contexts: Contexts | Data | None = None) -> Book:
+def to_answer_book(answers: Answers | AnsweringResult | Data, contexts: Contexts | Data | None = None) -> AnswerBook:
     """Answers with what was shown for them: as they say themselves, or else as given."""
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
     if isinstance(answers, Answers):
-        return Book(answers, contexts)
-    if isinstance(answers, Answered):
-        return Book(answers.table, _known(answers.contexts, contexts))
+        return AnswerBook(answers, contexts)
+    if isinstance(answers, AnsweringResult):
+        return AnswerBook(answers.table, _recorded_or_given(answers.contexts, contexts))
     frame = to_frame(answers)
     table = Answers(frame)
-    return Book(table, _known(shown_contexts(table.frame.with_columns(shown_column(frame))), contexts))
+    return AnswerBook(table, _recorded_or_given(shown_contexts(table.frame.with_columns(parse_shown(frame))), contexts))
 
 
-def _known(recorded: Contexts, given: Contexts | None) -> Contexts:
+def _recorded_or_given(recorded: Contexts, given: Contexts | None) -> Contexts:
     """What was recorded of a system and query goes before what is given, which may be deeper than what was shown."""
     if given is None:
         return recorded
@@ -123,11 +123,11 @@ def _known(recorded: Contexts, given: Contexts | None) -> Contexts:
     return merged
 
 
-def made(
+def build_grader(
     kind: str,
     card: Card | None,
     collection: Collection,
-    book: Book,
+    book: AnswerBook,
     prompts: str | Path | None,
     settings: dict[str, Any],
 ) -> Grader:
@@ -135,10 +135,10 @@ def made(
     if not book.answers:
         raise InputError("there are no answers to grade", expected="a table of answers with at least one row")
     chosen = GRADERS.get(kind)
-    return chosen(card, Texts(collection), book, prompts, **given(chosen, settings, kind))
+    return chosen(card, TextLookup(collection), book, prompts, **options_by_name(chosen, settings, kind))
 
 
-def parted(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+def split_controls(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
     """The answers that are to have an outcome, and those that are judged as controls; refused where none are."""
     graded = [each for each in answers if grader.graded(each)]
     if not graded:
@@ -150,29 +150,31 @@ def parted(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answer], lis
     return graded, [each for each in answers if not grader.graded(each) and grader.control(each)]
 
 
-def planned(grader: Grader, answers: Sequence[Answer], job: Job, *, controlled: bool = True) -> Forecast:
+def plan_grading(grader: Grader, answers: Sequence[Answer], job: Job, *, controlled: bool = True) -> Forecast:
     """What grading these answers would take."""
-    graded, controls = parted(grader, answers)
+    graded, controls = split_controls(grader, answers)
     work = map(grader.judge, [*graded, *(controls if controlled else [])])
-    return forecast(job, work, more=lambda round_: round_ + 1 < grader.rounds)
+    return forecast_programs(job, work, more=lambda round_: round_ + 1 < grader.rounds)
 
 
-def finished(grader: Grader, answers: Sequence[Answer], job: Job | None, *, controlled: bool = True) -> Graded:
+def run_grading(
+    grader: Grader, answers: Sequence[Answer], job: Job | None, *, controlled: bool = True
+) -> GradingResult:
     """Grade them all, and put the repeats together. Without ``controlled``, controls are left out."""
-    graded, controls = parted(grader, answers)
+    graded, controls = split_controls(grader, answers)
     controls = controls if controlled else []
     grader.prepare([*controls, *graded])
     work = map(grader.judge, [*controls, *graded])
-    found = iter(run(job, work) if job is not None else map(_alone, work))
+    found = iter(run_programs(job, work) if job is not None else map(_run_without_model, work))
     known = [next(found) for _ in controls]
     source, rows = grader.source, []
     for each, one in zip(graded, found, strict=True):
         keys = {"system": each.system, "query": each.query, "repeat": each.repeat}
         given_by = f" ← {each.source}" if each.source != "given" else ""
-        rows += [{**row, "source": row["source"] + given_by} for row in rows_of(keys, grader.aspects, one, source)]
+        rows += [{**row, "source": row["source"] + given_by} for row in aspect_rows(keys, grader.aspects, one, source)]
     keys_schema = {"system": pl.String, "query": pl.String, "repeat": pl.Int64, "aspect": pl.String}
     facts = {"value": pl.Float64, "status": pl.String, "source": pl.String, "reason": pl.String, "raw": pl.String}
-    single = frame_of(rows, {**keys_schema, **facts, **grader.details})
+    single = frame_from_rows(rows, {**keys_schema, **facts, **grader.details})
     frame = _outcomes(rows, grader)
     notes = [
         *missing_notes(frame, "outcome"),
@@ -180,10 +182,10 @@ def finished(grader: Grader, answers: Sequence[Answer], job: Job | None, *, cont
         *grader.doubts(single),
         *grader.notes(graded, known),
     ]
-    return Graded(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
+    return GradingResult(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
 
 
-def _alone(steps: Steps[Finding]) -> Finding | NoValue:
+def _run_without_model(steps: Program[AspectValues]) -> AspectValues | NoValue:
     """What comes of work that asks nobody."""
     try:
         next(steps)
@@ -208,7 +210,7 @@ def _outcomes(rows: Sequence[Mapping[str, Any]], grader: Grader) -> pl.DataFrame
         "each": pl.List(pl.Float64),
         **grader.details,
     }
-    return frame_of([_outcome(each) for each in together.values()], schema)
+    return frame_from_rows([_outcome(each) for each in together.values()], schema)
 
 
 def _outcome(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -226,7 +228,7 @@ def _outcome(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _notes(frame: pl.DataFrame, answers: Sequence[Answer]) -> Iterator[str]:
     partly = frame.filter((pl.col("repeats") > 0) & (pl.col("repeats") < pl.col("of"))).height
     if partly:
-        yield f"{counted(partly, 'outcome')} out of fewer answers than there are: some could not be graded"
+        yield f"{format_count(partly, 'outcome')} out of fewer answers than there are: some could not be graded"
     ended = sum(each.status == TRUNCATED for each in answers)
     if ended:
-        yield f"{counted(ended, 'answer')} that ended at the greatest length, graded all the same"
+        yield f"{format_count(ended, 'answer')} that ended at the greatest length, graded all the same"

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ragworth.errors import InputError, TableError, listed, quoted
-from ragworth.formats.files import Path_
+from ragworth.errors import InputError, TableError, format_list, quote_short
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK, coercion
 from ragworth.tables.coercion import Data
 
-HUMAN = "human"
+HUMAN_SOURCE = "human"
 """The aspect of grades by people, where a table says no more of them."""
 
 CORRECT_OR_NOT = {0.0, 1.0}
@@ -21,7 +21,7 @@ CORRECT_OR_NOT = {0.0, 1.0}
 
 
 @dataclass(frozen=True)
-class People:
+class HumanLabels:
     """Grades by people for the aspects of a grader."""
 
     frames: dict[str, pl.DataFrame]
@@ -30,13 +30,13 @@ class People:
     """Whether they say only 1 for correct and 0 for not, while the grader says more."""
 
 
-def read_labels(path: Path_, grader: Grader) -> People:
+def read_human_labels(path: PathOrStr, grader: Grader) -> HumanLabels:
     """Grades by people from Parquet, CSV or TSV."""
     table, _ = read_table(path, words=("value", "label"))
-    return labels_of(table, grader, source=str(path))
+    return parse_human_labels(table, grader, source=str(path))
 
 
-def labels_of(data: Data, grader: Grader, *, source: str = "") -> People:
+def parse_human_labels(data: Data, grader: Grader, *, source: str = "") -> HumanLabels:
     """Grades by people out of a table with system, query and ``value`` or ``label``: numbers, or words such as correct.
 
     Without a column ``aspect`` they are of the grader's first one. What the grader cannot give is refused, except that
@@ -45,22 +45,24 @@ def labels_of(data: Data, grader: Grader, *, source: str = "") -> People:
     frame = coercion.to_frame(data, source=source)
     ids = [coercion.id_column(frame, name, table="labels", source=source) for name in ("system", "query")]
     if "repeat" in frame.columns:
-        ids.append(coercion.numbers(frame["repeat"], source=source, kind=pl.Int64))
+        ids.append(coercion.to_numbers(frame["repeat"], source=source, kind=pl.Int64))
     column = next((name for name in ("value", "label") if name in frame.columns), None)
     if column is None:
         raise TableError(
-            f"a labels table needs a 'value' or 'label' column; this one has {listed(frame.columns, 12)}",
+            f"a labels table needs a 'value' or 'label' column; this one has {format_list(frame.columns, 12)}",
             expected=_expected(grader),
             file=source,
         )
     cells, words = _values(frame[column], grader, source)
-    aspect = frame["aspect"] if "aspect" in frame.columns else pl.Series("aspect", [HUMAN] * frame.height, pl.String)
+    aspect = (
+        frame["aspect"] if "aspect" in frame.columns else pl.Series("aspect", [HUMAN_SOURCE] * frame.height, pl.String)
+    )
     given = pl.DataFrame([*ids, aspect.cast(pl.String), cells]).drop_nulls("value")
     if "status" in frame.columns:
         given = given.filter(frame.filter(cells.is_not_null())["status"] == OK)
     frames = _by_aspect(given, grader, source)
     numbers = {value for part in frames.values() for value in part["value"]}
-    return People(frames, bool(_three_way(grader)) and not words and numbers <= CORRECT_OR_NOT)
+    return HumanLabels(frames, bool(_is_three_way(grader)) and not words and numbers <= CORRECT_OR_NOT)
 
 
 def _by_aspect(given: pl.DataFrame, grader: Grader, source: str) -> dict[str, pl.DataFrame]:
@@ -69,11 +71,17 @@ def _by_aspect(given: pl.DataFrame, grader: Grader, source: str) -> dict[str, pl
     first, *_ = grader.aspects
     chosen = {aspect: aspect for aspect in grader.aspects if aspect in names}
     if not chosen:
-        other = HUMAN if HUMAN in names else names[0] if len(names) == 1 and len(grader.aspects) == 1 else None
+        other = (
+            HUMAN_SOURCE
+            if HUMAN_SOURCE in names
+            else names[0]
+            if len(names) == 1 and len(grader.aspects) == 1
+            else None
+        )
         if other is None:
             raise InputError(
-                f"the labels are of {listed(names, 12)}" if names else "there are no labels",
-                expected=f"the aspect {listed([*grader.aspects, HUMAN])}",
+                f"the labels are of {format_list(names, 12)}" if names else "there are no labels",
+                expected=f"the aspect {format_list([*grader.aspects, HUMAN_SOURCE])}",
                 remedy="rename the aspect, or leave the others out",
                 file=source,
             )
@@ -85,7 +93,7 @@ def _by_aspect(given: pl.DataFrame, grader: Grader, source: str) -> dict[str, pl
         if again.height:
             row = again.row(0, named=True)
             raise TableError(
-                "a second label for " + ", ".join(f"{name} {quoted(row[name])}" for name in key),
+                "a second label for " + ", ".join(f"{name} {quote_short(row[name])}" for name in key),
                 expected=f"one for each ({', '.join(key)})",
                 remedy="let one of them count, such as that of the majority",
                 file=source,
@@ -93,7 +101,7 @@ def _by_aspect(given: pl.DataFrame, grader: Grader, source: str) -> dict[str, pl
     return frames
 
 
-def _three_way(grader: Grader) -> bool:
+def _is_three_way(grader: Grader) -> bool:
     return bool(grader.possible) and not grader.ordinal
 
 
@@ -103,7 +111,7 @@ def _values(cells: pl.Series, grader: Grader, source: str) -> tuple[pl.Series, b
     for row, cell in enumerate(cells.to_list(), 1):
         value, word = _value(cell, grader)
         if cell is not None and (value is None or (grader.possible and value not in grader.possible.values())):
-            raise InputError(f"row {row}: the label is {quoted(cell)}", expected=_expected(grader), file=source)
+            raise InputError(f"row {row}: the label is {quote_short(cell)}", expected=_expected(grader), file=source)
         found.append(value)
         words = words or word
     return pl.Series("value", found, dtype=pl.Float64), words
@@ -113,7 +121,7 @@ def _value(cell: object, grader: Grader) -> tuple[float | None, bool]:
     """The value of a cell, None where it says nothing known; and whether it is a word."""
     if isinstance(cell, str):
         word = "-".join(cell.casefold().replace("_", " ").replace("-", " ").split())
-        if word in grader.possible and _three_way(grader):
+        if word in grader.possible and _is_three_way(grader):
             return grader.possible[word], True
     try:
         value = float(cell)  # type: ignore[arg-type]

@@ -12,24 +12,24 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.calls.programs import NoValue, Steps, together
+from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.errors import InputError
 from ragworth.generation.answer_book import Answer
-from ragworth.generation.writer import ORACLE
+from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.graders.contract import Grader
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.labels import Label, Scale, label, way_for, way_setting
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option
 
-SCORES = Scale.numbers(1, 5)
+IDEAL_SCALE = LabelScale.numbers(1, 5)
 NO_IDEAL = "no-ideal"
 
-FIT = 4.0
+GOOD_SCORE = 4.0
 """A judge that gives ideal answers less than this against themselves, in the mean, is none."""
 
 
 @dataclass(frozen=True)
-class Ideal(Grader):
+class IdealGrader(Grader):
     """A score from 1 (far less than the ideal answer holds) to 5 (all of it), by a model as judge.
 
     The ideal answer is the one from the oracle's context, in the same table of answers; or an accepted answer, the one
@@ -38,18 +38,18 @@ class Ideal(Grader):
     of their own; what the judge gives them against themselves, which should be 5, is in the notes.
     """
 
-    ideal: str = setting("oracle", "where ideal answers come from", choices=("oracle", "accepted"))
-    system: str = setting(ORACLE, "the system whose answers are ideal")
-    how: str = way_setting()
-    length: int = setting(32, "most tokens of what the model writes", low=1)
-    swapped: bool = setting(False, "ask with scale and answers in the other order, to see whether that matters")
+    ideal: str = option("oracle", "where ideal answers come from", choices=("oracle", "accepted"))
+    system: str = option(ORACLE_SYSTEM, "the system whose answers are ideal")
+    how: str = label_method_option()
+    length: int = option(32, "most tokens of what the model writes", low=1)
+    swapped: bool = option(False, "ask with scale and answers in the other order, to see whether that matters")
 
     kind: ClassVar[str] = "ideal"
     title: ClassVar[str] = "how much of an ideal answer it holds, 1 to 5, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("ideal",)
     labelled: ClassVar[bool] = True
     ordinal: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = dict(zip(SCORES.labels, SCORES.values, strict=True))
+    possible: ClassVar[Mapping[str, float]] = dict(zip(IDEAL_SCALE.labels, IDEAL_SCALE.values, strict=True))
     asks: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("ideal",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -60,7 +60,7 @@ class Ideal(Grader):
     }
 
     def check(self) -> None:
-        way_for(self.model, self.how, "ideal")
+        choose_label_method(self.model, self.how, "ideal")
         if self.ideal == "oracle" and not any(each.system == self.system for each in self.book.answers):
             raise InputError(
                 f"there are no answers of the system {self.system!r}",
@@ -80,15 +80,17 @@ class Ideal(Grader):
     def control(self, answer: Answer) -> bool:
         return True
 
-    def judge(self, answer: Answer) -> Steps[Finding]:
+    def judge(self, answer: Answer) -> Program[AspectValues]:
         query, text, ideals = self.texts.query(answer.query), self.text(answer), self._ideals(answer)
-        way = way_for(self.model, self.how, "ideal")
+        way = choose_label_method(self.model, self.how, "ideal")
         asked = [self.prompt.render({"query": query, "answer": text, "ideal": ideal}) for ideal in ideals]
-        made = yield from together([label(prompt, SCORES, self.model, way, length=self.length) for prompt in asked])
+        made = yield from combine_programs(
+            [ask_label(prompt, IDEAL_SCALE, self.model, way, length=self.length) for prompt in asked]
+        )
         failed = next((one for one in made if isinstance(one, NoValue)), None)
         if failed is not None:  # it might have been the best
             raise failed
-        good = [one for one in made if isinstance(one, Label)]
+        good = [one for one in made if isinstance(one, LabelResult)]
         best = max(range(len(good)), key=lambda n: (good[n].value, good[n].expected or 0.0, -n))
         found = good[best]
         detail = {
@@ -98,7 +100,7 @@ class Ideal(Grader):
             "probabilities": list(found.probabilities) if found.probabilities is not None else None,
             "against": ideals[best],
         }
-        return Finding({"ideal": found.value}, detail, found.estimator)
+        return AspectValues({"ideal": found.value}, detail, found.estimator)
 
     def _ideals(self, answer: Answer) -> tuple[str, ...]:
         if self.ideal == "accepted":
@@ -111,13 +113,15 @@ class Ideal(Grader):
         except NoValue as none:
             raise NoValue(NO_IDEAL, f"the answer of {self.system} has no text: {none.status}") from none
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
-        values = [one.values["ideal"] for one in controls if isinstance(one, Finding)]
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
+        values = [one.values["ideal"] for one in controls if isinstance(one, AspectValues)]
         scores = [value for value in values if isinstance(value, float)]
         if not scores:
             return []
-        mean, best = fmean(scores), SCORES.values[-1]
+        mean, best = fmean(scores), IDEAL_SCALE.values[-1]
         notes = [f"against itself the ideal answer gets a mean of {mean:.2f} ({best:g} expected)"]
-        if mean < FIT:
-            notes.append(f"a mean below {FIT:g} of answers against themselves: this model is unfit as this judge")
+        if mean < GOOD_SCORE:
+            notes.append(
+                f"a mean below {GOOD_SCORE:g} of answers against themselves: this model is unfit as this judge"
+            )
         return notes

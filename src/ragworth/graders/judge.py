@@ -12,21 +12,23 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.calls.programs import NoValue, Steps
-from ragworth.generation.answer_book import Answer, Support
+from ragworth.calls.programs import NoValue, Program
+from ragworth.generation.answer_book import Answer, ContextSupport
 from ragworth.graders.contract import Grader
-from ragworth.graders.deterministic import ABSTAINED, CORRECT, PARTIAL, VALUES, WRONG
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.labels import Scale, label, way_for, way_setting
-from ragworth.tasks.options import setting
-from ragworth.tasks.reliability import doubts
+from ragworth.graders.deterministic import ABSTAINED, CORRECT, GRADER_VALUES, PARTIAL, WRONG
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option
+from ragworth.tasks.reliability import judgment_warnings
 
-GRADES = Scale(("CORRECT", "WRONG", "ABSTAINED"), (VALUES[CORRECT], VALUES[WRONG], VALUES[ABSTAINED]))
+GRADE_LABELS = LabelScale(
+    ("CORRECT", "WRONG", "ABSTAINED"), (GRADER_VALUES[CORRECT], GRADER_VALUES[WRONG], GRADER_VALUES[ABSTAINED])
+)
 """Words that begin with different letters, so that a first token tells them apart."""
 
 
 @dataclass(frozen=True)
-class Judge(Grader):
+class JudgeGrader(Grader):
     """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, by a model as judge; ``label`` has the word.
 
     The judge sees question, accepted answers and answer, and gives one of three labels; the likeliest one counts.
@@ -35,17 +37,17 @@ class Judge(Grader):
     shown, and no relevant passage is in it; the judge does not see the passages.
     """
 
-    how: str = way_setting()
-    length: int = setting(32, "most tokens of what the model writes", low=1)
-    swapped: bool = setting(False, "ask with the options in the other order, to see whether that matters")
-    level: float = setting(1.0, "lowest relevance that counts as relevant")
-    partial: bool = setting(True, "a correct answer from a context without a relevant passage is partially correct")
+    how: str = label_method_option()
+    length: int = option(32, "most tokens of what the model writes", low=1)
+    swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
+    level: float = option(1.0, "lowest relevance that counts as relevant")
+    partial: bool = option(True, "a correct answer from a context without a relevant passage is partially correct")
 
     kind: ClassVar[str] = "judge"
     title: ClassVar[str] = "correct, abstained or wrong, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = VALUES
+    possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
     asks: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -57,24 +59,24 @@ class Judge(Grader):
     }
 
     def check(self) -> None:
-        way_for(self.model, self.how, "judge")
+        choose_label_method(self.model, self.how, "judge")
 
     def check_for(self, answers: Sequence[Answer]) -> None:
         self.need_queries(answers)
         self.need_accepted(answers)
 
     @cached_property
-    def support(self) -> Support:
-        return Support(self.texts, self.book, self.level)
+    def support(self) -> ContextSupport:
+        return ContextSupport(self.texts, self.book, self.level)
 
-    def judge(self, answer: Answer) -> Steps[Finding]:
+    def judge(self, answer: Answer) -> Program[AspectValues]:
         values = {
             "query": self.texts.query(answer.query),
             "answers": self.texts.answers(answer.query),
             "answer": self.text(answer),
         }
-        way = way_for(self.model, self.how, "judge")
-        found = yield from label(self.prompt.render(values), GRADES, self.model, way, length=self.length)
+        way = choose_label_method(self.model, self.how, "judge")
+        found = yield from ask_label(self.prompt.render(values), GRADE_LABELS, self.model, way, length=self.length)
         word = found.label.lower()
         shown = self.support.relevant(answer) if self.partial and word == CORRECT else None
         word = PARTIAL if shown is False else word
@@ -86,11 +88,11 @@ class Judge(Grader):
             "probabilities": list(found.probabilities) if found.probabilities is not None else None,
             "relevant_shown": shown,
         }
-        return Finding({"grade": VALUES[word]}, detail, found.estimator)
+        return AspectValues({"grade": GRADER_VALUES[word]}, detail, found.estimator)
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.support.notes(answers) if self.partial else []
 
     def doubts(self, frame: pl.DataFrame) -> list[str]:
         # Whether a correct answer is only partially so is none of the judge's doing.
-        return doubts(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")
+        return judgment_warnings(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")

@@ -13,53 +13,53 @@ from ragworth.calls.programs import Forecast
 from ragworth.errors import PromptError
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.graders.grading import Graded, finished, made, planned
-from ragworth.graders.human_labels import People
-from ragworth.tasks.options import settings_of
-from ragworth.tasks.reliability import Check, agreement, mass_checks, share_budget
+from ragworth.graders.grading import GradingResult, build_grader, plan_grading, run_grading
+from ragworth.graders.human_labels import HumanLabels
+from ragworth.tasks.options import options_of
+from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, mass_checks, share_budget
 
 KEYS = ["system", "query", "repeat", "aspect"]
 
 
-def check(
+def check_grading(
     grader: Grader,
     answers: Sequence[Answer],
-    graded: Graded,
+    graded: GradingResult,
     job: Job | None,
     second: Job | None = None,
-    labels: People | None = None,
-) -> list[Check]:
+    labels: HumanLabels | None = None,
+) -> list[ReliabilityCheck]:
     """All that can be said of these grades. The other order, and another judge, are asked for it.
 
     ``labels`` are grades by people (`ragworth.graders.human_labels`).
     """
     found = mass_checks(graded.answers)
     if job is not None and hasattr(grader, "swapped"):
-        found += _other_order(grader, answers, graded, job)
+        found += _check_other_order(grader, answers, graded, job)
     if second is not None:
         share_budget(job, second)
-        own = {each.name: getattr(grader, each.name) for each in settings_of(type(grader))}
-        other = made(grader.kind, second.card, grader.texts.collection, grader.book, grader.folder, own)
-        found += _compared(
-            f"judge {second.card.name}", grader, graded, finished(other, answers, second, controlled=False)
+        own = {each.name: getattr(grader, each.name) for each in options_of(type(grader))}
+        other = build_grader(grader.kind, second.card, grader.texts.collection, grader.book, grader.folder, own)
+        found += _agreement_of_runs(
+            f"judge {second.card.name}", grader, graded, run_grading(other, answers, second, controlled=False)
         )
     if grader.kind == "judge":
         alike = {name: getattr(grader, name) for name in ("citations", "level", "partial")}
-        by_words = made("deterministic", None, grader.texts.collection, grader.book, None, alike)
-        found += _compared("by words", grader, graded, finished(by_words, answers, None))
-    return found + (_people(grader, graded, labels) if labels is not None else [])
+        by_words = build_grader("deterministic", None, grader.texts.collection, grader.book, None, alike)
+        found += _agreement_of_runs("by words", grader, graded, run_grading(by_words, answers, None))
+    return found + (_check_against_humans(grader, graded, labels) if labels is not None else [])
 
 
-def planned_all(
+def plan_grading_and_checks(
     grader: Grader, answers: Sequence[Answer], job: Job, other: Grader | None, second: Job | None, checked: bool
 ) -> list[tuple[str, Forecast]]:
     """What grading would take, and what checking would take on top of it."""
-    parts = [("grades", planned(grader, answers, job))]
+    parts = [("grades", plan_grading(grader, answers, job))]
     swapped = _swapped(grader) if checked else None
     if swapped is not None:
-        parts.append(("other order", planned(swapped, answers, job, controlled=False)))
+        parts.append(("other order", plan_grading(swapped, answers, job, controlled=False)))
     if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", planned(other, answers, second, controlled=False)))
+        parts.append((f"judge {second.card.name}", plan_grading(other, answers, second, controlled=False)))
     return parts
 
 
@@ -75,17 +75,21 @@ def _swapped(grader: Grader) -> Grader | None:
         return None
 
 
-def _other_order(grader: Grader, answers: Sequence[Answer], graded: Graded, job: Job) -> list[Check]:
+def _check_other_order(
+    grader: Grader, answers: Sequence[Answer], graded: GradingResult, job: Job
+) -> list[ReliabilityCheck]:
     """Ask again with everything in the other order."""
     title = "other order"
     other = _swapped(grader)
     if other is None:
         reason = f"there is no {grader.prompts[0]}-swapped.txt beside your own prompt"
-        return [Check(title, "–", None, None, 0, graded.answers.height, reason)]
-    return _compared(title, grader, graded, finished(other, answers, job, controlled=False))
+        return [ReliabilityCheck(title, "–", None, None, 0, graded.answers.height, reason)]
+    return _agreement_of_runs(title, grader, graded, run_grading(other, answers, job, controlled=False))
 
 
-def _compared(title: str, grader: Grader, first: Graded, second: Graded) -> list[Check]:
+def _agreement_of_runs(
+    title: str, grader: Grader, first: GradingResult, second: GradingResult
+) -> list[ReliabilityCheck]:
     """How far two grades of the same answers agree."""
     both = first.answers.select(*KEYS, "value").join(
         second.answers.select(*KEYS, pl.col("value").alias("other")), on=KEYS, maintain_order="left"
@@ -93,29 +97,29 @@ def _compared(title: str, grader: Grader, first: Graded, second: Graded) -> list
     return [
         one
         for aspect in grader.aspects
-        for one in agreement(
+        for one in agreement_checks(
             title,
             both.filter(pl.col("aspect") == aspect),
             labelled=grader.labelled,
             ordinal=grader.ordinal,
-            of=_of(grader, aspect),
+            of=_aspect_suffix(grader, aspect),
         )
     ]
 
 
-def _of(grader: Grader, aspect: str) -> str:
+def _aspect_suffix(grader: Grader, aspect: str) -> str:
     return f" of {aspect}" if len(grader.aspects) > 1 else ""
 
 
-def _people(grader: Grader, graded: Graded, labels: People) -> list[Check]:
+def _check_against_humans(grader: Grader, graded: GradingResult, labels: HumanLabels) -> list[ReliabilityCheck]:
     """How far outcomes agree with grades by people; with those of single answers, where they tell repeats apart."""
-    found: list[Check] = []
+    found: list[ReliabilityCheck] = []
     for aspect, theirs in labels.frames.items():
         keys = theirs.columns[:-1]
         single = "repeat" in keys
         mine = (graded.answers if single else graded.frame).filter(pl.col("aspect") == aspect)
         both = mine.join(theirs.rename({"value": "other"}), on=keys, how="left", maintain_order="left")
-        of = _of(grader, aspect)
+        of = _aspect_suffix(grader, aspect)
         if labels.binary:
             # A partially correct answer is a correct one: only what was shown for it is at fault.
             right = (pl.col("value") > 0).cast(pl.Float64)
@@ -123,5 +127,5 @@ def _people(grader: Grader, graded: Graded, labels: People) -> list[Check]:
             both, of = both.with_columns(value=share), f"{of}, correct or not"
         # The mean of several labels is no label.
         labelled = grader.labelled and (single or mine["of"].max() == 1)
-        found += agreement("given labels", both, labelled=labelled, ordinal=grader.ordinal, of=of)
+        found += agreement_checks("given labels", both, labelled=labelled, ordinal=grader.ordinal, of=of)
     return found

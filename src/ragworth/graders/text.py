@@ -8,16 +8,16 @@ from typing import ClassVar
 
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.options import option
 from ragworth.text_match.overlap import COMPARISONS
 
 
 @dataclass(frozen=True)
-class Text(Grader):
+class TextGrader(Grader):
     """Exact match, token F1, containment and ROUGE-L, each from 0 to 1 and the best over the accepted answers."""
 
-    unicode: bool = setting(False, "let ROUGE-L see the words of all scripts, not only a-z and 0-9")
+    unicode: bool = option(False, "let ROUGE-L see the words of all scripts, not only a-z and 0-9")
 
     kind: ClassVar[str] = "text"
     title: ClassVar[str] = "exact match, token F1, containment and ROUGE-L"
@@ -30,7 +30,7 @@ class Text(Grader):
     def source(self) -> str:
         return f"text{' · rouge-l-unicode' if self.unicode else ''}"
 
-    def value(self, answer: Answer) -> Finding:
+    def value(self, answer: Answer) -> AspectValues:
         text, accepted = self.text(answer), self.texts.answers(answer.query)
         names = {name: f"{name}-unicode" if name == "rouge-l" and self.unicode else name for name in self.aspects}
-        return Finding({aspect: COMPARISONS[name](text, accepted) for aspect, name in names.items()})
+        return AspectValues({aspect: COMPARISONS[name](text, accepted) for aspect, name in names.items()})

@@ -16,19 +16,25 @@ import polars as pl
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.generation.answer_book import Answer
-from ragworth.generation.writer import NONE
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.graders.contract import Grader
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.options import option
 from ragworth.text_match import similarity
-from ragworth.text_match.similarity import ENCODER, Best, Compared, Similarity, baseline_setting
+from ragworth.text_match.similarity import (
+    DEFAULT_ENCODER,
+    BestSimilarity,
+    OverlapSimilarity,
+    Similarity,
+    baseline_option,
+)
 
 NO_ZERO_SHOT = "no-zero-shot"
-WORTHLESS = "zero-shot-worthless"
+ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 
 
 @dataclass(frozen=True)
-class Utility(Grader):
+class UtilityGrader(Grader):
     """U = (P(with context) − P(without)) / P(without), P the greatest similarity to a relevant passage.
 
     An answer is held against the zero-shot answer of the same repeat, or against the only one there is; the outcome
@@ -37,14 +43,14 @@ class Utility(Grader):
     answers have no outcome of their own.
     """
 
-    similarity: str = setting("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
-    encoder: str = setting(ENCODER, "encoder of BERTScore: a name or a folder")
-    layer: int = setting(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
-    baseline: str = baseline_setting()
-    device: str = setting("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
-    download: bool = setting(False, "get the encoder from the Hugging Face hub if it is not on this machine")
-    level: float = setting(1.0, "lowest relevance that counts as relevant")
-    without: str = setting(NONE, "the system whose answers are given without context")
+    similarity: str = option("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
+    encoder: str = option(DEFAULT_ENCODER, "encoder of BERTScore: a name or a folder")
+    layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
+    baseline: str = baseline_option()
+    device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
+    download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
+    level: float = option(1.0, "lowest relevance that counts as relevant")
+    without: str = option(NO_CONTEXT_SYSTEM, "the system whose answers are given without context")
 
     kind: ClassVar[str] = "utility"
     title: ClassVar[str] = "relative gain over the answer without any context"
@@ -59,8 +65,8 @@ class Utility(Grader):
     @cached_property
     def scorer(self) -> Similarity:
         if self.similarity != "bertscore":
-            return Compared(self.similarity)
-        return similarity.encoded(
+            return OverlapSimilarity(self.similarity)
+        return similarity.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
             corpus=None,
@@ -101,15 +107,15 @@ class Utility(Grader):
                         pairs.append((self.text(one), self._relevant(one.query)))
         self.scorer.learn(pairs)
 
-    def value(self, answer: Answer) -> Finding:
+    def value(self, answer: Answer) -> AspectValues:
         text, relevant = self.text(answer), self._relevant(answer.query)
         with_, bare = self.scorer.best(text, relevant), self._zero_shot(answer, relevant)
         detail = {"p": with_.value, "p_without": bare.value, "cut": with_.cut or bare.cut, "skipped": with_.skipped}
         if bare.value <= 0:
-            raise NoValue(WORTHLESS, "the answer without context has no similarity to any relevant passage")
-        return Finding({"utility": (with_.value - bare.value) / bare.value}, detail)
+            raise NoValue(ZERO_SHOT_WORTHLESS, "the answer without context has no similarity to any relevant passage")
+        return AspectValues({"utility": (with_.value - bare.value) / bare.value}, detail)
 
-    def _zero_shot(self, answer: Answer, relevant: Sequence[str]) -> Best:
+    def _zero_shot(self, answer: Answer, relevant: Sequence[str]) -> BestSimilarity:
         partner = self.book.partner(self.without, answer.query, answer.repeat)
         if partner is None:
             raise NoValue(NO_ZERO_SHOT, f"{self.without} has no answer to the query {answer.query!r}")
@@ -118,5 +124,5 @@ class Utility(Grader):
         except NoValue as none:
             raise NoValue(NO_ZERO_SHOT, f"the answer of {self.without} has no text: {none.status}") from none
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[Finding | NoValue]) -> list[str]:
+    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.scorer.notes()

@@ -7,80 +7,80 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.config import NAME
+from ragworth.config import WORKSPACE_FILE
 from ragworth.errors import InputError
-from ragworth.formats.files import created
-from ragworth.init.beir_folders import Beir, folders
-from ragworth.init.beir_folders import read as read_beir
-from ragworth.init.file_heads import File, head, seen
-from ragworth.init.recognition import Found, recognised
+from ragworth.formats.files import create_file
+from ragworth.init.beir_folders import BeirFolder, group_beir_files
+from ragworth.init.beir_folders import read_beir_folder as read_beir
+from ragworth.init.file_heads import CandidateFile, list_folder, read_head
+from ragworth.init.recognition import RecognisedFile, recognise_file
 from ragworth.init.templates import TEMPLATES
-from ragworth.init.toml_writer import filled
-from ragworth.init.workspace_plan import Plan as Plan
-from ragworth.init.workspace_plan import planned
+from ragworth.init.toml_writer import fill_template
+from ragworth.init.workspace_plan import InitPlan as InitPlan
+from ragworth.init.workspace_plan import plan_workspace
 
 
-class Started(NamedTuple):
+class InitResult(NamedTuple):
     """A file that was written, and what is in it."""
 
     file: Path
-    plan: Plan
+    plan: InitPlan
 
 
-def start(folder: str | Path = ".", template: str | None = None, *, force: bool = False) -> Started:
+def init_workspace(folder: str | Path = ".", template: str | None = None, *, force: bool = False) -> InitResult:
     """Write the file of a workspace; with ``template`` without looking at what is there.
 
     A file that is there already is overwritten with ``force`` alone, and only when the new one is whole.
     """
     folder = Path(folder)
-    file = folder / NAME
+    file = folder / WORKSPACE_FILE
     if not folder.is_dir():
         raise InputError("there is no such folder", file=str(folder), remedy="make it first, and put your files there")
     if os.path.lexists(file) and not force:
         raise InputError(
             "it is there already", file=str(file), remedy="give --force to overwrite it, or change it by hand"
         )
-    plan = look(folder) if template is None else _template(template)
-    text = filled(plan.tables)
-    with created(file) as stream:
+    plan = inspect_folder(folder) if template is None else _template_plan(template)
+    text = fill_template(plan.tables)
+    with create_file(file) as stream:
         stream.write(text.encode())
-    return Started(file, plan)
+    return InitResult(file, plan)
 
 
-def _template(name: str) -> Plan:
+def _template_plan(name: str) -> InitPlan:
     if name not in TEMPLATES:
         raise InputError(f"there is no template {name!r}", expected=f"one of {', '.join(TEMPLATES)}")
-    return Plan({table: dict(keys) for table, keys in TEMPLATES[name].items()})
+    return InitPlan({table: dict(keys) for table, keys in TEMPLATES[name].items()})
 
 
-def look(folder: Path) -> Plan:
+def inspect_folder(folder: Path) -> InitPlan:
     """What there is to evaluate in a folder."""
-    found: list[Found] = []
+    found: list[RecognisedFile] = []
     unused: list[str] = []
-    there = seen(folder)
+    there = list_folder(folder)
     with tempfile.TemporaryDirectory(prefix="ragworth-") as place:
         scratch = Path(place)
-        beir = _beir(there.files, scratch, unused)
+        beir = _read_beir_folders(there.files, scratch, unused)
         taken = {name for each in beir for name in each.files}
         for file in there.files:
             if file.name in taken:
                 continue
             try:
-                if (begun := head(file, scratch)) is not None:
-                    found += recognised(begun)
+                if (begun := read_head(file, scratch)) is not None:
+                    found += recognise_file(begun)
                 elif file.telling or file.plain.endswith(".txt"):
                     unused.append(f"{file.name}: it is no text in UTF-8")
             except InputError as error:
                 if file.telling:
                     unused.append(f"{file.name}: {error.found}")
-    plan = planned(found, beir)
+    plan = plan_workspace(found, beir)
     plan.unused += [*unused, *there.odd]
     return plan
 
 
-def _beir(files: list[File], scratch: Path, unused: list[str]) -> list[Beir]:
-    made: list[Beir] = []
-    for name, parts in folders(files).items():
+def _read_beir_folders(files: list[CandidateFile], scratch: Path, unused: list[str]) -> list[BeirFolder]:
+    made: list[BeirFolder] = []
+    for name, parts in group_beir_files(files).items():
         try:
             made.append(read_beir(name, parts, scratch))
         except InputError as error:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from ragworth import formats
 from ragworth.collection import Collection
-from ragworth.errors import FormatError, InputError, listed
-from ragworth.formats.files import stem
-from ragworth.init.file_heads import File, head
+from ragworth.errors import FormatError, InputError, format_list
+from ragworth.formats.files import run_name
+from ragworth.init.file_heads import CandidateFile, read_head
 
-PREFERRED = ("test", "dev", "validation", "val")
+PREFERRED_SPLITS = ("test", "dev", "validation", "val")
 
 
-class Beir(NamedTuple):
+class BeirFolder(NamedTuple):
     """A folder with corpus, queries and labels."""
 
     name: str
@@ -28,9 +28,9 @@ class Beir(NamedTuple):
     doubt: str
 
 
-def folders(files: list[File]) -> dict[str, list[File]]:
+def group_beir_files(files: list[CandidateFile]) -> dict[str, list[CandidateFile]]:
     """The files of each BEIR folder, by its name; ``.`` is the folder that was looked into."""
-    made: dict[str, list[File]] = {}
+    made: dict[str, list[CandidateFile]] = {}
     names = {each.plain for each in files}
     for each in files:
         place, _, last = each.plain.rpartition("/")
@@ -43,17 +43,17 @@ def folders(files: list[File]) -> dict[str, list[File]]:
     return made
 
 
-def read(name: str, files: list[File], scratch: Path) -> Beir:
+def read_beir_folder(name: str, files: list[CandidateFile], scratch: Path) -> BeirFolder:
     """A folder, from how its files begin; raises an :class:`InputError` where it cannot be read."""
-    splits = {stem(each.path): each for each in files if each.plain.endswith(".tsv")}
-    chosen = next((split for split in PREFERRED if split in splits), next(iter(splits)))
+    splits = {run_name(each.path): each for each in files if each.plain.endswith(".tsv")}
+    chosen = next((split for split in PREFERRED_SPLITS if split in splits), next(iter(splits)))
     place = scratch / f"beir-{len(list(scratch.iterdir()))}"
     (place / "qrels").mkdir(parents=True)
     whole = True
     for each in files:
         if each.plain.endswith(".tsv") and each is not splits[chosen]:
             continue
-        begun = head(each, scratch)
+        begun = read_head(each, scratch)
         if begun is None:
             raise FormatError(f"{each.name} is no text")
         whole &= begun.whole
@@ -67,5 +67,5 @@ def read(name: str, files: list[File], scratch: Path) -> Beir:
         shutil.rmtree(place)
     alone = len(splits) == 1 or chosen == "test"
     spec = f"beir:{name}" if alone else f"beir:{splits[chosen].name}"
-    doubt = f"of the splits {listed(sorted(splits))} it takes {chosen}" if len(splits) > 1 else ""
-    return Beir(name, spec, frozenset(each.name for each in files), made, whole, doubt)
+    doubt = f"of the splits {format_list(sorted(splits))} it takes {chosen}" if len(splits) > 1 else ""
+    return BeirFolder(name, spec, frozenset(each.name for each in files), made, whole, doubt)

@@ -13,25 +13,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth import parquet
-from ragworth.formats.files import BOM, opened
+from ragworth.formats.files import BOM, open_file
 from ragworth.formats.frames import read_parquet
 
-DEPTH = 2
+MAX_DEPTH = 2
 """How many folders down files are looked for."""
 
-BYTES = 1 << 20
+HEAD_BYTES = 1 << 20
 """How much of a file is looked at."""
 
-ROWS = 2000
+HEAD_ROWS = 2000
 """How many rows of a Parquet file are looked at."""
 
-FILES = 1000
+MAX_FILES = 1000
 """How many files are looked at."""
 
-LEFT_OUT = {"results", "node_modules", "__pycache__"}
-TABLES = (".parquet", ".csv", ".tsv")
-LINES = (".jsonl", ".ndjson", ".json")
-OTHERS = (
+SKIPPED_FOLDERS = {"results", "node_modules", "__pycache__"}
+TABLE_SUFFIXES = (".parquet", ".csv", ".tsv")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+IGNORED_SUFFIXES = (
     *(".md", ".rst", ".py", ".ipynb", ".sh", ".toml", ".yaml", ".yml", ".cfg", ".ini", ".lock", ".log", ".xml", ".tex"),
     *(".html", ".htm", ".css", ".js", ".pdf", ".png", ".jpg", ".jpeg", ".svg", ".zip", ".tar", ".tgz", ".bin"),
     *(".sqlite", ".sqlite-wal", ".sqlite-shm", ".db", ".gguf", ".safetensors", ".npy", ".npz", ".pkl", ".pt"),
@@ -39,7 +39,7 @@ OTHERS = (
 """Endings of files that are no data of ours."""
 
 
-class File(NamedTuple):
+class CandidateFile(NamedTuple):
     """A file that may be data."""
 
     path: Path
@@ -54,13 +54,13 @@ class File(NamedTuple):
     @property
     def telling(self) -> bool:
         """Whether the name says that it is data."""
-        return self.plain.endswith((*TABLES, *LINES, ".run", ".trec", ".qrels"))
+        return self.plain.endswith((*TABLE_SUFFIXES, *JSON_SUFFIXES, ".run", ".trec", ".qrels"))
 
 
-class Head(NamedTuple):
+class FileHead(NamedTuple):
     """How a file begins."""
 
-    file: File
+    file: CandidateFile
     sample: Path
     """Where readers read it: the file itself, or a copy of its beginning."""
     whole: bool
@@ -68,29 +68,31 @@ class Head(NamedTuple):
     """The lines of the beginning; nothing of Parquet."""
 
 
-class Seen(NamedTuple):
+class FolderListing(NamedTuple):
     """What a folder has."""
 
-    files: list[File]
+    files: list[CandidateFile]
     odd: list[str]
     """Files whose names cannot be written, or that are too many."""
 
 
-def seen(folder: Path) -> Seen:
+def list_folder(folder: Path) -> FolderListing:
     """Files, those nearest first, then by name."""
-    found = Seen([], [])
+    found = FolderListing([], [])
     for entry in sorted(_entries(folder, folder, 0), key=lambda each: (each.name.count("/"), each.name)):
         if not entry.name.isprintable():
             found.odd.append(f"{entry.name!r}: the name has signs that cannot be shown")
-        elif not entry.plain.endswith(OTHERS):
+        elif not entry.plain.endswith(IGNORED_SUFFIXES):
             found.files.append(entry)
-    if len(found.files) > FILES:
-        found.odd.append(f"{len(found.files) - FILES:,} more files were not looked at: there are {len(found.files):,}")
-        del found.files[FILES:]
+    if len(found.files) > MAX_FILES:
+        found.odd.append(
+            f"{len(found.files) - MAX_FILES:,} more files were not looked at: there are {len(found.files):,}"
+        )
+        del found.files[MAX_FILES:]
     return found
 
 
-def _entries(folder: Path, root: Path, depth: int) -> Iterator[File]:
+def _entries(folder: Path, root: Path, depth: int) -> Iterator[CandidateFile]:
     try:
         entries = sorted(folder.iterdir())
     except OSError:
@@ -98,43 +100,45 @@ def _entries(folder: Path, root: Path, depth: int) -> Iterator[File]:
     for path in entries:
         if path.name.startswith("."):
             continue
-        file = File(path, path.relative_to(root).as_posix())
+        file = CandidateFile(path, path.relative_to(root).as_posix())
         if not path.is_dir():
             if path.is_file():
                 yield file
-        elif path.name not in LEFT_OUT and (depth < DEPTH or path.name == "qrels"):  # the last: of a BEIR folder
+        elif path.name not in SKIPPED_FOLDERS and (
+            depth < MAX_DEPTH or path.name == "qrels"
+        ):  # the last: of a BEIR folder
             yield from _entries(path, root, depth + 1)
 
 
-def head(file: File, scratch: Path) -> Head | None:
+def read_head(file: CandidateFile, scratch: Path) -> FileHead | None:
     """How a file begins; None where it is no text. ``scratch`` is a folder for copies."""
     if file.plain.endswith(".parquet"):
-        return _rows(file, scratch)
-    with opened(file.path) as stream:
-        data = stream.read(BYTES)
+        return _read_rows(file, scratch)
+    with open_file(file.path) as stream:
+        data = stream.read(HEAD_BYTES)
         whole = not stream.read(1)
     if b"\0" in data:
         return None
     data = data.removeprefix(BOM)
     if whole:
-        return Head(file, file.path, True, data)
+        return FileHead(file, file.path, True, data)
     data = data[: data.rfind(b"\n") + 1]
-    return Head(file, _copied(file, data, scratch), False, data)
+    return FileHead(file, _copy_head(file, data, scratch), False, data)
 
 
-def _rows(file: File, scratch: Path) -> Head:
+def _read_rows(file: CandidateFile, scratch: Path) -> FileHead:
     if file.path.suffix.lower() != ".parquet":  # compressed once more: there is no way to its beginning
         frame = read_parquet(file.path)
     else:
-        frame = parquet.read_parquet(file.path, rows=ROWS + 1)
-    if frame.height <= ROWS:
-        return Head(file, file.path, True, b"")
+        frame = parquet.read_parquet(file.path, rows=HEAD_ROWS + 1)
+    if frame.height <= HEAD_ROWS:
+        return FileHead(file, file.path, True, b"")
     stream = io.BytesIO()
-    frame.head(ROWS).write_parquet(stream)
-    return Head(file, _copied(file, stream.getvalue(), scratch), False, b"")
+    frame.head(HEAD_ROWS).write_parquet(stream)
+    return FileHead(file, _copy_head(file, stream.getvalue(), scratch), False, b"")
 
 
-def _copied(file: File, data: bytes, scratch: Path) -> Path:
+def _copy_head(file: CandidateFile, data: bytes, scratch: Path) -> Path:
     place = scratch / str(len(os.listdir(scratch)))  # noqa: PTH208 (a number, so that equal names do not meet)
     place.mkdir()
     made = place / Path(file.name.removesuffix(".gz").removesuffix(".zst")).name

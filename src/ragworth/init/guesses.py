@@ -9,34 +9,34 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import FormatError, shown
+from ragworth.errors import FormatError, format_names
 from ragworth.formats import outcomes, texts
-from ragworth.formats.columns import holds_row
+from ragworth.formats.columns import is_row
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
-from ragworth.init.file_heads import TABLES, Head
+from ragworth.init.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 
-Text = Literal["queries", "passages", "answers", "subquestions"]
-Kind = Literal[Text, "run", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
-Form = Literal["trec", "table", "jsonl", "exam"]
+TextKind = Literal["queries", "passages", "answers", "subquestions"]
+FileKind = Literal[TextKind, "run", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
+FileForm = Literal["trec", "table", "jsonl", "exam"]
 
-LOOKED_AT = 200
+SAMPLE_LINES = 200
 """How many lines are looked at for their form."""
 
-MOST = 0.8
+MIN_MATCHING_SHARE = 0.8
 """Share of the first lines that must have the form of a TREC file; what is wrong with the others is for its reader."""
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-RATED = ("rating", "subtopic", "sub-topic", "sub_topic", "diversity", "intent")
-ACCEPTED = ("answer", "gold", "accepted", "reference")
-ASKED = ("quer", "question", "topic")
-SHOWN = ("corpus", "passage", "doc", "collection", "chunk", "paragraph", "article")
-SHORT = 200
+RATING_WORDS = ("rating", "subtopic", "sub-topic", "sub_topic", "diversity", "intent")
+ANSWER_WORDS = ("answer", "gold", "accepted", "reference")
+QUERY_WORDS = ("quer", "question", "topic")
+PASSAGE_WORDS = ("corpus", "passage", "doc", "collection", "chunk", "paragraph", "article")
+SHORT_TEXT = 200
 """Texts with fewer characters, on average, are queries where nothing else tells."""
 
-NAMES: dict[Kind, str] = {
+KIND_NAMES: dict[FileKind, str] = {
     "run": "a run",
     "exam": "a file of EXAM++",
     "qrels": "relevance labels",
@@ -54,22 +54,22 @@ NAMES: dict[Kind, str] = {
 class Guess(NamedTuple):
     """What a file seems to be, and what is doubtful about it."""
 
-    kind: Kind
-    form: Form
+    kind: FileKind
+    form: FileForm
     doubt: str = ""
 
 
-def guesses(head: Head) -> list[Guess]:
+def guess_kinds(head: FileHead) -> list[Guess]:
     """What a file seems to be, mostly one thing; raises a :class:`FormatError` where it seems to be nothing known."""
-    lines = [line for line in split_lines(head.data)[:LOOKED_AT] if line.strip()]
-    rows = [line for line in lines if holds_row(line)]
+    lines = [line for line in split_lines(head.data)[:SAMPLE_LINES] if line.strip()]
+    rows = [line for line in lines if is_row(line)]
     if not lines and not head.file.plain.endswith(".parquet"):
         raise FormatError("it is empty" if head.whole else "its first line is too long to be looked at")
-    if (guess := _trec(head, [line.split() for line in rows])) is not None:
+    if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
-    if head.file.plain.endswith(TABLES):
+    if head.file.plain.endswith(TABLE_SUFFIXES):
         frame, _ = read_table(head.sample, skip_bad_lines=True)
-        return [_by_columns(head, "table", set(frame.columns), frame)]
+        return [_guess_by_columns(head, "table", set(frame.columns), frame)]
     try:
         records = [json.loads(line) for line in lines]
     except (ValueError, RecursionError) as error:
@@ -78,19 +78,19 @@ def guesses(head: Head) -> list[Guess]:
         raise FormatError(reason) from error
     if records and isinstance(records[0], list):
         return [Guess("exam", "exam")]
-    return _by_keys(head, [row for row in records if isinstance(row, dict)])
+    return _guess_by_keys(head, [row for row in records if isinstance(row, dict)])
 
 
-def _trec(head: Head, rows: list[list[bytes]]) -> Guess | None:
+def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
     """A run, qrels or ratings, if the first lines look like nothing else."""
     first = [row for row in rows[:20] if row[0][:1] not in b'{["']
     six = [row for row in first if len(row) == 6 and row[3].isdigit() and NUMBER.match(row[4])]
-    if six and len(six) >= MOST * len(first):
+    if six and len(six) >= MIN_MATCHING_SHARE * len(first):
         return Guess("run", "trec")
     four = [row for row in first if len(row) == 4 and NUMBER.match(row[3])]
-    if not four or len(four) < MOST * len(first):
+    if not four or len(four) < MIN_MATCHING_SHARE * len(first):
         return None
-    every = [line.split() for line in split_lines(head.data) if holds_row(line)]
+    every = [line.split() for line in split_lines(head.data) if is_row(line)]
     seconds: dict[tuple[bytes, bytes], set[bytes]] = {}
     for row in every:
         if len(row) == 4:
@@ -100,13 +100,13 @@ def _trec(head: Head, rows: list[list[bytes]]) -> Guess | None:
         return Guess("ratings", "trec")
     if different <= {b"0", b"Q0"}:
         return Guess("qrels", "trec")
-    if _called(head, RATED):
+    if _name_contains(head, RATING_WORDS):
         return Guess("ratings", "trec")
     doubt = "its second column may number sub-questions; taken as relevance labels" if len(different) > 1 else ""
     return Guess("qrels", "trec", doubt)
 
 
-def _by_columns(head: Head, form: Form, columns: set[str], frame: pl.DataFrame | None) -> Guess:
+def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: pl.DataFrame | None) -> Guess:
     """What a table is, by the names of its columns; the same for rows in JSON."""
     system, query, passage, part = (
         any(alias in columns for alias in ID_ALIASES[name]) for name in ("system", "query", "passage", "subquestion")
@@ -125,57 +125,57 @@ def _by_columns(head: Head, form: Form, columns: set[str], frame: pl.DataFrame |
             return Guess("run", form)
     elif system and query and "text" in columns:
         return Guess("written", form)
-    elif system and query and form == "table" and frame is not None and outcomes.numeric(frame):
+    elif system and query and form == "table" and frame is not None and outcomes.numeric_columns(frame):
         return Guess("outcomes", form)
     elif query and part and "text" in columns:
         return Guess("subquestions", form)
     elif "text" in columns and (query or passage) and frame is not None:
-        return _of_ids(head, form, query, frame)
+        return _guess_by_ids(head, form, query, frame)
     lengths = passage and "tokens" in columns
     what = "it has lengths of passages, and no texts" if lengths else "nothing known has its columns"
-    raise FormatError(f"{what}: {shown(sorted(columns))}")
+    raise FormatError(f"{what}: {format_names(sorted(columns))}")
 
 
-def _of_ids(head: Head, form: Form, query: bool, frame: pl.DataFrame) -> Guess:
+def _guess_by_ids(head: FileHead, form: FileForm, query: bool, frame: pl.DataFrame) -> Guess:
     """Texts of passages, of queries, or of accepted answers: the last two look alike."""
     if not query:
         return Guess("passages", form)
     ids = next(frame[alias] for alias in ID_ALIASES["query"] if alias in frame.columns)
     if ids.n_unique() < len(ids):
         return Guess("answers", form)
-    if _called(head, ACCEPTED):
+    if _name_contains(head, ANSWER_WORDS):
         return Guess("answers", form, "it has queries and texts; taken as accepted answers, for its name")
     return Guess("queries", form)
 
 
-def _by_keys(head: Head, rows: list[dict[str, Any]]) -> list[Guess]:
+def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     """What JSON lines are, by their keys."""
     keys = {key for row in rows for key in row}
     if "retrieved_context" in keys:
         return [Guess("run", "jsonl")]
-    if keys & set(texts.LISTS["subquestions"]) and not keys & {"passage", "doc_id"}:
+    if keys & set(texts.LIST_KEYS["subquestions"]) and not keys & {"passage", "doc_id"}:
         return [Guess("subquestions", "jsonl")]
-    has_answers = bool(keys & set(texts.LISTS["answers"])) and not keys & {"passage", "doc_id", "system"}
+    has_answers = bool(keys & set(texts.LIST_KEYS["answers"])) and not keys & {"passage", "doc_id", "system"}
     if has_answers and "text" not in keys:
         return [Guess("answers", "jsonl")]
     if "text" in keys and not keys & {"system", "aspect", "value"}:
-        guess = _of_texts(head, rows, keys)
+        guess = _guess_texts(head, rows, keys)
         return [guess, Guess("answers", "jsonl")] if guess.kind == "queries" and has_answers else [guess]
-    return [_by_columns(head, "jsonl", keys, None)]
+    return [_guess_by_columns(head, "jsonl", keys, None)]
 
 
-def _of_texts(head: Head, rows: list[dict[str, Any]], keys: set[str]) -> Guess:
+def _guess_texts(head: FileHead, rows: list[dict[str, Any]], keys: set[str]) -> Guess:
     """Texts by id: of queries or of passages."""
     if keys & {"passage_id", "doc_id", "docno", "passage", "title"}:
         return Guess("passages", "jsonl")
-    if keys & {"query_id", "query", *texts.LISTS["answers"]} or _called(head, ASKED):
+    if keys & {"query_id", "query", *texts.LIST_KEYS["answers"]} or _name_contains(head, QUERY_WORDS):
         return Guess("queries", "jsonl")
-    if _called(head, SHOWN):
+    if _name_contains(head, PASSAGE_WORDS):
         return Guess("passages", "jsonl")
     length = sum(len(str(row.get("text"))) for row in rows) / len(rows)
-    kind: Kind = "queries" if length < SHORT else "passages"
+    kind: FileKind = "queries" if length < SHORT_TEXT else "passages"
     return Guess(kind, "jsonl", f"it has ids and texts of {length:,.0f} characters on average; taken as {kind}")
 
 
-def _called(head: Head, words: tuple[str, ...]) -> bool:
+def _name_contains(head: FileHead, words: tuple[str, ...]) -> bool:
     return any(word in Path(head.file.plain).name for word in words)

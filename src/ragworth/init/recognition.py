@@ -14,15 +14,15 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
-from ragworth.init.file_heads import Head
-from ragworth.init.guesses import NAMES, Form, Guess, Kind, Text, guesses
+from ragworth.init.file_heads import FileHead
+from ragworth.init.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
 
 
-class Found(NamedTuple):
+class RecognisedFile(NamedTuple):
     """A file that is of a kind: it was read, or its beginning was."""
 
     name: str
-    kind: Kind
+    kind: FileKind
     spec: str
     """As it is written in the file of a workspace."""
     frame: pl.DataFrame
@@ -32,16 +32,16 @@ class Found(NamedTuple):
     doubt: str = ""
 
 
-def recognised(head: Head) -> list[Found]:
+def recognise_file(head: FileHead) -> list[RecognisedFile]:
     """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes."""
-    seem = guesses(head)
-    found = [each for guess in seem if (each := _confirmed(head, guess)) is not None]
+    seem = guess_kinds(head)
+    found = [each for guess in seem if (each := _confirm_guess(head, guess)) is not None]
     if not found:
         raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
     return found
 
 
-def _confirmed(head: Head, guess: Guess) -> Found | None:
+def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
     try:
@@ -49,34 +49,34 @@ def _confirmed(head: Head, guess: Guess) -> Found | None:
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
-        raise FormatError(f"it looks like {NAMES[guess.kind]}, but {line}{reason}") from error
+        raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
     if not frame.height and not more.passages.height:
         return None
-    return Found(head.file.name, guess.kind, _spec(head, guess), frame, head.whole, more, guess.doubt)
+    return RecognisedFile(head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt)
 
 
-def _spec(head: Head, guess: Guess) -> str:
+def _path_spec(head: FileHead, guess: Guess) -> str:
     """The path as it is to be written: with its format in front where the ending tells another or none."""
     name = head.file.name
-    if guess.kind in (*get_args(Text), "written", "outcomes"):
-        return plain(name)
+    if guess.kind in (*get_args(TextKind), "written", "outcomes"):
+        return unambiguous_path(name)
     what = {"run": "contexts", "exam": "load", "ratings": "ratings"}.get(guess.kind, "judgments")
     try:
         known = guess.form != "exam" and formats.resolve(head.sample, what)[0].name == guess.form
     except FormatError:
         known = False
-    return plain(name) if known else f"{guess.form}:{name}"
+    return unambiguous_path(name) if known else f"{guess.form}:{name}"
 
 
-def plain(name: str) -> str:
+def unambiguous_path(name: str) -> str:
     """A path whose beginning is not taken for a format."""
     return f"./{name}" if re.match(r"[a-z_]{2,}:", name) else name
 
 
-Reader = Callable[[Path, Form, bool], tuple[pl.DataFrame, Collection]]
+FileReader = Callable[[Path, FileForm, bool], tuple[pl.DataFrame, Collection]]
 
 
-def _run(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_run(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     if form == "jsonl":
         loaded = formats.load(f"jsonl:{path}", skip_bad_lines=skip)
         assert loaded.contexts is not None
@@ -84,22 +84,22 @@ def _run(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
     return formats.read_contexts(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
 
 
-def _exam(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_exam(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     loaded = formats.load(f"{form}:{path}", skip_bad_lines=skip)
     frame = loaded.contexts.frame if loaded.contexts is not None else pl.DataFrame(schema={"query": pl.String})
     return frame, loaded.collection
 
 
-def _judgments(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_judgments(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     return formats.read_judgments(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
 
 
-def _ratings(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_ratings(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     return formats.read_ratings(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
 
 
-def _texts(kind: texts.Kind) -> Reader:
-    def read(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _texts_reader(kind: texts.CollectionPart) -> FileReader:
+    def read(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
         made = texts.read(path, kind, skip_bad_lines=skip)
         frame: pl.DataFrame = getattr(made, kind)
         return frame, made
@@ -107,24 +107,24 @@ def _texts(kind: texts.Kind) -> Reader:
     return read
 
 
-def _written(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_answers(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     return written.read(path, skip_bad_lines=skip)[0].frame, Collection()
 
 
-def _outcomes(path: Path, form: Form, skip: bool) -> tuple[pl.DataFrame, Collection]:
+def _read_outcomes(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
     return outcomes.read(path, skip_bad_lines=skip).frame, Collection()
 
 
-READERS: dict[Kind, Reader] = {
-    "run": _run,
-    "exam": _exam,
-    "qrels": _judgments,
-    "ratings": _ratings,
-    "judgments": _judgments,
-    "queries": _texts("queries"),
-    "passages": _texts("passages"),
-    "answers": _texts("answers"),
-    "subquestions": _texts("subquestions"),
-    "written": _written,
-    "outcomes": _outcomes,
+READERS: dict[FileKind, FileReader] = {
+    "run": _read_run,
+    "exam": _read_exam,
+    "qrels": _read_judgments,
+    "ratings": _read_ratings,
+    "judgments": _read_judgments,
+    "queries": _texts_reader("queries"),
+    "passages": _texts_reader("passages"),
+    "answers": _texts_reader("answers"),
+    "subquestions": _texts_reader("subquestions"),
+    "written": _read_answers,
+    "outcomes": _read_outcomes,
 }

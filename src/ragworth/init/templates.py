@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ragworth.init.toml_writer import Tables, Value
+from ragworth.init.toml_writer import TomlTables, TomlValue
 
-BUILT: dict[str, Value] = {
+DEFAULT_SYSTEMS: dict[str, TomlValue] = {
     "bm25": 'bm25(stopwords="english") % 5',
     "turned": 'bm25(stopwords="english") % 5 >> reversed',
     "oracle": "oracle % 5",
@@ -13,7 +13,7 @@ BUILT: dict[str, Value] = {
 }
 """Systems that need no file but the collection's."""
 
-TEMPLATES: dict[str, Tables] = {
+TEMPLATES: dict[str, TomlTables] = {
     "demo": {
         "": {"title": "The Marrowen Isles", "k": 5, "model": "embedded"},
         "collection": {
@@ -24,7 +24,7 @@ TEMPLATES: dict[str, Tables] = {
             "qrels": "qrels.txt",
             "ratings": "ratings.txt",
         },
-        "systems": BUILT,
+        "systems": DEFAULT_SYSTEMS,
         "judgments": {"abstention": True},
         "answers": {},
         "grades": {"deterministic": True},
@@ -39,7 +39,7 @@ TEMPLATES: dict[str, Tables] = {
     "beir": {
         "": {"k": 5, "limit": 100, "model": "embedded"},
         "collection": {"from": "beir:collection"},
-        "systems": BUILT,
+        "systems": DEFAULT_SYSTEMS,
         "judgments": {"abstention": True},
         "metrics": {"baseline": "bm25"},
     },

@@ -8,55 +8,58 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import TypeAlias
 
-Value: TypeAlias = str | bool | int | list[str] | dict[str, str | bool]
-Tables: TypeAlias = Mapping[str, Mapping[str, Value]]
+TomlValue: TypeAlias = str | bool | int | list[str] | dict[str, str | bool]
+TomlTables: TypeAlias = Mapping[str, Mapping[str, TomlValue]]
 """What is set, by table; the one called "" is the head of the file."""
 
-LISTED = "systems"
+LISTED_TABLE = "systems"
 """The table whose keys are names that the user gives, and whose order counts."""
 
 HEAD = re.compile(r"(# )?\[(\w+)\]$")
 KEY = re.compile(r"""# (?:"([^"]+)"|([\w-]+)) = .*?(  # .*)?$""")
 
 
-def text(value: str) -> str:
+def toml_string(value: str) -> str:
     """A text in quotes: as it is in single ones where that spares escapes, else with escapes in double ones."""
     if '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def key(name: str) -> str:
+def toml_key(name: str) -> str:
     """A name in front of a ``=``, in quotes where it needs them."""
     if re.fullmatch(r"[A-Za-z0-9_-]+", name):
         return name
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def written(value: Value) -> str:
+def format_toml(value: TomlValue) -> str:
     """A value on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return text(value)
+        return toml_string(value)
     if isinstance(value, list):
-        return f"[{', '.join(text(each) for each in value)}]"
-    return "{" + ", ".join(f"{key(name)} = {written(each)}" for name, each in value.items()) + "}"
+        return f"[{', '.join(toml_string(each) for each in value)}]"
+    return "{" + ", ".join(f"{toml_key(name)} = {format_toml(each)}" for name, each in value.items()) + "}"
 
 
-def template() -> str:
+def template_text() -> str:
     """The file with every key and nothing set."""
     return files("ragworth.init").joinpath("template.toml").read_text(encoding="utf-8")
 
 
-def filled(tables: Tables) -> str:
+def fill_template(tables: TomlTables) -> str:
     """The template with these keys set, each where it is explained; a table without keys is there if it is named."""
-    return "\n".join(_lines(template().splitlines(), {name: dict(keys) for name, keys in tables.items()})) + "\n"
+    return (
+        "\n".join(_filled_lines(template_text().splitlines(), {name: dict(keys) for name, keys in tables.items()}))
+        + "\n"
+    )
 
 
-def _lines(lines: list[str], tables: dict[str, dict[str, Value]]) -> Iterator[str]:
+def _filled_lines(lines: list[str], tables: dict[str, dict[str, TomlValue]]) -> Iterator[str]:
     table = ""
     named: set[str] = set()
     for line in lines:
@@ -69,13 +72,13 @@ def _lines(lines: list[str], tables: dict[str, dict[str, Value]]) -> Iterator[st
             yield line
             continue
         name, left = found[1] or found[2], tables.get(table, {})
-        if table == LISTED:
+        if table == LISTED_TABLE:
             named |= set(left)
-            yield from (f"{key(each)} = {written(value)}" for each, value in left.items())
+            yield from (f"{toml_key(each)} = {format_toml(value)}" for each, value in left.items())
             left.clear()
         if name in left:
-            yield f"{name} = {written(left.pop(name))}{found[3] or ''}"
-        elif not (table == LISTED and name in named):
+            yield f"{name} = {format_toml(left.pop(name))}{found[3] or ''}"
+        elif not (table == LISTED_TABLE and name in named):
             yield line
     unknown = [f"{table}.{name}" for table, left in tables.items() for name in left]
     assert not unknown, f"the template has no {', '.join(unknown)}"

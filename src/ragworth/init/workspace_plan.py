@@ -6,60 +6,60 @@ import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from ragworth.collection import Collection, merged
-from ragworth.config import EVERY
-from ragworth.errors import TableError, listed, quoted
-from ragworth.formats.files import stem
-from ragworth.init.beir_folders import Beir
-from ragworth.init.guesses import NAMES, Kind
-from ragworth.init.recognition import Found
-from ragworth.init.toml_writer import Value
+from ragworth.collection import Collection, merge_collections
+from ragworth.config import EVERY_SYSTEM
+from ragworth.errors import TableError, format_list, quote_short
+from ragworth.formats.files import run_name
+from ragworth.init.beir_folders import BeirFolder
+from ragworth.init.guesses import KIND_NAMES, FileKind
+from ragworth.init.recognition import RecognisedFile
+from ragworth.init.toml_writer import TomlValue
 from ragworth.tables import Judgments
 
-JUDGED = (
+JUDGED_NOTE = (
     "no passage is labelled: the reader itself says which are relevant, so none can be found to mislead it; "
     "labels, or a larger model as judge (relevance = {model = …}), say more"
 )
 """What comes of asking one small model for both judgments that utility is made of."""
 
 K = 5
-MANY = 200
-"""From so many queries on, only the first :data:`FEW` are evaluated at first, where a model is asked."""
-FEW = 100
+LIMIT_ABOVE = 200
+"""From so many queries on, only the first :data:`FIRST_LIMIT` are evaluated at first, where a model is asked."""
+FIRST_LIMIT = 100
 
-ENGLISH = frozenset(["the", "of", "and", "to", "in", "a", "is", "was", "for", "that", "with", "as", "on", "by"])
-PART = re.compile(r"\w+")
+ENGLISH_WORDS = frozenset(["the", "of", "and", "to", "in", "a", "is", "was", "for", "that", "with", "as", "on", "by"])
+WORDS_PATTERN = re.compile(r"\w+")
 
 
 @dataclass
-class Plan:
+class InitPlan:
     """What is set, and what there is to say about it."""
 
-    tables: dict[str, dict[str, Value]] = field(default_factory=dict)
+    tables: dict[str, dict[str, TomlValue]] = field(default_factory=dict)
     used: list[tuple[str, str]] = field(default_factory=list)
     """What it is, and the file it comes from."""
     assumed: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
-    def set(self, table: str, key: str, value: Value) -> None:
+    def set(self, table: str, key: str, value: TomlValue) -> None:
         self.tables.setdefault(table, {})[key] = value
 
 
-def planned(found: list[Found], beir: list[Beir]) -> Plan:
+def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> InitPlan:
     """What to evaluate, out of what there is."""
-    return _Planner(found, beir).plan
+    return _WorkspacePlanner(found, beir).plan
 
 
-class _Planner:
-    def __init__(self, found: list[Found], beir: list[Beir]) -> None:
-        self.plan = Plan()
+class _WorkspacePlanner:
+    def __init__(self, found: list[RecognisedFile], beir: list[BeirFolder]) -> None:
+        self.plan = InitPlan()
         self.found = found
         self.texts = Collection()
         self.queries: frozenset[str] | None = None
         """The queries that are evaluated, where all are known."""
-        self.labels: list[Found] = []
-        self.systems: dict[str, Value] = {}
+        self.labels: list[RecognisedFile] = []
+        self.systems: dict[str, TomlValue] = {}
         self.names: set[str] = set()
         """What systems are called, those included that come out of a file with several."""
         self._whole(beir)
@@ -73,30 +73,30 @@ class _Planner:
             if each.doubt and any(name == each.name for _, name in self.plan.used):
                 self.plan.assumed.append(f"{each.name}: {each.doubt}")
 
-    def _of(self, kind: Kind) -> list[Found]:
+    def _of(self, kind: FileKind) -> list[RecognisedFile]:
         return [each for each in self.found if each.kind == kind]
 
-    def _use(self, each: Found, table: str, key: str, value: Value) -> None:
+    def _use(self, each: RecognisedFile, table: str, key: str, value: TomlValue) -> None:
         self.plan.set(table, key, value)
-        self.plan.used.append((NAMES[each.kind], each.name))
+        self.plan.used.append((KIND_NAMES[each.kind], each.name))
 
-    def _leave(self, each: Found, why: str) -> None:
-        self.plan.unused.append(f"{each.name} ({NAMES[each.kind]}): {why}")
+    def _leave(self, each: RecognisedFile, why: str) -> None:
+        self.plan.unused.append(f"{each.name} ({KIND_NAMES[each.kind]}): {why}")
 
-    def _adds(self, each: Found) -> bool:
+    def _adds(self, each: RecognisedFile) -> bool:
         """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
         known = self.queries if each.whole and "query" in each.frame.columns else None
         if known is not None and not known & set(each.frame["query"]):
             self._leave(each, "none of its queries is among those that are evaluated")
             return False
         try:
-            self.texts = merged([self.texts, each.texts])
+            self.texts = merge_collections([self.texts, each.texts])
         except TableError as error:
             self._leave(each, error.found)
             return False
         return True
 
-    def _whole(self, beir: list[Beir]) -> None:
+    def _whole(self, beir: list[BeirFolder]) -> None:
         """A collection that comes in one piece."""
         for number, folder in enumerate(beir):
             if number:
@@ -124,7 +124,7 @@ class _Planner:
             if asked and asked[0].whole:
                 self.queries = frozenset(asked[0].frame["query"])
 
-    def _one(self, kind: Kind) -> None:
+    def _one(self, kind: FileKind) -> None:
         """One file of a kind for the collection: the first that fits."""
         for each in self._of(kind):
             if kind in self.plan.tables.get("collection", {}):
@@ -139,31 +139,33 @@ class _Planner:
             runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
         for each in runs:
             several = each.frame["system"].n_unique() > 1
-            if several and EVERY in self.systems:
+            if several and EVERY_SYSTEM in self.systems:
                 self._leave(each, "it has several systems, and only one such file can be named; write a file for each")
                 continue
             if not self._adds(each):
                 continue
             if self.queries is None and each.whole and each.texts.queries.height:
                 self.queries = frozenset(each.texts.queries["query"])
-            name = EVERY if several else self._named(each.name)
+            name = EVERY_SYSTEM if several else self._named(each.name)
             self.systems[name] = {"run": each.spec}
             self.names |= set(each.frame["system"]) if several else {name}
             words = (
-                f"runs of {each.frame['system'].n_unique()} systems" if several else f"a run, called {quoted(name, 40)}"
+                f"runs of {each.frame['system'].n_unique()} systems"
+                if several
+                else f"a run, called {quote_short(name, 40)}"
             )
             self.plan.used.append((words, each.name))
 
     def _named(self, path: str) -> str:
         """A name for the run of a file that no other has."""
         places = PurePosixPath(path).parts[:-1]
-        name = stem(path)
+        name = run_name(path)
         for place in reversed(places):
-            if name not in self.names | {EVERY}:
+            if name not in self.names | {EVERY_SYSTEM}:
                 break
             name = f"{place}/{name}"
         number, free = 2, name
-        while free in self.names | {EVERY}:
+        while free in self.names | {EVERY_SYSTEM}:
             free, number = f"{name}-{number}", number + 1
         return free
 
@@ -194,7 +196,7 @@ class _Planner:
                 seen |= rows
                 files[each.kind].append(each.spec)
                 self.labels.append(each)
-                self.plan.used.append((NAMES[each.kind], each.name))
+                self.plan.used.append((KIND_NAMES[each.kind], each.name))
         for (table, key), some in {
             ("collection", "qrels"): files["qrels"],
             ("judgments", "files"): files["judgments"],
@@ -220,7 +222,7 @@ class _Planner:
         if not (self.texts.passages.height and self.texts.queries.height):
             self.plan.lacking.append("systems: runs, or texts of queries and passages to retrieve with BM25")
             return
-        english = _english(self.texts.passages["text"].head(200).to_list())
+        english = _is_english(self.texts.passages["text"].head(200).to_list())
         bm25 = 'bm25(stopwords="english")' if english else "bm25"
         made = {"bm25": f"{bm25} % {K}", "turned": f"{bm25} % {K} >> reversed"}
         if "relevance" in self._aspects():
@@ -230,7 +232,7 @@ class _Planner:
             self.plan.set("systems", name, pipeline)
         self.names = set(made)
         self.plan.set("metrics", "baseline", "bm25")
-        self.plan.assumed.append(f"no run was found: {listed(list(made))} are built here")
+        self.plan.assumed.append(f"no run was found: {format_list(list(made))} are built here")
         if english:
             self.plan.assumed.append("the passages look English: bm25 leaves out English stop words")
 
@@ -241,7 +243,9 @@ class _Planner:
         for each in [*self._of("written"), *self._of("outcomes")]:
             rows = set(each.frame.select("system", "query", "aspect").iter_rows()) if each.kind == "outcomes" else set()
             if self.names and not self.names & set(each.frame["system"]):
-                few = listed([quoted(name, 24) for name in each.frame["system"].unique(maintain_order=True)], 3)
+                few = format_list(
+                    [quote_short(name, 24) for name in each.frame["system"].unique(maintain_order=True)], 3
+                )
                 self._leave(each, f"it is of {few}; no system is called so: name them alike")
             elif each.kind == "written" and "file" in self.plan.tables.get("answers", {}):
                 self._leave(each, f"{self.plan.tables['answers']['file']} is used")
@@ -264,7 +268,7 @@ class _Planner:
                 plan.set("judgments", "abstention", True)
             if "relevance" not in known:
                 plan.set("judgments", "relevance", True if texts.answers.height else {"graded": True})
-                plan.assumed.append(JUDGED)
+                plan.assumed.append(JUDGED_NOTE)
             if (
                 texts.subquestions.height
                 and "ratings" not in plan.tables.get("collection", {})
@@ -278,9 +282,11 @@ class _Planner:
         if texts.answers.height and "answers" in plan.tables:
             plan.set("grades", "deterministic", True)
         number = self.texts.queries.height
-        if readable and (number > MANY or (self.queries is None and number)):
-            plan.set("", "limit", FEW)
-            plan.assumed.append(f"there are many queries: the first {FEW} are evaluated until limit is taken out")
+        if readable and (number > LIMIT_ABOVE or (self.queries is None and number)):
+            plan.set("", "limit", FIRST_LIMIT)
+            plan.assumed.append(
+                f"there are many queries: the first {FIRST_LIMIT} are evaluated until limit is taken out"
+            )
         if not readable and self.names:
             plan.lacking.append("texts of queries and passages: nothing is asked of a model without them")
         if not known and not readable and not self._rated():
@@ -289,7 +295,7 @@ class _Planner:
             plan.set("", "k", K)
 
 
-def _english(texts: list[str]) -> bool:
+def _is_english(texts: list[str]) -> bool:
     """Whether texts are full of English function words."""
-    words = [word for text in texts for word in PART.findall(text.lower())]
-    return sum(word in ENGLISH for word in words) > 0.12 * len(words)
+    words = [word for text in texts for word in WORDS_PATTERN.findall(text.lower())]
+    return sum(word in ENGLISH_WORDS for word in words) > 0.12 * len(words)

@@ -10,10 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ragworth.errors import InputError, one, quoted
+from ragworth.errors import InputError, quote_short, with_article
 from ragworth.interop.retrievers import Retriever
 
-WANTED = ("k", "top_k")
+DEPTH_PARAMETERS = ("k", "top_k")
 """Names of a parameter that says how many passages are wanted."""
 
 
@@ -21,11 +21,11 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
     """A function, or an object that can be called like one."""
     if isinstance(thing, type) or not callable(thing):
         raise InputError(
-            f"{one(type(thing).__name__)} is no retriever: {quoted(thing, 40)}",
+            f"{with_article(type(thing).__name__)} is no retriever: {quote_short(thing, 40)}",
             expected="a function of a query's text, a PyTerrier transformer, or a retriever of LangChain, LlamaIndex "
             "or Haystack",
         )
-    name, wanted = name_of(thing), _wanted(thing)
+    name, wanted = describe_callable(thing), _depth_parameter(thing)
 
     def ask(text: str, k: int) -> Any:
         return thing(text, **{wanted: k}) if wanted else thing(text)
@@ -33,17 +33,17 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
     return Retriever(name, ask, identity=identity)
 
 
-def name_of(thing: Any) -> str:
+def describe_callable(thing: Any) -> str:
     """What a function, or an object, is called."""
     found = getattr(thing, "__qualname__", "") or type(thing).__name__
     return str(found).replace("<locals>.", "")
 
 
-def _wanted(function: Callable[..., Any]) -> str:
+def _depth_parameter(function: Callable[..., Any]) -> str:
     """The parameter that says how many passages are wanted, if there is one."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C
         return ""
     first = next(iter(parameters), None)
-    return next((name for name in WANTED if name in parameters and name != first), "")
+    return next((name for name in DEPTH_PARAMETERS if name in parameters and name != first), "")

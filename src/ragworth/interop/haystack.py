@@ -11,19 +11,19 @@ import inspect
 from typing import Any
 
 from ragworth.errors import InputError
-from ragworth.interop.callables import name_of
+from ragworth.interop.callables import describe_callable
 from ragworth.interop.hits import WrongShapeError
 from ragworth.interop.retrievers import Retriever
 
-QUERY = ("query", "text")
+QUERY_INPUTS = ("query", "text")
 """Names of the input that takes the text of a query."""
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
     """A component; it is asked for as many documents as are wanted, where it takes ``top_k``."""
-    name = name_of(thing)
+    name = describe_callable(thing)
     taken = _inputs(thing)
-    query = next((each for each in QUERY if each in taken), None)
+    query = next((each for each in QUERY_INPUTS if each in taken), None)
     if query is None:
         whole = f"{name} is no component: which of its parts takes the text of a query is not known"
         raise InputError(

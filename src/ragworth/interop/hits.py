@@ -22,12 +22,12 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ragworth.collection import text_id
-from ragworth.errors import TableError, counted, one, quoted
+from ragworth.errors import TableError, format_count, quote_short, with_article
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 
-IDS = (*ID_ALIASES["passage"], "id", "_id")
-TEXTS = ("text", "content", "page_content", "contents")
-FORM = (
+ID_FIELDS = (*ID_ALIASES["passage"], "id", "_id")
+TEXT_FIELDS = ("text", "content", "page_content", "contents")
+EXPECTED_FORM = (
     'a list of ids, of (id, score), or of dicts such as {"id": …, "text": …, "score": …}; a dict {id: score}; '
     "or a data frame with such columns"
 )
@@ -45,14 +45,16 @@ class Hit(NamedTuple):
     text: str | None = None
 
 
-class Ranked(NamedTuple):
+class RankedHits(NamedTuple):
     """The hits of a query in their order, each passage once, and how many came again."""
 
     hits: list[Hit]
     again: int
 
 
-def read(given: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id) -> list[Hit]:
+def read_hits(
+    given: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
+) -> list[Hit]:
     """The hits in what a retriever gave for a query. ``identity`` names the field that holds the id.
 
     ``name`` gives an id to a text that came without one.
@@ -62,37 +64,37 @@ def read(given: Any, identity: str = "", *, by_place: bool = False, name: Callab
     that order go.
     """
     if hasattr(type(given), "columns"):
-        given = _rows(given)
+        given = _frame_rows(given)
     if isinstance(given, set | frozenset):
-        raise WrongShapeError(f"{one(type(given).__name__)} came back, which has no order")
+        raise WrongShapeError(f"{with_article(type(given).__name__)} came back, which has no order")
     if isinstance(given, Mapping):
-        hits = [Hit(_identity(key, "the id"), _score(value)) for key, value in given.items()]
+        hits = [Hit(_read_id(key, "the id"), _read_score(value)) for key, value in given.items()]
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        hits = [_hit(item, identity, place, name) for place, item in enumerate(given, 1)]
+        hits = [_read_hit(item, identity, place, name) for place, item in enumerate(given, 1)]
     else:
-        raise WrongShapeError(f"{one(type(given).__name__)} came back: {quoted(given, 40)}")
+        raise WrongShapeError(f"{with_article(type(given).__name__)} came back: {quote_short(given, 40)}")
     scored = sum(hit.score is not None for hit in hits)
     if 0 < scored < len(hits):
-        raise WrongShapeError(f"{counted(scored, 'hit')} of {len(hits)} with a score, and the others without")
+        raise WrongShapeError(f"{format_count(scored, 'hit')} of {len(hits)} with a score, and the others without")
     if not scored:
         return hits
     if by_place:
-        falls = all(_number(a) >= _number(b) for a, b in pairwise(hits))
+        falls = all(_score_of(a) >= _score_of(b) for a, b in pairwise(hits))
         return hits if falls else [hit._replace(score=None) for hit in hits]
-    return sorted(hits, key=lambda hit: (_number(hit), hit.passage), reverse=True)
+    return sorted(hits, key=lambda hit: (_score_of(hit), hit.passage), reverse=True)
 
 
-def ranked(hits: Sequence[Hit], k: int) -> Ranked:
+def rank_hits(hits: Sequence[Hit], k: int) -> RankedHits:
     """The first ``k``, each passage once, at its first place; one id with two texts is wrong."""
     kept: dict[str, Hit] = {}
     for hit in hits:
         first = kept.setdefault(hit.passage, hit)
         if None not in (first.text, hit.text) and first.text != hit.text:
-            raise WrongShapeError(f"two texts came under one id, {quoted(hit.passage, 40)}")
-    return Ranked(list(kept.values())[:k], len(hits) - len(kept))
+            raise WrongShapeError(f"two texts came under one id, {quote_short(hit.passage, 40)}")
+    return RankedHits(list(kept.values())[:k], len(hits) - len(kept))
 
 
-def _rows(given: Any) -> list[dict[str, Any]]:
+def _frame_rows(given: Any) -> list[dict[str, Any]]:
     """The rows of a data frame."""
     try:
         frame = to_frame(given)
@@ -103,71 +105,71 @@ def _rows(given: Any) -> list[dict[str, Any]]:
     return frame.to_dicts()
 
 
-def _hit(item: Any, identity: str, place: int, name: Callable[[str], str]) -> Hit:
+def _read_hit(item: Any, identity: str, place: int, name: Callable[[str], str]) -> Hit:
     what = f"hit {place}"
     if isinstance(item, str) or (isinstance(item, Integral) and not isinstance(item, bool)):
-        return Hit(_identity(item, what))
+        return Hit(_read_id(item, what))
     if isinstance(item, tuple | list) and len(item) == 2:
         if hasattr(item[0], "page_content"):  # LangChain's similarity_search_with_score
-            return _hit(item[0], identity, place, name)._replace(score=_score(item[1], what))
-        return Hit(_identity(item[0], what), _score(item[1], what))
-    fields = _fields(item)
+            return _read_hit(item[0], identity, place, name)._replace(score=_read_score(item[1], what))
+        return Hit(_read_id(item[0], what), _read_score(item[1], what))
+    fields = _read_fields(item)
     if fields is None:
-        raise WrongShapeError(f"{what} is {one(type(item).__name__)}: {quoted(item, 40)}")
+        raise WrongShapeError(f"{what} is {with_article(type(item).__name__)}: {quote_short(item, 40)}")
     own, others = fields
-    text = next((own[key] for key in TEXTS if own.get(key) is not None), None)
+    text = next((own[key] for key in TEXT_FIELDS if own.get(key) is not None), None)
     if text is not None and not isinstance(text, str):
-        raise WrongShapeError(f"the text of {what} is {one(type(text).__name__)}: {quoted(text, 40)}")
-    score = _score(own["score"], what) if own.get("score") is not None else None
+        raise WrongShapeError(f"the text of {what} is {with_article(type(text).__name__)}: {quote_short(text, 40)}")
+    score = _read_score(own["score"], what) if own.get("score") is not None else None
     if identity:
         found = next((part[identity] for part in (own, others) if part.get(identity) is not None), None)
         if found is None:
-            names = ", ".join(quoted(key, 24) for key in [*own, *others][:12])
-            raise WrongShapeError(f"{what} has no field {quoted(identity, 24)}; there are {names}")
+            names = ", ".join(quote_short(key, 24) for key in [*own, *others][:12])
+            raise WrongShapeError(f"{what} has no field {quote_short(identity, 24)}; there are {names}")
     else:
-        found = next((own[key] for key in IDS if own.get(key) is not None), None)
+        found = next((own[key] for key in ID_FIELDS if own.get(key) is not None), None)
     if found is None and text is None:
-        raise WrongShapeError(f"{what} has neither an id nor a text: {quoted(item, 40)}")
-    return Hit(_identity(found, what) if found is not None else name(text or ""), score, text)
+        raise WrongShapeError(f"{what} has neither an id nor a text: {quote_short(item, 40)}")
+    return Hit(_read_id(found, what) if found is not None else name(text or ""), score, text)
 
 
-class Fields(NamedTuple):
+class HitFields(NamedTuple):
     """The fields of a hit, and those of its metadata, in which an id is looked for only where one is named."""
 
     own: Mapping[str, Any]
     others: Mapping[str, Any]
 
 
-def _fields(item: Any) -> Fields | None:
+def _read_fields(item: Any) -> HitFields | None:
     """What a hit says of itself; None where it is nothing that has fields."""
     if isinstance(item, Mapping):
         others = item.get("metadata") or item.get("meta")
-        return Fields(item, others if isinstance(others, Mapping) else {})
+        return HitFields(item, others if isinstance(others, Mapping) else {})
     if hasattr(item, "page_content"):  # LangChain: Document(id, page_content, metadata)
-        return Fields({"id": getattr(item, "id", None), "text": item.page_content}, item.metadata)
+        return HitFields({"id": getattr(item, "id", None), "text": item.page_content}, item.metadata)
     if hasattr(item, "node") and hasattr(item, "score"):  # LlamaIndex: NodeWithScore(node, score)
         node = item.node
-        return Fields({"id": node.node_id, "text": node.get_content(), "score": item.score}, node.metadata)
+        return HitFields({"id": node.node_id, "text": node.get_content(), "score": item.score}, node.metadata)
     if hasattr(item, "content") and hasattr(item, "meta"):  # Haystack: Document(id, content, meta, score)
-        return Fields({"id": item.id, "text": item.content, "score": item.score}, item.meta)
+        return HitFields({"id": item.id, "text": item.content, "score": item.score}, item.meta)
     return None
 
 
-def _identity(value: Any, what: str) -> str:
+def _read_id(value: Any, what: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | Integral):
-        raise WrongShapeError(f"the id of {what} is {one(type(value).__name__)}: {quoted(value, 40)}")
+        raise WrongShapeError(f"the id of {what} is {with_article(type(value).__name__)}: {quote_short(value, 40)}")
     text = str(value)
     if not text:
         raise WrongShapeError(f"the id of {what} is empty")
     return text
 
 
-def _score(value: Any, what: str = "a hit") -> float:
+def _read_score(value: Any, what: str = "a hit") -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
-        raise WrongShapeError(f"the score of {what} is {quoted(value, 40)}, not a finite number")
+        raise WrongShapeError(f"the score of {what} is {quote_short(value, 40)}, not a finite number")
     return float(value)
 
 
-def _number(hit: Hit) -> float:
+def _score_of(hit: Hit) -> float:
     assert hit.score is not None
     return hit.score

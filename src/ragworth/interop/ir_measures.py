@@ -20,11 +20,11 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MetricError, MissingExtraError, counted
+from ragworth.errors import MetricError, MissingExtraError, format_count
 from ragworth.metrics import METRICS
-from ragworth.metrics.block_builder import Shown
+from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import Declaration, Metric
-from ragworth.metrics.engine import Tokens, cut, score, without_unjudged
+from ragworth.metrics.engine import Tokens, cut_contexts, drop_unjudged, score_tables
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 
 try:
@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("ir_measures", "ir-measures", "using metrics of or in ir_measures") from error
 
-THEIRS = {"nDCG": {"dcg"}, "alpha_nDCG": {"alpha", "rel"}, "Judged": set()}
+SHARED_PARAMETERS = {"nDCG": {"dcg"}, "alpha_nDCG": {"alpha", "rel"}, "Judged": set()}
 """Parameters of their measures that ours take too; ``rel`` where nothing else is said."""
 
 
@@ -42,7 +42,7 @@ class RagworthWarning(UserWarning):
     """Some queries have no value, and why."""
 
 
-def _measure(declaration: Declaration) -> Any:
+def _build_measure(declaration: Declaration) -> Any:
     """An ir_measures measure that stands for one of our metrics."""
     parameters = {
         p.name: ir_measures.ParamInfo(
@@ -64,19 +64,19 @@ def _measure(declaration: Declaration) -> Any:
     return type(f"_{declaration.name}", (ir_measures.Measure,), facts)()
 
 
-def _supported() -> list[Any]:
+def _supported_measures() -> list[Any]:
     """All that we can compute: our metrics under our names, and theirs that mean the same."""
     supported = []
     for declaration in METRICS:
         name = declaration.name
         if name not in known_measures:
-            measure = _measure(declaration)
+            measure = _build_measure(declaration)
             ir_measures.measures.register(measure, name=name)
             supported.append(measure(**{key: AnyValue() for key in measure.SUPPORTED_PARAMS}))
             continue
         theirs = known_measures[name]
         if isinstance(theirs, ir_measures.Measure):
-            same = THEIRS.get(name, {"rel"})
+            same = SHARED_PARAMETERS.get(name, {"rel"})
             given = {key: AnyValue() for key in theirs.SUPPORTED_PARAMS if key in same or key == "cutoff"}
             supported.append(theirs(**given))
     return supported
@@ -100,7 +100,7 @@ class RagworthProvider(ir_measures.Provider):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.SUPPORTED_MEASURES = _supported()
+        self.SUPPORTED_MEASURES = _supported_measures()
 
     def supports(self, measure: Any) -> bool:
         """Like the base class; measures that skip unjudged documents or map gains are not ours."""
@@ -126,13 +126,13 @@ class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
         rows = rows.filter(pl.col("query_id").cast(pl.String).is_in(self.qrel_qids))
         lacking = sorted(set(self.qrel_qids) - set(rows["query_id"].cast(pl.String)))
         contexts = Contexts(rows, empty=[("run", query) for query in lacking])
-        scores = score(contexts, self.judgments, list(self.metrics), ratings=self.ratings, tokens=self.tokens)
+        scores = score_tables(contexts, self.judgments, list(self.metrics), ratings=self.ratings, tokens=self.tokens)
         for metric, query, value, status in scores.frame.select("metric", "query", "value", "status").iter_rows():
             if status == OK:
                 yield ir_measures.Metric(query_id=query, measure=self.metrics[metric], value=value)
         missing = scores.frame.filter(pl.col("status") != OK).group_by("metric", "status", maintain_order=True).len()
         for metric, status, n in missing.iter_rows():
-            queries = counted(n, "query has", "queries have")
+            queries = format_count(n, "query has", "queries have")
             warnings.warn(
                 f"{metric}: {queries} no value ({status}), left out of the mean", RagworthWarning, stacklevel=2
             )
@@ -181,7 +181,7 @@ def _tokens(qrels: pl.DataFrame) -> Tokens | None:
     return Tokens.of(qrels.select("doc_id", "tokens").unique("doc_id", maintain_order=True))
 
 
-def foreign(text: str) -> Any | None:
+def find_measure(text: str) -> Any | None:
     """The measure that ir_measures calls so, or None if it knows none of this name, or the name is ours."""
     try:
         measure = ir_measures.parse_measure(text)
@@ -191,7 +191,7 @@ def foreign(text: str) -> Any | None:
     return None if measure.NAME in METRICS else measure
 
 
-def score_foreign(
+def score_ir_measures(
     contexts: Contexts,
     judgments: Judgments | None,
     measures: list[Any],
@@ -204,11 +204,11 @@ def score_foreign(
 
     What a value may depend on is checked as for our own recall: queries with failed judgments have no value.
     """
-    checked = score(contexts, judgments, "R", complete=complete, judged_only=judged_only, max_rank=max_rank)
+    checked = score_tables(contexts, judgments, "R", complete=complete, judged_only=judged_only, max_rank=max_rank)
     assert judgments is not None
-    shown = cut(Shown.of(contexts), max_rank)
+    shown = cut_contexts(ShownContexts.of(contexts), max_rank)
     if judged_only:
-        shown, _ = without_unjudged(shown, judgments, None, "relevance")
+        shown, _ = drop_unjudged(shown, judgments, None, "relevance")
     relevance = judgments.of("relevance").filter(pl.col("status") == OK)
     if bool((relevance["value"] != relevance["value"].round()).any()):
         raise MetricError(

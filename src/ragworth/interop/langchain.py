@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragworth.interop.callables import name_of
+from ragworth.interop.callables import describe_callable
 from ragworth.interop.retrievers import Retriever
 
 
@@ -18,4 +18,4 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
     def ask(text: str, k: int) -> Any:
         return thing.similarity_search(text, k=k) if hasattr(thing, "similarity_search") else thing.invoke(text)
 
-    return Retriever(name_of(thing), ask, by_place=True, identity=identity)
+    return Retriever(describe_callable(thing), ask, by_place=True, identity=identity)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragworth.interop.callables import name_of
+from ragworth.interop.callables import describe_callable
 from ragworth.interop.retrievers import Retriever
 
 
@@ -19,4 +19,4 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
         asked = thing if hasattr(thing, "retrieve") else thing.as_retriever(similarity_top_k=k)
         return asked.retrieve(text)
 
-    return Retriever(name_of(thing), ask, by_place=True, identity=identity)
+    return Retriever(describe_callable(thing), ask, by_place=True, identity=identity)

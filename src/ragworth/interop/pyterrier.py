@@ -11,23 +11,23 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError, MissingExtraError, shown
-from ragworth.interop.callables import name_of
+from ragworth.errors import InputError, MissingExtraError, format_names
+from ragworth.interop.callables import describe_callable
 from ragworth.interop.hits import WrongShapeError
-from ragworth.interop.retrievers import Asked, Retriever
+from ragworth.interop.retrievers import Retriever, RetrieverQuery
 from ragworth.tables import coercion
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
     """A transformer from queries (qid, query) to results (qid, docno, score, rank)."""
 
-    def ask_all(asked: Sequence[Asked], k: int) -> Mapping[str, Any]:
+    def ask_all(asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any]:
         return _hits(thing.transform(_topics(asked)), identity or "docno")
 
-    return Retriever(name_of(thing), ask_all=ask_all, by_place=True)
+    return Retriever(describe_callable(thing), ask_all=ask_all, by_place=True)
 
 
-def _topics(asked: Sequence[Asked]) -> Any:
+def _topics(asked: Sequence[RetrieverQuery]) -> Any:
     """The queries as the pandas data frame that transformers take."""
     try:
         import pandas as pd
@@ -44,7 +44,7 @@ def _hits(results: Any, identity: str) -> dict[str, list[dict[str, Any]]]:
     except (InputError, TypeError, AttributeError) as error:
         raise WrongShapeError(f"what came back is no table of results: {str(error)[:200]}") from error
     if not {"qid", identity} <= set(columns) or not {"score", "rank"} & set(columns):
-        raise WrongShapeError(f"a table with {shown(list(results.columns))} came back")
+        raise WrongShapeError(f"a table with {format_names(list(results.columns))} came back")
     order = [pl.col("rank")] if "rank" in columns else [-pl.col("score"), pl.col(identity)]
     descending = [False] if "rank" in columns else [False, True]
     found: dict[str, list[dict[str, Any]]] = {}

@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ragworth.collection import text_id
-from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.interop.hits import FORM, Ranked, WrongShapeError, ranked, read
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.interop.hits import EXPECTED_FORM, RankedHits, WrongShapeError, rank_hits, read_hits
 
 
-class Asked(NamedTuple):
+class RetrieverQuery(NamedTuple):
     """A query to retrieve for."""
 
     query: str
@@ -38,13 +38,13 @@ class Retriever:
 
     name: str
     ask: Callable[[str, int], Any] | None = None
-    ask_all: Callable[[Sequence[Asked], int], Mapping[str, Any]] | None = None
+    ask_all: Callable[[Sequence[RetrieverQuery], int], Mapping[str, Any]] | None = None
     by_place: bool = False
     identity: str = ""
 
     def retrieve(
-        self, queries: Sequence[Asked], k: int, name: Callable[[str], str] = text_id
-    ) -> Iterator[tuple[str, Ranked]]:
+        self, queries: Sequence[RetrieverQuery], k: int, name: Callable[[str], str] = text_id
+    ) -> Iterator[tuple[str, RankedHits]]:
         """The hits of each query. One without a word in it is not asked about, and has none.
 
         ``name`` gives an id to a text that came without one.
@@ -54,16 +54,16 @@ class Retriever:
         for query in asked:
             given = every.get(query.query, []) if every is not None else self._one(query, k)
             try:
-                yield query.query, ranked(read(given, self.identity, by_place=self.by_place, name=name), k)
+                yield query.query, rank_hits(read_hits(given, self.identity, by_place=self.by_place, name=name), k)
             except WrongShapeError as error:
                 if inspect.iscoroutine(given):
                     given.close()
                 remedy = "name another field as the id: retrieval.called(…, id=…)" if "two texts" in str(error) else ""
                 raise InputError(
-                    f"{self.name}, query {quoted(query.query, 24)}: {error}", expected=FORM, remedy=remedy
+                    f"{self.name}, query {quote_short(query.query, 24)}: {error}", expected=EXPECTED_FORM, remedy=remedy
                 ) from error
 
-    def _every(self, asked: Sequence[Asked], k: int) -> Mapping[str, Any] | None:
+    def _every(self, asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any] | None:
         if self.ask_all is None:
             return None
         try:
@@ -71,22 +71,23 @@ class Retriever:
         except WrongShapeError as error:
             raise InputError(f"{self.name}: {error}", expected="a table with qid, docno and score or rank") from error
         except Exception as error:  # whatever somebody's program raises
-            few = listed([quoted(each.query, 24) for each in asked], 3)
+            few = format_list([quote_short(each.query, 24) for each in asked], 3)
             raise InputError(
-                f"{self.name} fails for {counted(len(asked), 'query', 'queries')} ({few}): {_told(error)}"
+                f"{self.name} fails for {format_count(len(asked), 'query', 'queries')} ({few}): {_error_line(error)}"
             ) from error
 
-    def _one(self, query: Asked, k: int) -> Any:
+    def _one(self, query: RetrieverQuery, k: int) -> Any:
         assert self.ask is not None
         try:
             return self.ask(query.text, k)
         except Exception as error:  # whatever somebody's program raises
             raise InputError(
-                f"{self.name} fails for the query {quoted(query.query, 24)} ({quoted(query.text, 48)}): {_told(error)}"
+                f"{self.name} fails for the query {quote_short(query.query, 24)} ({quote_short(query.text, 48)}): "
+                f"{_error_line(error)}"
             ) from error
 
 
-def _told(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """An error of somebody else's, on one line."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__
@@ -108,7 +109,7 @@ LIBRARIES = (
 )
 
 
-def known(thing: object) -> Library | None:
+def find_library(thing: object) -> Library | None:
     """The library that an object belongs to."""
     bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(thing).__mro__}
     if hasattr(type(thing), "__haystack_input__") or hasattr(thing, "__haystack_input__"):
@@ -116,14 +117,14 @@ def known(thing: object) -> Library | None:
     return next((each for each in LIBRARIES if any((each.package, name) in bases for name in each.classes)), None)
 
 
-def retrieves(thing: object) -> bool:
+def is_retriever(thing: object) -> bool:
     """Whether something may be a retriever: an object of a library that we know, or something to call."""
-    return not isinstance(thing, type) and (known(thing) is not None or callable(thing))
+    return not isinstance(thing, type) and (find_library(thing) is not None or callable(thing))
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
     """A retriever out of whatever is one."""
-    library = known(thing)
+    library = find_library(thing)
     target = library.adopt if library is not None else "ragworth.interop.callables:adopt"
     module, _, name = target.partition(":")
     made: Retriever = getattr(import_module(module), name)(thing, identity)

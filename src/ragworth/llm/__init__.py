@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 from ragworth.llm.contract import Model
 from ragworth.registry import Registry
 
@@ -55,10 +55,10 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
             f"a model of kind {kind!r} has no option {', '.join(unknown)}",
             expected=", ".join(name for name in known if name != "rest") or "no options",
         )
-    return opener(rest, **{name: _checked(name, value, known.get(name)) for name, value in options.items()})
+    return opener(rest, **{name: _check_option(name, value, known.get(name)) for name, value in options.items()})
 
 
-def _checked(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:
+def _check_option(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:
     """An option's value, if it is of the kind that the backend says it takes."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     wanted = str(parameter.annotation) if parameter is not None else ""
@@ -67,15 +67,15 @@ def _checked(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:
     fits = isinstance(value, kinds.get(wanted, (object,)))
     if not fits or (isinstance(value, bool) and wanted in ("int", "float")):
         words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
-        raise ModelError(f"the option {name} is {quoted(value)}", expected=words[wanted])
+        raise ModelError(f"the option {name} is {quote_short(value)}", expected=words[wanted])
     return value
 
 
-class _Callable(ModuleType):
+class _CallableLlm(ModuleType):
     """This package can be called like the function of its name: ``ragworth.llm`` is either, by what came first."""
 
     def __call__(self, spec: str = "embedded", **options: Any) -> Model:
         return llm(spec, **options)
 
 
-sys.modules[__name__].__class__ = _Callable
+sys.modules[__name__].__class__ = _CallableLlm

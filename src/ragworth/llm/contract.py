@@ -91,12 +91,12 @@ class Choose:
     estimator: Literal["first-token", "sequence"] = "first-token"
 
 
-MOST_TOKENS = 10**9
+MAX_TOKENS = 10**9
 """More tokens or characters than a call can read or write. Sums over billions of calls fit into 64 bits."""
 
-MOST_SECONDS = 1e9
+MAX_SECONDS = 1e9
 
-MOST_MASS = 1.05
+MAX_PROBABILITY_MASS = 1.05
 """What the probabilities of things that exclude each other may sum to, since models and servers round."""
 
 
@@ -115,15 +115,15 @@ class Usage(NamedTuple):
 
     def bounded(self) -> Usage:
         """The same, with 0 for every impossible number: it may come from a server, and then nobody knows the cost."""
-        prompt, new, *rest = (_possible(value, MOST_TOKENS, int) for value in (*self[:2], *self[3:]))
-        bounded = Usage(prompt, new, _possible(self.seconds, MOST_SECONDS, float), *rest)
+        prompt, new, *rest = (_bounded_or_zero(value, MAX_TOKENS, int) for value in (*self[:2], *self[3:]))
+        bounded = Usage(prompt, new, _bounded_or_zero(self.seconds, MAX_SECONDS, float), *rest)
         return self if bounded == self and list(map(type, bounded)) == list(map(type, self)) else bounded
 
 
 N = TypeVar("N", int, float)
 
 
-def _possible(value: Any, most: N, kind: type[N]) -> N:
+def _bounded_or_zero(value: Any, most: N, kind: type[N]) -> N:
     try:
         found = kind(value)
     except (TypeError, ValueError, OverflowError):
@@ -247,15 +247,15 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Generates(Protocol):
+class GeneratingModel(Protocol):
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]: ...
 
 
 @runtime_checkable
-class Scores(Protocol):
+class ScoringModel(Protocol):
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]: ...
 
 
 @runtime_checkable
-class Chooses(Protocol):
+class ChoosingModel(Protocol):
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]: ...

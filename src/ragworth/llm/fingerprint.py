@@ -14,7 +14,7 @@ from pathlib import Path
 from ragworth.errors import ModelError
 from ragworth.storage.private import private_folder
 
-DECIDING = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
+IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 """Kinds of files in a model's folder that can change what it says."""
 
 
@@ -26,7 +26,7 @@ def fingerprint(path: Path) -> str:
     try:
         if path.is_file():
             return sha256(path)[:16]
-        files = sorted(f for f in path.iterdir() if f.suffix in DECIDING and f.is_file())
+        files = sorted(f for f in path.iterdir() if f.suffix in IDENTITY_SUFFIXES and f.is_file())
         parts = "".join(f"{f.name} {sha256(f)}\n" for f in files)
     except OSError as error:
         raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
@@ -38,7 +38,7 @@ def unexpected_files(folder: Path, pins: Mapping[str, str]) -> list[str]:
     return [name for name, pin in pins.items() if not (folder / name).is_file() or sha256(folder / name) != pin]
 
 
-def warn_of_unknown(what: str, files: Sequence[Path], package: str) -> str:
+def warn_unknown_weights(what: str, files: Sequence[Path], package: str) -> str:
     """Warn that weights that ship with a package aren't those that ragworth was measured with; the words of it."""
     names = ", ".join(str(path) for path in files)
     words = (

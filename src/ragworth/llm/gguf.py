@@ -13,10 +13,10 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.local import gguf_header
-from ragworth.llm.local.engine import LOCAL, Engine
-from ragworth.llm.local.loaded import Loaded
+from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
+from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.onnx_model import VERSION
-from ragworth.llm.truncation import cuts
+from ragworth.llm.truncation import parse_on_long
 
 READERS = {
     "llama.cpp": ("llama_cpp", "llamacpp"),
@@ -56,11 +56,11 @@ def open_model(
             raise ModelError("this is not a GGUF file", file=rest, expected="a file that begins with GGUF")
     if context_length < 1:
         raise ModelError(f"context_length is {context_length}", expected="at least 1")
-    name = _chosen(reader)
+    name = _choose_reader(reader)
 
-    def load() -> Loaded:
+    def load() -> LoadedModel:
         if name != "onnx":  # which checks what it builds
-            gguf_header.check(path)
+            gguf_header.check_header(path)
         if name == "llama.cpp":
             from ragworth.llm.local.llamacpp import load as load_llamacpp
 
@@ -68,24 +68,24 @@ def open_model(
         if name == "onnx":
             from ragworth.llm.embedded import load as load_graph
 
-            return _held(load_graph(path, threads=threads), context_length)
+            return _check_context(load_graph(path, threads=threads), context_length)
         from ragworth.llm.hf import load_gguf
 
-        return _held(load_gguf(path, dtype, device), context_length)
+        return _check_context(load_gguf(path, dtype, device), context_length)
 
     card = Card(
         backend="gguf",
         name=path.name,
         revision=fingerprint(path),
         quantisation={"transformers": f"transformers {dtype}", "onnx": f"onnx int8 {VERSION}"}.get(name, name),
-        abilities=LOCAL,
+        abilities=LOCAL_ABILITIES,
         context_length=context_length,
-        cuts=cuts(on_long),
+        cuts=parse_on_long(on_long),
     )
     return Engine(card, load, batch=64)
 
 
-def _held(loaded: Loaded, context: int) -> Loaded:
+def _check_context(loaded: LoadedModel, context: int) -> LoadedModel:
     """The model, if it reads as much as it was said to."""
     reads = getattr(loaded.runtime, "context", None)
     if reads is not None and context > reads:
@@ -93,7 +93,7 @@ def _held(loaded: Loaded, context: int) -> Loaded:
     return loaded
 
 
-def _chosen(reader: str) -> str:
+def _choose_reader(reader: str) -> str:
     """The reader to use."""
     if reader != "auto":
         if reader not in READERS:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import own_folder, snapshot
-from ragworth.llm.local.batches import Budget
-from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.engine import LOCAL, Engine
-from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.prompt_encoding import Writer
-from ragworth.llm.truncation import cuts
+from ragworth.llm.hub import find_snapshot, local_folder
+from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
+from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.truncation import parse_on_long
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -56,33 +56,33 @@ def open_model(
     revision: which commit, branch or tag of a model of the hub.
     download: get a model that is not in the local cache from the Hugging Face hub.
     """
-    _needs()
+    _require_transformers()
     if dtype not in DTYPES:
         raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
-    folder = _folder(rest, revision, download)
-    config = _json(folder / "config.json")
+    folder = _model_folder(rest, revision, download)
+    config = _read_json(folder / "config.json")
     reads = _context_length(config)
     if context_length < 0 or (reads is not None and context_length > reads):
         raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
-    device = chosen_device(device)
+    device = resolve_device(device)
     dtype = dtype if dtype != "auto" else ("float32" if device in ("cpu", "mps") else "bfloat16")
     card = Card(
         backend="hf",
         name=rest if not Path(rest).exists() else Path(rest).resolve().name,
         revision=fingerprint(folder),
         quantisation=dtype,
-        abilities=LOCAL,
+        abilities=LOCAL_ABILITIES,
         context_length=context_length or reads,
-        cuts=cuts(on_long),
+        cuts=parse_on_long(on_long),
     )
 
-    def load() -> Loaded:
+    def load() -> LoadedModel:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         from ragworth.llm.local.torch_runtime import TorchRuntime
 
-        quiet()
+        silence_libraries()
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(
             folder,
@@ -91,32 +91,34 @@ def open_model(
             trust_remote_code=False,
             use_safetensors=True,
         ).to(device)
-        return Loaded(
-            TorchRuntime(model, dtype, compiled=compile), writer(tokenizer, model), budget(model, batch_tokens)
+        return LoadedModel(
+            TorchRuntime(model, dtype, compiled=compile),
+            build_prompt_encoder(tokenizer, model),
+            build_batch_budget(model, batch_tokens),
         )
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
 
 
-def load_gguf(path: Path, dtype: str, device: str) -> Loaded:
+def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
     """A GGUF file, its weights unpacked into a model of the transformers library."""
-    _needs("gguf", "accelerate")
+    _require_transformers("gguf", "accelerate")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from ragworth.llm.local.torch_runtime import TorchRuntime
 
-    quiet()
+    silence_libraries()
     if dtype not in DTYPES[1:]:
         raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES[1:]))
     where = {"gguf_file": path.name, "local_files_only": True}
     tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
     model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=getattr(torch, dtype), **where)
-    model = model.to(chosen_device(device))
-    return Loaded(TorchRuntime(model, dtype), writer(tokenizer, model), budget(model, 0))
+    model = model.to(resolve_device(device))
+    return LoadedModel(TorchRuntime(model, dtype), build_prompt_encoder(tokenizer, model), build_batch_budget(model, 0))
 
 
-class Transformers:
+class TransformersTokenizer:
     """A transformers tokenizer as `writing.Tokenizer`."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -129,42 +131,44 @@ class Transformers:
         return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def writer(tokenizer: Any, model: Any) -> Writer:
+def build_prompt_encoder(tokenizer: Any, model: Any) -> PromptEncoder:
     """How prompts are written for a transformers model."""
-    source = _template(tokenizer)
+    source = _chat_template(tokenizer)
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     ends = tokenizer.eos_token_id if ends is None else ends
-    return Writer(
-        Transformers(tokenizer),
-        chat_template(source, {**tokenizer.special_tokens_map, "tools": None, "documents": None}) if source else None,
-        _control(tokenizer),
+    return PromptEncoder(
+        TransformersTokenizer(tokenizer),
+        load_chat_template(source, {**tokenizer.special_tokens_map, "tools": None, "documents": None})
+        if source
+        else None,
+        _control_tokens(tokenizer),
         frozenset([ends] if isinstance(ends, int) else ends or []),
     )
 
 
-def _template(tokenizer: Any) -> str:
+def _chat_template(tokenizer: Any) -> str:
     """The tokenizer's chat template; "" if it has none."""
     if not tokenizer.chat_template:
         return ""
     return str(tokenizer.get_chat_template())
 
 
-def _control(tokenizer: Any) -> tuple[str, ...]:
+def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     """Every token that is matched before a text is split, whether or not it has a name such as EOS."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
     found = [token.content for token in added if token.special] + [str(token) for token in tokenizer.all_special_tokens]
     return tuple(dict.fromkeys(found))
 
 
-def budget(model: Any, tokens: int) -> Budget:
+def build_batch_budget(model: Any, tokens: int) -> BatchBudget:
     """How much a batch may hold: a share of the free memory, at what one token's activations take."""
     import torch
 
     device = next(model.parameters()).device
     if tokens:
-        return Budget(tokens, tokens)
+        return BatchBudget(tokens, tokens)
     if device.type != "cuda":
-        return Budget(4096, 64)
+        return BatchBudget(4096, 64)
     free, _ = torch.cuda.mem_get_info(device)
     config = model.config.get_text_config()
     # Keys and values of all layers, and a few copies of the widest activation.
@@ -172,10 +176,10 @@ def budget(model: Any, tokens: int) -> Budget:
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     kept = 4 * config.num_hidden_layers * heads * width
     passing = 16 * (getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
-    return Budget(max(1024, min(65536, int(0.6 * free / (kept + passing)))), 1024)
+    return BatchBudget(max(1024, min(65536, int(0.6 * free / (kept + passing)))), 1024)
 
 
-def chosen_device(device: str) -> str:
+def resolve_device(device: str) -> str:
     """``auto`` made definite; a device that is not there is refused."""
     import torch
 
@@ -190,7 +194,7 @@ def chosen_device(device: str) -> str:
     return device
 
 
-def quiet() -> None:
+def silence_libraries() -> None:
     """Progress bars and hints of the libraries below go nowhere: ours are the only ones."""
     from transformers.utils import logging
 
@@ -198,7 +202,7 @@ def quiet() -> None:
     logging.set_verbosity_error()
 
 
-def _needs(*more: str) -> None:
+def _require_transformers(*more: str) -> None:
     from importlib.util import find_spec
 
     for package in ("torch", "transformers", *more):
@@ -206,16 +210,16 @@ def _needs(*more: str) -> None:
             raise MissingExtraError(package, "hf", "running a model of the transformers library")
 
 
-def _folder(name: str, revision: str, download: bool) -> Path:
+def _model_folder(name: str, revision: str, download: bool) -> Path:
     """Where the model lies."""
     path = Path(name).expanduser()
-    if own := own_folder(path):
+    if own := local_folder(path):
         return own
     if path.exists():
         raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
     if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
         raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
-    found = snapshot("model", name, revision, download, ("*.jinja",))
+    found = find_snapshot("model", name, revision, download, ("*.jinja",))
     if found is None:
         raise ModelError(
             f"the model {name!r} is not in the local cache",
@@ -224,7 +228,7 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     return found
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def _read_json(path: Path) -> Mapping[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

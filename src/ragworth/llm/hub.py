@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ragworth.errors import ModelError
 
-FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
+MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
 """What is read of a model."""
 
 
-def own_folder(path: Path) -> Path | None:
+def local_folder(path: Path) -> Path | None:
     """A folder that holds a model; None where there is no folder."""
     if not path.is_dir():
         return None
@@ -20,12 +20,12 @@ def own_folder(path: Path) -> Path | None:
     return path
 
 
-def snapshot(what: str, name: str, revision: str, download: bool, more: Sequence[str] = ()) -> Path | None:
+def find_snapshot(what: str, name: str, revision: str, download: bool, more: Sequence[str] = ()) -> Path | None:
     """Where a model of the hub lies; None where it is not in the local cache. ``what`` it is, for messages."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    patterns = [*FILES, *more]
+    patterns = [*MODEL_FILES, *more]
     try:
         return Path(snapshot_download(name, revision=revision, local_files_only=not download, allow_patterns=patterns))
     except LocalEntryNotFoundError:

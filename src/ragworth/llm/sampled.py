@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Generates, Model, Prompt
+from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, GeneratingModel, Model, Prompt
 
 
-class Sampled:
+class SampledModel:
     """Asks a model ``samples`` times at a temperature and counts which label its answers begin with.
 
     Each share comes with the interval in which the probability lies with 95 % confidence (Wilson's, for a
@@ -22,7 +22,7 @@ class Sampled:
     def __init__(
         self, model: Model, *, samples: int = 16, temperature: float = 1.0, max_tokens: int = 16, seed: int = 0
     ) -> None:
-        if not isinstance(model, Generates):
+        if not isinstance(model, GeneratingModel):
             raise ModelError(f"the model {model.card.name!r} cannot generate, so it cannot be sampled")
         if samples < 1 or temperature <= 0 or max_tokens < 1:
             raise ModelError(
@@ -30,7 +30,7 @@ class Sampled:
                 expected="at least one sample and one token, and a temperature above 0",
             )
         self._model = model
-        self._generator: Generates = model
+        self._generator: GeneratingModel = model
         self._ask = (max_tokens, float(temperature), seed, samples)
         self.batch = max(1, model.batch // samples)
         self.choice_tokens = samples * max_tokens
@@ -70,22 +70,22 @@ class Sampled:
             Generate(r.prompt, max_tokens=max_tokens, temperature=temperature, seed=seed, n=samples) for r in requests
         ]
         return [
-            made if isinstance(made, Failure) else _counted(request, made)
+            made if isinstance(made, Failure) else _count_labels(request, made)
             for request, made in zip(requests, self._generator.generate(asked), strict=True)
         ]
 
 
-def _counted(request: Choose, made: Generated) -> Chosen:
+def _count_labels(request: Choose, made: Generated) -> Chosen:
     """Shares of the samples that begin with each label, with their intervals."""
     begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
     labels = [label.strip().casefold() for label in request.labels]
     counts = [0] * len(labels)
     for text in begins:
-        matching = [i for i, label in enumerate(labels) if _begins(text, label)]
+        matching = [i for i, label in enumerate(labels) if _starts_with_label(text, label)]
         if matching:
             counts[max(matching, key=lambda i: len(labels[i]))] += 1
     number = len(begins)
-    bounds = [wilson(count, number) for count in counts]
+    bounds = [wilson_interval(count, number) for count in counts]
     return Chosen(
         tuple(count / number for count in counts),
         tuple(low for low, _ in bounds),
@@ -95,13 +95,13 @@ def _counted(request: Choose, made: Generated) -> Chosen:
     )
 
 
-def _begins(text: str, label: str) -> bool:
+def _starts_with_label(text: str, label: str) -> bool:
     """Whether a text begins with a label, and not with a longer word that does."""
     after = text[len(label) : len(label) + 1]
     return text.startswith(label) and not (label[-1:].isalnum() and after.isalnum())
 
 
-def wilson(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
+def wilson_interval(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
     """Wilson's interval for a share of ``number`` draws: it stays within 0 and 1 and has a width at both ends."""
     share = successes / number
     middle = share + z * z / (2 * number)
@@ -113,10 +113,12 @@ def wilson(successes: int, number: int, z: float = 1.959963984540054) -> tuple[f
 
 def open_model(
     rest: str, *, samples: int = 16, temperature: float = 1.0, max_tokens: int = 16, seed: int = 0, **options: Any
-) -> Sampled:
+) -> SampledModel:
     """``sampled:MODEL``; other options go to the model."""
     from ragworth.llm import llm
 
     if not rest:
         raise ModelError("the model to sample is missing", expected="sampled:MODEL, such as sampled:openai:NAME@URL")
-    return Sampled(llm(rest, **options), samples=samples, temperature=temperature, max_tokens=max_tokens, seed=seed)
+    return SampledModel(
+        llm(rest, **options), samples=samples, temperature=temperature, max_tokens=max_tokens, seed=seed
+    )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 from ragworth.llm.contract import (
     ABILITIES,
     Card,
@@ -33,7 +33,7 @@ from ragworth.llm.contract import (
     Usage,
 )
 
-Reply = str | Mapping[str, float] | float | Trace | Failure
+ScriptedReply = str | Mapping[str, float] | float | Trace | Failure
 """What a script says: a text to generate, probabilities by label, a log-probability a token, tokens with what the
 model thinks of each (to generate or to score), or a failure."""
 
@@ -86,7 +86,7 @@ class Scripted:
 
     def __init__(
         self,
-        script: Callable[[Request], Reply] | Mapping[str, Reply],
+        script: Callable[[Request], ScriptedReply] | Mapping[str, ScriptedReply],
         *,
         name: str = "scripted",
         entropy: float = 0.5,
@@ -126,7 +126,7 @@ class Scripted:
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
         return [self._chosen(request) for request in requests]
 
-    def _reply(self, request: Request, room: int) -> Reply:
+    def _reply(self, request: Request, room: int) -> ScriptedReply:
         """What the script says, unless a fault comes first."""
         self.calls += 1
         time.sleep(self._seconds)
@@ -159,7 +159,7 @@ class Scripted:
         if isinstance(reply, Trace):
             return self._traced(request, reply)
         if not isinstance(reply, str):
-            raise ModelError(f"the script gave {quoted(reply)} for a text to generate", expected="a string")
+            raise ModelError(f"the script gave {quote_short(reply)} for a text to generate", expected="a string")
         places = [place for stop in request.stop if (place := reply.find(stop)) >= 0]
         reply = reply[: min(places)] if places else reply
         words = reply.split(" ")[: request.max_tokens]
@@ -187,7 +187,7 @@ class Scripted:
         if isinstance(reply, Trace):
             return Scored(reply, self._usage(request.prompt, len(reply.tokens)))
         if not isinstance(reply, int | float):
-            raise ModelError(f"the script gave {quoted(reply)} for a continuation to score", expected="a number")
+            raise ModelError(f"the script gave {quote_short(reply)} for a continuation to score", expected="a number")
         trace = Trace(words, (float(reply),) * len(words), (self._entropy,) * len(words))
         return Scored(trace, self._usage(request.prompt, len(words)))
 
@@ -196,20 +196,24 @@ class Scripted:
         if isinstance(reply, Failure):
             return reply
         if not isinstance(reply, Mapping):
-            raise ModelError(f"the script gave {quoted(reply)} for labels", expected="a probability for each label")
+            raise ModelError(
+                f"the script gave {quote_short(reply)} for labels", expected="a probability for each label"
+            )
         values = tuple(float(reply.get(label, 0.0)) for label in request.labels)
         if not all(0 <= value <= 1 for value in values) or math.fsum(values) > 1 + 1e-9:
-            raise ModelError(f"the script gave the probabilities {quoted(values)}", expected="a sum of 1 at most")
+            raise ModelError(f"the script gave the probabilities {quote_short(values)}", expected="a sum of 1 at most")
         return Chosen(values, values, values, request.estimator, self._usage(request.prompt, 1))
 
 
-def _by_last_message(script: Mapping[str, Reply]) -> Callable[[Request], Reply]:
+def _by_last_message(script: Mapping[str, ScriptedReply]) -> Callable[[Request], ScriptedReply]:
     """A script that goes by the last message of the prompt; ``*`` answers what nothing else does."""
 
-    def reply(request: Request) -> Reply:
+    def reply(request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
         found = script.get(last, script.get("*"))
-        return Failure("not-scripted", f"nothing is scripted for {quoted(last)}", False) if found is None else found
+        return (
+            Failure("not-scripted", f"nothing is scripted for {quote_short(last)}", False) if found is None else found
+        )
 
     return reply
 

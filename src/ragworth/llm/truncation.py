@@ -12,38 +12,38 @@ _WORD = re.compile(r"\s*\S{1,16}")
 """What a passage loses at a time: a word, or a piece of one; some languages write without blanks."""
 
 
-def cuts(on_long: str) -> bool:
+def parse_on_long(on_long: str) -> bool:
     """The option ``on_long`` of models: ``error`` refuses prompts that are too long, ``cut`` shortens passages."""
     if on_long not in ("error", "cut"):
         raise ModelError(f"on_long is {on_long!r}", expected="error or cut")
     return on_long == "cut"
 
 
-def fit(prompt: Prompt, limit: int, count: Callable[[Prompt], int]) -> tuple[Prompt, int] | None:
+def fit_prompt(prompt: Prompt, limit: int, count: Callable[[Prompt], int]) -> tuple[Prompt, int] | None:
     """The prompt with its passages cut so that ``count`` of it is at most ``limit``, and the characters cut.
 
     All passages get the same limit of words, so that the longest lose first and the short ones stay whole;
     the largest limit that fits is taken. A passage loses its end. None when it does not fit without any
     passage either.
     """
-    ends = [[match.end() for match in _WORD.finditer(_text(prompt, span))] for span in prompt.passages]
+    ends = [[match.end() for match in _WORD.finditer(_span_text(prompt, span))] for span in prompt.passages]
     if count(prompt) <= limit:
         return prompt, 0
     low, high = -1, max((len(words) for words in ends), default=0)
     while high - low > 1:
         middle = (low + high) // 2
-        if count(_cut(prompt, ends, middle)[0]) <= limit:
+        if count(_cut_passages(prompt, ends, middle)[0]) <= limit:
             low = middle
         else:
             high = middle
-    return None if low < 0 else _cut(prompt, ends, low)
+    return None if low < 0 else _cut_passages(prompt, ends, low)
 
 
-def _text(prompt: Prompt, span: Span) -> str:
+def _span_text(prompt: Prompt, span: Span) -> str:
     return prompt.messages[span.message].content[span.start : span.end]
 
 
-def _cut(prompt: Prompt, ends: list[list[int]], words: int) -> tuple[Prompt, int]:
+def _cut_passages(prompt: Prompt, ends: list[list[int]], words: int) -> tuple[Prompt, int]:
     """The prompt with at most ``words`` words in each passage."""
     contents = [message.content for message in prompt.messages]
     spans: list[Span] = []

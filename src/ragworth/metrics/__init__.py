@@ -22,7 +22,7 @@ METRICS: Registry[Declaration] = Registry(
         "Success": "ragworth.metrics.classical:success",
         "Rprec": "ragworth.metrics.classical:r_precision",
         "Bpref": "ragworth.metrics.classical:bpref",
-        "Judged": "ragworth.metrics.classical:judged",
+        "Judged": "ragworth.metrics.classical:judged_share",
         "F": "ragworth.metrics.sets:f",
         "F_e": "ragworth.metrics.sets:f_e",
         "T": "ragworth.metrics.sets:t",

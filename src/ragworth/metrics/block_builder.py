@@ -14,19 +14,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import counted, listed
-from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Pool, Truth
-from ragworth.metrics.ground_truth import Matrices, Values, number, truth_of
-from ragworth.metrics.lookup import Lookup
+from ragworth.errors import format_count, format_list
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, Truth
+from ragworth.metrics.ground_truth import JudgedValues, RatingMatrices, build_truth, query_numbers
+from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import Contexts, ranking
 
 SmallInts = npt.NDArray[np.int32]
 
-CELLS = 1 << 20
+MAX_CELLS = 1 << 20
 """Cells (queries × depth) of a block. Large enough to amortise calls, small enough for the cache."""
 
 
-class Shown(NamedTuple):
+class ShownContexts(NamedTuple):
     """All contexts of all systems: context c is the rows ``starts[c]:starts[c + 1]``.
 
     Attributes
@@ -47,11 +47,11 @@ class Shown(NamedTuple):
     size: Ints
 
     @classmethod
-    def of(cls, contexts: Contexts) -> Shown:
+    def of(cls, contexts: Contexts) -> ShownContexts:
         starts = contexts.starts
         if starts is None:
             frame = contexts.frame
-            groups = ranking.group(frame, ["system", "query"])
+            groups = ranking.group_rows(frame, ["system", "query"])
             frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
             heads = frame.select("system", "query")[starts[:-1]]
         else:  # columns that are the same all over a part, as the system is, are not made longer
@@ -60,21 +60,21 @@ class Shown(NamedTuple):
         size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
         query = heads["query"]
         names = pl.Series(contexts.systems, dtype=pl.String)
-        system = number(heads["system"], names)
+        system = query_numbers(heads["system"], names)
         if contexts.empty:
             empty = pl.DataFrame(sorted(contexts.empty), schema={"system": pl.String, "query": pl.String}, orient="row")
             starts = np.append(starts, np.full(empty.height, starts[-1]))
             query = pl.concat([query, empty["query"]])
-            system = np.append(system, number(empty["system"], names))
+            system = np.append(system, query_numbers(empty["system"], names))
             size = np.append(size, np.zeros(empty.height, dtype=np.int64))
         return cls(frame["passage"], frame["rank"], starts, names.to_list(), system, query, size)
 
-    def first(self, n: int) -> Shown:
+    def first(self, n: int) -> ShownContexts:
         """The first n passages of every context."""
         kept = self._rows(np.flatnonzero(self.rank.to_numpy() <= n))
         return kept._replace(size=np.minimum(self.size, n))
 
-    def only(self, pairs: pl.DataFrame) -> Shown:
+    def only(self, pairs: pl.DataFrame) -> ShownContexts:
         """Only the passages that ``pairs`` of query and passage names, moved up to close the gaps.
 
         A context of which nothing is left is empty.
@@ -98,7 +98,7 @@ class Shown(NamedTuple):
             }
         )
 
-    def _rows(self, rows: Ints) -> Shown:
+    def _rows(self, rows: Ints) -> ShownContexts:
         """The same contexts with some of their rows, given in order."""
         starts = np.searchsorted(rows, self.starts).astype(np.int64)
         if len(rows) == len(self.passage):
@@ -112,7 +112,7 @@ class Shown(NamedTuple):
             return []
         with_gaps = [name for name, count in zip(self.systems, gaps, strict=True) if count]
         return [
-            f"{listed(with_gaps, 3)}: {counted(int(gaps.sum()), 'context')} with ranks nobody listed; "
+            f"{format_list(with_gaps, 3)}: {format_count(int(gaps.sum()), 'context')} with ranks nobody listed; "
             "they count as passages shown and not judged"
         ]
 
@@ -127,7 +127,7 @@ def _heads(parts: list[pl.DataFrame], starts: Ints) -> pl.DataFrame:
     return pl.concat(found)
 
 
-class Cells(NamedTuple):
+class JudgedCells(NamedTuple):
     """Judged passages among those shown: the context, the rank, and the row of the judgment.
 
     Those of system s are ``bounds[s]:bounds[s + 1]``.
@@ -140,23 +140,23 @@ class Cells(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownTruth:
     """What is known of the queries that are evaluated; None where nothing was asked for."""
 
     queries: pl.Series
-    judged: Values | None = None
-    aspects: Mapping[str, Values] = field(default_factory=dict)
-    rated: Matrices | None = None
+    judged: JudgedValues | None = None
+    aspects: Mapping[str, JudgedValues] = field(default_factory=dict)
+    rated: RatingMatrices | None = None
     lengths: pl.DataFrame | None = None
 
-    def of(self, universe: str) -> Values | Matrices | None:
+    def of(self, universe: str) -> JudgedValues | RatingMatrices | None:
         """The judgments whose queries are evaluated."""
         if universe == "relevance":
             return self.judged
         return self.rated if universe == "ratings" else self.aspects.get(universe)
 
 
-class Blocks:
+class BlockBuilder:
     """Makes the blocks of each system.
 
     Parameters
@@ -165,16 +165,16 @@ class Blocks:
     levels: relevance levels for which several runs' finds are to be pooled.
     """
 
-    def __init__(self, shown: Shown, known: Known, depth: int, levels: set[float]) -> None:
+    def __init__(self, shown: ShownContexts, known: KnownTruth, depth: int, levels: set[float]) -> None:
         self.shown, self.known, self.depth = shown, known, depth
-        self.query = number(shown.query, known.queries)
+        self.query = query_numbers(shown.query, known.queries)
         self.relevance = self._find(known.judged.lookup) if known.judged else None
         self.aspects = {name: self._find(values.lookup) for name, values in known.aspects.items()}
         self.rated = self._find(known.rated.lookup) if known.rated else None
-        self.tokens: Cells | None = None
+        self.tokens: JudgedCells | None = None
         self.rated_tokens: Floats | None = None
         if known.lengths is not None and known.rated is not None:
-            lengths = Lookup(np.zeros(known.lengths.height, dtype=np.int64), known.lengths["passage"].rechunk())
+            lengths = PassageLookup(np.zeros(known.lengths.height, dtype=np.int64), known.lengths["passage"].rechunk())
             self.tokens = self._find(lengths, by_query=False)
             there = lengths.find(np.zeros(len(known.rated.query), dtype=np.int64), known.rated.passage)
             self.rated_tokens = np.full(len(known.rated.query), np.nan)
@@ -186,7 +186,7 @@ class Blocks:
         self.context[shown.system[mine], self.query[mine]] = mine
         self.row_of = np.full(len(shown.size), -1, dtype=np.int64)
         columns = known.rated.value.shape[1] if known.rated else 1
-        self.span = max(1, CELLS // max(depth, 1) // max(columns, 1))
+        self.span = max(1, MAX_CELLS // max(depth, 1) // max(columns, 1))
         self.truths: dict[int, Truth] = {}
 
     def of(self, system: int) -> Iterator[tuple[int, int, Block]]:
@@ -196,10 +196,10 @@ class Blocks:
             high = min(low + self.span, total)
             if low not in self.truths:
                 known = self.known
-                self.truths[low] = truth_of(low, high, known.judged, known.aspects, known.rated, self.rated_tokens)
+                self.truths[low] = build_truth(low, high, known.judged, known.aspects, known.rated, self.rated_tokens)
             yield low, high, self._block(system, low, high)
 
-    def cells(self, universe: str) -> Cells | None:
+    def cells(self, universe: str) -> JudgedCells | None:
         """Where the passages stand that have the judgments whose queries are evaluated."""
         if universe == "relevance":
             return self.relevance
@@ -210,15 +210,15 @@ class Blocks:
         known = self.known.of(universe)
         assert known is not None
         mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
-        rows = ranking.rows_of(self.shown.starts, mine)
+        rows = ranking.rows_of_groups(self.shown.starts, mine)
         query = np.repeat(self.query[mine], np.diff(self.shown.starts)[mine])
         return len(known.lookup.find(query, self.shown.passage.gather(rows)).row) > 0
 
-    def _find(self, lookup: Lookup, by_query: bool = True) -> Cells:
+    def _find(self, lookup: PassageLookup, by_query: bool = True) -> JudgedCells:
         """Every shown passage, down to the depth needed, that the lookup knows."""
         shown = self.shown
         found: tuple[list[SmallInts], ...] = ([], [], [])
-        for low, high in ranking.blocks(shown.starts):
+        for low, high in ranking.group_ranges(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
             rank = shown.rank.slice(begin, end - begin).to_numpy().astype(np.int64)
@@ -239,7 +239,7 @@ class Blocks:
             order = np.argsort(system, kind="stable")
             parts, system = [each[order] for each in parts], system[order]
         bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
-        return Cells(parts[0], parts[1], parts[2], bounds)
+        return JudgedCells(parts[0], parts[1], parts[2], bounds)
 
     def _finds(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
@@ -248,7 +248,7 @@ class Blocks:
         found[self.shown.system[self.relevance.context], self.relevance.row] = True
         return np.asarray(found & (self.known.judged.value >= rel))
 
-    def _pool(self, rel: float, system: int, low: int, high: int) -> Pool:
+    def _pool(self, rel: float, system: int, low: int, high: int) -> RelevantPool:
         """What this system and the others found for the queries ``low`` to ``high``."""
         assert self.known.judged is not None
         query, found = self.known.judged.query, self.finds[rel]
@@ -258,7 +258,7 @@ class Blocks:
             here = which & (query >= low) & (query < high)
             return np.bincount(query[here] - low, minlength=high - low).astype(np.float64)
 
-        return Pool(count(mine | others), count(mine), count(others), count(mine & others))
+        return RelevantPool(count(mine | others), count(mine), count(others), count(mine & others))
 
     def _block(self, system: int, low: int, high: int) -> Block:
         n, context = high - low, self.context[system, low:high]
@@ -266,7 +266,7 @@ class Blocks:
         there = context >= 0
         self.row_of[context[there]] = np.flatnonzero(there)
         span = (int(context[there].min()), int(context[there].max()) + 1) if there.any() else (0, 0)
-        place = _Place(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of, span)
+        place = _BlockLayout(n, max(1, min(self.depth, int(size.max(initial=0)))), system, self.row_of, span)
         known = self.known
         relevance, failed, ratings, tokens = place.empty(np.nan), None, None, None
         if known.judged is not None and self.relevance is not None:
@@ -293,7 +293,7 @@ class Blocks:
         return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools)
 
 
-class _Place(NamedTuple):
+class _BlockLayout(NamedTuple):
     """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none.
 
     ``span``: the first of the block's contexts, and one past the last. Others may be between them.
@@ -308,7 +308,7 @@ class _Place(NamedTuple):
     def empty(self, value: float) -> Floats:
         return np.full((self.size, self.width), value)
 
-    def of(self, cells: Cells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
+    def of(self, cells: JudgedCells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
         """Row and column of each cell that belongs here, and the row of its judgment."""
         first, last = (int(bound) for bound in cells.bounds[self.system : self.system + 2])
         low, high = (first + int(place) for place in np.searchsorted(cells.context[first:last], self.span))

@@ -21,20 +21,20 @@ Ints = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 
-def summed(row: Ints, values: Floats, n: int) -> Floats:
+def sum_by_row(row: Ints, values: Floats, n: int) -> Floats:
     """The sum of ``values`` in each of n rows."""
     return np.bincount(row, values, minlength=n).astype(np.float64, copy=False)  # of nothing: whole numbers
 
 
-def no_floats() -> Floats:
+def empty_floats() -> Floats:
     return np.empty(0)
 
 
-def no_ints() -> Ints:
+def empty_ints() -> Ints:
     return np.empty(0, dtype=np.int64)
 
 
-class Judged(NamedTuple):
+class AspectJudgments(NamedTuple):
     """All judgments of one aspect for n queries.
 
     Attributes
@@ -49,7 +49,7 @@ class Judged(NamedTuple):
 
     def sums(self, weight: Floats | float = 1.0) -> Floats:
         """For each query the sum of its values, each times the weight of its place."""
-        return summed(self.query, self.value * weight, len(self.failed))
+        return sum_by_row(self.query, self.value * weight, len(self.failed))
 
     def places(self) -> Ints:
         """1 for the highest value of a query, 2 for the next, …"""
@@ -74,10 +74,10 @@ class Truth:
     """
 
     size: int
-    judged_query: Ints = field(default_factory=no_ints)
-    judged_value: Floats = field(default_factory=no_floats)
-    failed: Ints = field(default_factory=no_ints)
-    aspects: Mapping[str, Callable[[], Judged]] = field(default_factory=dict)
+    judged_query: Ints = field(default_factory=empty_ints)
+    judged_value: Floats = field(default_factory=empty_floats)
+    failed: Ints = field(default_factory=empty_ints)
+    aspects: Mapping[str, Callable[[], AspectJudgments]] = field(default_factory=dict)
     rated: tuple[Floats, ...] = ()
     rated_by_id: tuple[Ints, ...] = ()
     rated_tokens: tuple[Floats, ...] = ()
@@ -89,7 +89,7 @@ class Truth:
             self._memo[key] = make()
         return cast(T, self._memo[key])
 
-    def judged(self, aspect: str) -> Judged:
+    def judged(self, aspect: str) -> AspectJudgments:
         """All judgments of an aspect other than relevance; sorted when first asked for, as few metrics do."""
         return self.once(("judged", aspect), self.aspects[aspect])
 
@@ -128,7 +128,7 @@ class Block:
     aspects: Mapping[str, Floats] = field(default_factory=dict)
     ratings: Floats | None = None
     tokens: Floats | None = None
-    pools: dict[float, Pool] = field(default_factory=dict)
+    pools: dict[float, RelevantPool] = field(default_factory=dict)
     _memo: dict[Hashable, object] = field(default_factory=dict)
 
     @property
@@ -177,7 +177,7 @@ class Hits:
     def sum(self, values: Floats, k: npt.ArrayLike) -> Floats:
         """The sum over each context's hits up to the cutoff."""
         near = self.rank <= np.broadcast_to(np.asarray(k), self.size)[self.query]
-        return summed(self.query[near], values[near], self.size)
+        return sum_by_row(self.query[near], values[near], self.size)
 
     def sequence(self) -> Ints:
         """1 for the first hit of a context, 2 for the second, …"""
@@ -186,7 +186,7 @@ class Hits:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class RelevantPool:
     """Relevant passages found by several runs, for each query.
 
     Attributes

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Floats, Ints, summed
+from ragworth.metrics.blocks import Block, Floats, Ints, sum_by_row
 from ragworth.metrics.declaration import Parameter, declare
-from ragworth.metrics.gains import GainsParameter, counts, gain_table, gains_of
+from ragworth.metrics.gains import GainsParameter, gain_table, may_gain, passage_gains
 
 REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")
 IDEAL = Parameter(
@@ -25,12 +25,12 @@ IDEAL = Parameter(
 NEEDS = ("relevance",)
 
 
-def unit(_: Mapping[str, Any], __: float) -> tuple[float, float]:
+def unit_bounds(_: Mapping[str, Any], __: float) -> tuple[float, float]:
     """Between 0 and 1, whatever the parameters."""
     return 0.0, 1.0
 
 
-FACTS = {"needs": NEEDS, "range": "0 to 1", "bounds": unit}
+CLASSICAL_FACTS = {"needs": NEEDS, "range": "0 to 1", "bounds": unit_bounds}
 
 
 def ratio(above: Floats, below: Floats | float) -> Floats:
@@ -39,7 +39,7 @@ def ratio(above: Floats, below: Floats | float) -> Floats:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def size(block: Block, k: float) -> Floats | float:
+def precision_divisor(block: Block, k: float) -> Floats | float:
     """What precision divides by: the cutoff, or without one the number of passages shown."""
     return k if np.isfinite(k) else block.within(k)
 
@@ -52,7 +52,7 @@ def size(block: Block, k: float) -> Floats | float:
     parameters=(REL,),
     order_free=True,
     whole_query=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def precision(block: Block, k: float, rel: float) -> Floats:
     """Number of relevant passages among the first k, divided by k.
@@ -60,7 +60,7 @@ def precision(block: Block, k: float, rel: float) -> Floats:
     Divides by k even when fewer were shown; without a cutoff, by the number shown.
     An empty context scores 0.
     """
-    return ratio(block.hits(rel).count(k), size(block, k))
+    return ratio(block.hits(rel).count(k), precision_divisor(block, k))
 
 
 @declare(
@@ -70,7 +70,7 @@ def precision(block: Block, k: float, rel: float) -> Floats:
     paper="trec_eval recall_k; without cutoff set_recall",
     parameters=(REL,),
     order_free=True,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def recall(block: Block, k: float, rel: float) -> Floats:
     """Number of relevant passages among the first k, divided by how many the qrels hold.
@@ -87,7 +87,7 @@ def recall(block: Block, k: float, rel: float) -> Floats:
     paper="trec_eval set_F (without cutoff)",
     parameters=(REL,),
     order_free=True,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def f1(block: Block, k: float, rel: float) -> Floats:
     """Harmonic mean of P@k and R@k; 0 when both are 0.
@@ -95,7 +95,7 @@ def f1(block: Block, k: float, rel: float) -> Floats:
     As in P@k, k counts even when fewer passages were shown; without a cutoff it is the number shown.
     An empty context scores 0.
     """
-    return ratio(2 * block.hits(rel).count(k), size(block, k) + block.truth.relevant(rel))
+    return ratio(2 * block.hits(rel).count(k), precision_divisor(block, k) + block.truth.relevant(rel))
 
 
 @declare(
@@ -104,7 +104,7 @@ def f1(block: Block, k: float, rel: float) -> Floats:
     formula="AP@k = Σ over relevant ranks r ≤ k of P@r, divided by N_p",
     paper="trec_eval map, map_cut_k",
     parameters=(REL, IDEAL),
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
     """Mean of the precision at each relevant passage; relevant passages not retrieved count 0.
@@ -124,7 +124,7 @@ def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
     paper="trec_eval recip_rank",
     parameters=(REL,),
     whole_query=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
     """One divided by the rank of the first relevant passage; 0 when none is among the first k.
@@ -169,9 +169,9 @@ def ndcg(block: Block, k: float, gain: str, gains: str, ideal: str) -> Floats:
     shown. **Choice**: a context with no relevant passage, or an empty context, scores 0 under both.
     """
     shown = block.relevance[:, : block.upto(k)]
-    query, rank = np.nonzero(counts(shown, gains))
-    worth = gains_of(shown[query, rank], gain, gains)
-    dcg = summed(query, worth / np.log2(rank + 2), block.size)
+    query, rank = np.nonzero(may_gain(shown, gains))
+    worth = passage_gains(shown[query, rank], gain, gains)
+    dcg = sum_by_row(query, worth / np.log2(rank + 2), block.size)
     if ideal == "judged":
         best = block.truth.once(("ideal", gain, gains, k), lambda: _ideal_dcg(block, k, gain, gains))
         return ratio(dcg, best)
@@ -180,8 +180,8 @@ def ndcg(block: Block, k: float, gain: str, gains: str, ideal: str) -> Floats:
 
 def _ideal_dcg(block: Block, k: float, gain: str, gains: str) -> Floats:
     truth = block.truth
-    some = counts(truth.judged_value, gains)
-    query, worth = truth.judged_query[some], gains_of(truth.judged_value[some], gain, gains)
+    some = may_gain(truth.judged_value, gains)
+    query, worth = truth.judged_query[some], passage_gains(truth.judged_value[some], gain, gains)
     # Judgments are sorted by relevance, which is the order of their gains unless those are given.
     return _best_dcg(query, worth, truth.size, k) if gain_table(gains) else _sorted_dcg(query, worth, truth.size, k)
 
@@ -198,7 +198,7 @@ def _sorted_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
     first = np.searchsorted(query, np.arange(n))
     place = np.arange(len(query)) - first[query]
     near = place < k
-    return summed(query[near], worth[near] / np.log2(place[near] + 2), n)
+    return sum_by_row(query[near], worth[near] / np.log2(place[near] + 2), n)
 
 
 @declare(
@@ -209,7 +209,7 @@ def _sorted_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
     parameters=(REL,),
     order_free=True,
     whole_query=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def success(block: Block, k: float, rel: float) -> Floats:
     """1 when a relevant passage is among the first k, 0 when none is or the context is empty."""
@@ -223,7 +223,7 @@ def success(block: Block, k: float, rel: float) -> Floats:
     paper="trec_eval Rprec",
     parameters=(REL,),
     takes_cutoff=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def r_precision(block: Block, k: float, rel: float) -> Floats:
     """Precision among the first N_p passages, N_p being how many relevant ones the qrels hold.
@@ -241,7 +241,7 @@ def r_precision(block: Block, k: float, rel: float) -> Floats:
     paper="trec_eval bpref; Buckley and Voorhees 2004",
     parameters=(REL,),
     takes_cutoff=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
 def bpref(block: Block, k: float, rel: float) -> Floats:
     """How rarely a judged irrelevant passage stands above a relevant one; unjudged passages are passed over.
@@ -267,9 +267,9 @@ def bpref(block: Block, k: float, rel: float) -> Floats:
     irrelevant_never_raises=False,
     whole_query=False,
     minds_failures=False,
-    **FACTS,
+    **CLASSICAL_FACTS,
 )
-def judged(block: Block, k: float) -> Floats:
+def judged_share(block: Block, k: float) -> Floats:
     """Share of the shown passages that have a relevance judgment; says how far the other metrics can be trusted.
 
     Divides by the passages really shown, up to k. A judgment that failed is none. An empty context scores 0.

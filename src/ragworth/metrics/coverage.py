@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth, summed
-from ragworth.metrics.classical import ratio, unit
-from ragworth.metrics.declaration import Need, Parameter, Result, declare
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, Truth, sum_by_row
+from ragworth.metrics.classical import ratio, unit_bounds
+from ragworth.metrics.declaration import MetricResult, Need, Parameter, declare
 
 PAPER = "Ju, Verberne, de Rijke and Yates: Controlled Retrieval-augmented Context Evaluation for Long-form RAG"
 ETA = Parameter("eta", 3.0, "lowest rating that counts as answered (1 for TREC sub-topic qrels)")
@@ -42,44 +42,44 @@ def required_subset(ratings: Floats, eta: float) -> list[int]:
     return chosen
 
 
-class Answerable(NamedTuple):
+class AnswerableSubquestions(NamedTuple):
     """For each query, which sub-questions can be answered, and whether a failed rating leaves that open."""
 
     which: Bools
     unsure: Bools
 
 
-def answerable(truth: Truth, eta: float, width: int) -> Answerable:
+def answerable_subquestions(truth: Truth, eta: float, width: int) -> AnswerableSubquestions:
     """Which sub-questions of each query some rated passage answers."""
 
-    def make() -> Answerable:
+    def make() -> AnswerableSubquestions:
         which = np.zeros((truth.size, width), dtype=bool)
         unsure = np.zeros(truth.size, dtype=bool)
         for i, ratings in enumerate(truth.rated):
             known = (ratings >= eta).any(axis=0)
             which[i, : ratings.shape[1]] = known
             unsure[i] = bool((np.isnan(ratings).any(axis=0) & ~known).any())
-        return Answerable(which, unsure)
+        return AnswerableSubquestions(which, unsure)
 
     return truth.once(("answerable", eta), make)
 
 
-class Covered(NamedTuple):
+class CoveredShare(NamedTuple):
     share: Floats
     missing: tuple[tuple[Bools, str], ...]
 
 
-def covered(block: Block, k: float, eta: float) -> Covered:
+def covered_share(block: Block, k: float, eta: float) -> CoveredShare:
     """Share of the answerable sub-questions that the first k passages answer."""
     assert block.ratings is not None
-    can = answerable(block.truth, eta, block.ratings.shape[2])
+    can = answerable_subquestions(block.truth, eta, block.ratings.shape[2])
     shown = block.ratings[:, : block.upto(k)]
     answered = np.asarray((shown >= eta).any(axis=1))
     failed = np.asarray(np.isnan(shown).any(axis=1))
     unsure = np.asarray((failed & ~answered).any(axis=1)) | can.unsure
     total = can.which.sum(axis=1).astype(np.float64)
     share = ratio((answered & can.which).sum(axis=1).astype(np.float64), total)
-    return Covered(share, ((unsure, "unjudged"), (total == 0, "no-answerable")))
+    return CoveredShare(share, ((unsure, "unjudged"), (total == 0, "no-answerable")))
 
 
 @declare(
@@ -88,19 +88,19 @@ def covered(block: Block, k: float, eta: float) -> Covered:
     formula="Cov(η)@k = |answerable sub-questions with a rating ≥ η among the first k| / |answerable sub-questions|",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=PAPER,
     parameters=(ETA,),
     order_free=True,
 )
-def coverage(block: Block, k: float, eta: float) -> Result:
+def coverage(block: Block, k: float, eta: float) -> MetricResult:
     """How much of what can be answered the passages shown do answer.
 
     Passages without ratings count 0. A query with no answerable sub-question has no value
     (``no-answerable``); nor has a context where a failed rating leaves a sub-question open (``unjudged``).
     An empty context scores 0.
     """
-    return Result(*covered(block, k, eta))
+    return MetricResult(*covered_share(block, k, eta))
 
 
 def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
@@ -126,7 +126,7 @@ def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, f
     paper="Clarke et al. 2008, as in ndeval; " + PAPER,
     parameters=(Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1), ETA),
 )
-def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
+def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> MetricResult:
     """α-nDCG with the sub-questions as sub-topics, discount log2(r + 1), equal to ndeval.
 
     The ideal order is greedy over all rated passages. Gains are compared exactly. Ties are broken as in ndeval:
@@ -141,12 +141,12 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> Result:
     before: Ints = np.cumsum(answers, axis=1) - answers
     query, rank, _ = found = np.nonzero(answers)
     place, depth = query * answers.shape[1] + rank, block.size * answers.shape[1]
-    gain = summed(place, np.power(1 - alpha, before[found].astype(np.float64)), depth).reshape(answers.shape[:2])
+    gain = sum_by_row(place, np.power(1 - alpha, before[found].astype(np.float64)), depth).reshape(answers.shape[:2])
     query, rank = np.nonzero(gain)
-    dcg = summed(query, gain[query, rank] / np.log2(rank + 2), block.size)
+    dcg = sum_by_row(query, gain[query, rank] / np.log2(rank + 2), block.size)
     ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
     failed = np.isnan(shown).any(axis=(1, 2)) | failed_ratings(block.truth)
-    return Result(ratio(dcg, ideal), ((failed, "unjudged"), (ideal == 0, "no-answerable")))
+    return MetricResult(ratio(dcg, ideal), ((failed, "unjudged"), (ideal == 0, "no-answerable")))
 
 
 def failed_ratings(truth: Truth) -> Bools:
@@ -154,7 +154,7 @@ def failed_ratings(truth: Truth) -> Bools:
     return truth.once("failed", lambda: np.array([bool(np.isnan(rated).any()) for rated in truth.rated], dtype=bool))
 
 
-def _in_turn(answers: Bools, worth: Floats) -> Floats:
+def _sequential_sum(answers: Bools, worth: Floats) -> Floats:
     """Sums over sub-questions, added one after the other, as ndeval does."""
     gain = np.zeros(len(answers))
     for column, value in zip(answers.T, worth, strict=True):
@@ -170,7 +170,7 @@ NEVER = np.iinfo(np.int64).max
 """Stands for a sub-question that a passage does not answer."""
 
 
-def _largest(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> int:
+def _best_passage(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> int:
     """The passage with the largest gain: exactly, then as rounded, then the first.
 
     A sub-question that was answered c times before is worth ``keep`` to the power of c.
@@ -187,7 +187,7 @@ def _largest(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> int:
     return int(near[gain[near].argmax()])
 
 
-def _fraction(number: float) -> Fraction:
+def _exact_fraction(number: float) -> Fraction:
     """The number that was meant: 9/10 for 0.9, and 1/3 for the nearest float to it."""
     simple = Fraction(number).limit_denominator(10**6)
     return simple if float(simple) == number else Fraction(repr(float(number)))
@@ -195,15 +195,15 @@ def _fraction(number: float) -> Fraction:
 
 def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
     ideal = np.zeros(truth.size)
-    keep = 1 - _fraction(alpha)
+    keep = 1 - _exact_fraction(alpha)
     for i, (ratings, order) in enumerate(zip(truth.rated, truth.rated_by_id, strict=True)):
         left = ratings[order] >= eta
         left = left[left.any(axis=1)]
         worth, seen = np.ones(ratings.shape[1]), np.zeros(ratings.shape[1], dtype=np.int64)
         rank = 1
         while len(left) and rank <= k:
-            gain = _in_turn(left, worth)
-            best = _largest(gain, left, seen, keep)
+            gain = _sequential_sum(left, worth)
+            best = _best_passage(gain, left, seen, keep)
             ideal[i] += gain[best] / np.log2(rank + 1)
             worth[left[best]] *= 1 - alpha
             seen[left[best]] += 1
@@ -223,7 +223,7 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
     parameters=(Parameter("w", 0.5, "weight; 1 is plain density", low=0), ETA),
     order_free=True,
 )
-def density(block: Block, k: float, w: float, eta: float) -> Result:
+def density(block: Block, k: float, w: float, eta: float) -> MetricResult:
     """How little text the context needs for what it answers.
 
     Tokens of passages without ratings count. What counts tokens is named in the notes of the result.
@@ -233,7 +233,7 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     A context that answers nothing, or is empty, scores 0.
     """
     assert block.tokens is not None
-    share, missing = covered(block, k, eta)
+    share, missing = covered_share(block, k, eta)
     filled = block.filled(k)
     lengths = block.tokens[:, : block.upto(k)]
     tokens = np.where(filled, np.nan_to_num(lengths), 0).sum(axis=1)
@@ -241,7 +241,7 @@ def density(block: Block, k: float, w: float, eta: float) -> Result:
     unknown = (np.isnan(lengths) & filled).any(axis=1) | np.isnan(best) | ((share > 0) & ((tokens == 0) | (best == 0)))
     value = ratio(share * np.nan_to_num(best), tokens) ** w
     missing = (*missing, (failed_ratings(block.truth), "unjudged"), (unknown, "no-tokens"))
-    return Result(np.where(share > 0, value, 0.0), missing)
+    return MetricResult(np.where(share > 0, value, 0.0), missing)
 
 
 def _required_tokens(truth: Truth, eta: float) -> Floats:

@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ragworth.errors import InputError, MetricError, listed
+from ragworth.errors import InputError, MetricError, format_list
 from ragworth.metrics.blocks import Block, Bools, Floats
 
-Value = float | bool | str
-Choice = Value | Mapping[Any, float]
+ParameterValue = float | bool | str
+ParameterInput = ParameterValue | Mapping[Any, float]
 """What may be given for a parameter; some take a dict, which becomes its written form."""
 Need = Literal["relevance", "abstention", "downstream", "likelihood", "ratings", "tokens", "runs"]
 Universe = Literal["relevance", "ratings", "abstention", "downstream", "likelihood"]
@@ -29,7 +29,7 @@ UNIVERSES: tuple[Universe, ...] = ("relevance", "ratings", "abstention", "downst
 """Judgments that can say which queries are evaluated, the first that a metric needs."""
 
 
-class Result(NamedTuple):
+class MetricResult(NamedTuple):
     """A metric's values for the contexts of a block, and why some have none.
 
     ``missing`` holds (which contexts, reason); their values are ignored.
@@ -39,8 +39,8 @@ class Result(NamedTuple):
     missing: tuple[tuple[Bools, str], ...] = ()
 
 
-Compute = Callable[..., Floats | Result]
-Bounds = Callable[[Mapping[str, Any], float], tuple[float, float]]
+Compute = Callable[..., Floats | MetricResult]
+BoundsFunction = Callable[[Mapping[str, Any], float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Parameter:
     """One parameter: its default, what it means, and which values it takes."""
 
     name: str
-    default: Value
+    default: ParameterValue
     doc: str
     choices: tuple[str, ...] = ()
     low: float = -np.inf
@@ -64,15 +64,15 @@ class Parameter:
         if np.isinf(self.low) and np.isinf(self.high):
             return "a number"
         if np.isinf(self.high):
-            return f"a number from {plain(self.low)}"
-        return f"a number from {plain(self.low)} to {plain(self.high)}"
+            return f"a number from {format_number(self.low)}"
+        return f"a number from {format_number(self.low)} to {format_number(self.high)}"
 
     @property
     def example(self) -> str:
         """A value as it is written."""
-        return written(self.default)
+        return format_parameter(self.default)
 
-    def parse(self, text: str) -> Value:
+    def parse(self, text: str) -> ParameterValue:
         """A value from its written form; raises ValueError when it is none."""
         if isinstance(self.default, bool):
             return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _refuse()
@@ -80,7 +80,7 @@ class Parameter:
             return self.check(text.strip("'\""))
         return self.check(float(Fraction(text)) if "/" in text else float(text))
 
-    def check(self, value: Choice) -> Value:
+    def check(self, value: ParameterInput) -> ParameterValue:
         """``value`` in the type of the default, if the parameter takes it; raises ValueError if not."""
         if isinstance(self.default, bool):
             return value if isinstance(value, bool) else _refuse()
@@ -91,7 +91,7 @@ class Parameter:
         return float(value)
 
 
-def _refuse() -> Value:
+def _refuse() -> ParameterValue:
     raise ValueError
 
 
@@ -99,7 +99,7 @@ def _refuse() -> Value:
 class FileParameter(Parameter):
     """A parameter that names a file, given or not. Metrics read no files: see :meth:`Metric.given`."""
 
-    default: Value = ""
+    default: ParameterValue = ""
     doc: str = ""
 
     @property
@@ -110,11 +110,11 @@ class FileParameter(Parameter):
     def example(self) -> str:
         return "FILE"
 
-    def parse(self, text: str) -> Value:
+    def parse(self, text: str) -> ParameterValue:
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
         return self.check(text[1:-1] if quoted else text)
 
-    def check(self, value: Choice) -> Value:
+    def check(self, value: ParameterInput) -> ParameterValue:
         if isinstance(value, str) and value.strip() and value.isprintable() and '"' not in value:
             return value
         return _refuse()
@@ -148,7 +148,7 @@ class Declaration:
     formula: str
     needs: tuple[Need, ...]
     range: str
-    bounds: Bounds
+    bounds: BoundsFunction
     paper: str
     compute: Compute
     parameters: tuple[Parameter, ...] = ()
@@ -171,10 +171,10 @@ class Declaration:
         """Which judgments say what queries are evaluated: the first of :data:`UNIVERSES` that it needs."""
         return next((universe for universe in UNIVERSES if universe in self.needs), "ratings")
 
-    def bind(self, cutoff: int | None = None, **values: Choice) -> Metric:
+    def bind(self, cutoff: int | None = None, **values: ParameterInput) -> Metric:
         """The metric with these parameters; wrong ones raise :class:`MetricError`."""
         known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
-        bound: list[tuple[str, Value]] = []
+        bound: list[tuple[str, ParameterValue]] = []
         for name, value in values.items():
             if name not in known:
                 raise self._unknown_parameter(name)
@@ -193,10 +193,10 @@ class Declaration:
         kept = tuple((p.name, chosen[p.name]) for p in every if chosen.get(p.name, p.default) != p.default)
         return Metric(self.name, kept, cutoff)
 
-    def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, Value]:
+    def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, ParameterValue]:
         """Parameter values from their written forms."""
         known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
-        values: dict[str, Value] = {}
+        values: dict[str, ParameterValue] = {}
         for name, text in pairs:
             if name not in known:
                 raise self._unknown_parameter(name)
@@ -210,11 +210,11 @@ class Declaration:
         takes = [p.name for p in (*self.parameters, *self.files)]
         return MetricError(
             f"{self.name} has no parameter {name!r}",
-            expected=listed(takes, 10) if takes else "no parameters",
+            expected=format_list(takes, 10) if takes else "no parameters",
             remedy=f"see: ragworth metrics {self.name}",
         )
 
-    def _wrong_value(self, parameter: Parameter, value: Choice) -> MetricError:
+    def _wrong_value(self, parameter: Parameter, value: ParameterInput) -> MetricError:
         return MetricError(
             f"{self.name}: {parameter.name}={value} is not possible",
             expected=f"{parameter.takes}, such as {self.name}({parameter.name}={parameter.example})",
@@ -239,12 +239,12 @@ class Metric:
     """
 
     name: str
-    parameters: tuple[tuple[str, Value], ...] = ()
+    parameters: tuple[tuple[str, ParameterValue], ...] = ()
     cutoff: int | None = None
     held: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={written(value)}" for name, value in self.parameters)
+        inside = ", ".join(f"{name}={format_parameter(value)}" for name, value in self.parameters)
         return self.name + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
 
     @cached_property
@@ -286,35 +286,35 @@ class Metric:
         """Lowest and highest value when at most ``shown`` passages are shown."""
         return self.declaration.bounds(self.values, min(shown, self.cutoff) if self.cutoff else shown)
 
-    def compute(self, block: Block) -> Result:
+    def compute(self, block: Block) -> MetricResult:
         """Values for the contexts of a block."""
         if unread := set(self.files) - dict(self.held).keys():
             raise MetricError(
-                f"{self}: what the file holds was not given ({listed(sorted(unread))})",
+                f"{self}: what the file holds was not given ({format_list(sorted(unread))})",
                 remedy="score it by ragworth.score, which reads the file",
             )
         k = np.inf if self.cutoff is None else float(self.cutoff)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite gets a status, not a warning
             result = self.declaration.compute(block, k, **self.values | dict(self.held))
-        return result if isinstance(result, Result) else Result(result)
+        return result if isinstance(result, MetricResult) else MetricResult(result)
 
 
-def plain(number: float) -> str:
+def format_number(number: float) -> str:
     """A number as short as it can be written."""
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
 
 
-def written(value: Value) -> str:
+def format_parameter(value: ParameterValue) -> str:
     """A parameter's value as it is written."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return value if re.fullmatch(r"[^\s,()'\"]+", value) else f'"{value}"'
-    return plain(value)
+    return format_number(value)
 
 
 QUOTED = r"""\"[^\"]*\"|'[^']*'"""
-FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
+METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
 COMMA = re.compile(rf""",(?=(?:{QUOTED}|[^"'])*$)""")
 """A comma that is not inside quotes."""
 PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
@@ -352,7 +352,7 @@ def parse(text: str) -> Metric:
         text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
     elif levels := TREC_GAINS.fullmatch(text.strip()):
         text = f'nDCG(gains="{levels[1]}")'
-    form = FORM.fullmatch(text)
+    form = METRIC_FORM.fullmatch(text)
     if form is None:
         raise MetricError(f"cannot read {text!r} as a metric", expected="a form like nDCG@10 or UDCG(gamma=0.33)@5")
     folded = {name.casefold(): name for name in METRICS.names()}

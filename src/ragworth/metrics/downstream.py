@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats
-from ragworth.metrics.classical import IDEAL, ratio, unit
-from ragworth.metrics.declaration import Need, Parameter, Result, declare
+from ragworth.metrics.classical import IDEAL, ratio, unit_bounds
+from ragworth.metrics.declaration import MetricResult, Need, Parameter, declare
 
 PAPER = "Salemi and Zamani: Evaluating Retrieval Quality in Retrieval-Augmented Generation (eRAG)"
 NEEDS: tuple[Need, ...] = ("downstream",)
 
 
-def of(what: str) -> Parameter:
+def aggregate_parameter(what: str) -> Parameter:
     """How the values of the passages become one of the context."""
     return Parameter("of", "mean", f"mean or highest {what} of the passages shown", choices=("mean", "max"))
 
 
-class Worth(NamedTuple):
+class DownstreamValues(NamedTuple):
     """Values of the first k passages of each context (0 where there is none), and contexts that lack one."""
 
     values: Floats
@@ -33,15 +33,15 @@ class Worth(NamedTuple):
     unknown: Bools
 
 
-def worth(block: Block, k: float, aspect: str) -> Worth:
+def downstream_values(block: Block, k: float, aspect: str) -> DownstreamValues:
     """What one aspect says of the passages shown."""
     filled = block.filled(k)
     values = block.aspects[aspect][:, : block.upto(k)]
     unknown = np.asarray((np.isnan(values) & filled).any(axis=1))
-    return Worth(np.where(filled, np.nan_to_num(values), 0.0), filled, unknown)
+    return DownstreamValues(np.where(filled, np.nan_to_num(values), 0.0), filled, unknown)
 
 
-def unsure(block: Block, shown: Worth, ideal: str) -> tuple[tuple[Bools, str], ...]:
+def unknown_reasons(block: Block, shown: DownstreamValues, ideal: str) -> tuple[tuple[Bools, str], ...]:
     """Where a ranked value cannot be had: the best order may hang on a judgment that failed anywhere in the query."""
     failed = shown.unknown
     if ideal == "judged":
@@ -55,21 +55,21 @@ def unsure(block: Block, shown: Worth, ideal: str) -> tuple[tuple[Bools, str], .
     formula="eRAG@k = Σs / K; of=max: the highest s; K = passages shown up to k",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=PAPER,
-    parameters=(of("downstream score"),),
+    parameters=(aggregate_parameter("downstream score"),),
     order_free=True,
     whole_query=False,
 )
-def downstream(block: Block, k: float, of: str) -> Result:
+def downstream(block: Block, k: float, of: str) -> MetricResult:
     """Mean, or highest, downstream score of the passages shown; with scores of 0 and 1 these are precision and success.
 
     A context that holds a passage without a downstream score has no value (``unjudged``). **Choice**: the mean is
     over the passages really shown, up to k. An empty context scores 0.
     """
-    shown = worth(block, k, "downstream")
+    shown = downstream_values(block, k, "downstream")
     values = shown.values.max(axis=1, initial=0.0) if of == "max" else ratio(shown.values.sum(axis=1), block.within(k))
-    return Result(values, ((shown.unknown, "unjudged"),))
+    return MetricResult(values, ((shown.unknown, "unjudged"),))
 
 
 @declare(
@@ -78,11 +78,11 @@ def downstream(block: Block, k: float, of: str) -> Result:
     formula="eRAG_nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} s_r / log2(r + 1)",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=PAPER,
     parameters=(IDEAL,),
 )
-def downstream_ndcg(block: Block, k: float, ideal: str) -> Result:
+def downstream_ndcg(block: Block, k: float, ideal: str) -> MetricResult:
     """Downstream scores discounted by the logarithm of the rank, against the best possible order.
 
     The ideal ranking is that of all passages of the query with a downstream score, whichever system showed them;
@@ -91,12 +91,12 @@ def downstream_ndcg(block: Block, k: float, ideal: str) -> Result:
     with a failed judgment, unless ``ideal=retrieved``. **Choice**: where even the ideal gains nothing it is 0. An
     empty context scores 0.
     """
-    shown = worth(block, k, "downstream")
+    shown = downstream_values(block, k, "downstream")
     if ideal == "retrieved":
         best = _dcg(-np.sort(-shown.values, axis=1))
     else:
         best = block.truth.once(("downstream ideal", k), lambda: _ideal_dcg(block, k))
-    return Result(ratio(_dcg(shown.values), best), unsure(block, shown, ideal))
+    return MetricResult(ratio(_dcg(shown.values), best), unknown_reasons(block, shown, ideal))
 
 
 def _dcg(gains: Floats) -> Floats:
@@ -115,11 +115,11 @@ def _ideal_dcg(block: Block, k: float) -> Floats:
     formula="eRAG_AP@k = Σ_{r ≤ k} 1/r · Σ_{j ≤ r} min(s_j, s_r), divided by Σs of the judged passages",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=f"{PAPER}; Robertson, Kanoulas and Yilmaz: Extending Average Precision to Graded Relevance Judgments",
     parameters=(IDEAL,),
 )
-def downstream_ap(block: Block, k: float, ideal: str) -> Result:
+def downstream_ap(block: Block, k: float, ideal: str) -> MetricResult:
     """Average precision where a passage is relevant to the degree s.
 
     **Choice**: graded average precision. A passage counts as relevant when its s reaches a threshold; with every
@@ -130,7 +130,7 @@ def downstream_ap(block: Block, k: float, ideal: str) -> Result:
     with a failed judgment, unless ``ideal=retrieved``. Where nothing scores above 0 it is 0, and so is it for an
     empty context.
     """
-    shown = worth(block, k, "downstream")
+    shown = downstream_values(block, k, "downstream")
     total = np.zeros(block.size)
     for rank in range(1, shown.values.shape[1] + 1):
         total += np.minimum(shown.values[:, :rank], shown.values[:, rank - 1 : rank]).sum(axis=1) / rank
@@ -138,7 +138,7 @@ def downstream_ap(block: Block, k: float, ideal: str) -> Result:
         below = shown.values.sum(axis=1)
     else:
         below = block.truth.once("downstream sum", block.truth.judged("downstream").sums)
-    return Result(ratio(total, below), unsure(block, shown, ideal))
+    return MetricResult(ratio(total, below), unknown_reasons(block, shown, ideal))
 
 
 @declare(
@@ -149,22 +149,22 @@ def downstream_ap(block: Block, k: float, ideal: str) -> Result:
     range="below 0; 0 where the model is certain of the accepted answer",
     bounds=lambda values, shown: (-np.inf, 1e-6),
     paper="log-likelihood of the accepted answer, as in work on training retrievers with a reader",
-    parameters=(of("log-likelihood"),),
+    parameters=(aggregate_parameter("log-likelihood"),),
     order_free=True,
     irrelevant_never_raises=False,
     whole_query=False,
 )
-def likelihood(block: Block, k: float, of: str) -> Result:
+def likelihood(block: Block, k: float, of: str) -> MetricResult:
     """Mean, or highest, log-likelihood of the accepted answer over the passages shown.
 
     A context that holds a passage without a likelihood has no value (``unjudged``). **Choice**: an empty context
     has none either (``empty-context``), because 0 would say that the answer is certain. One more passage can raise
     it: no likelihood stands for irrelevance.
     """
-    shown = worth(block, k, "likelihood")
+    shown = downstream_values(block, k, "likelihood")
     empty = block.within(k) == 0
     if of == "max":
         values = np.where(shown.filled, shown.values, -np.inf).max(axis=1)
     else:
         values = shown.values.sum(axis=1) / np.maximum(block.within(k), 1)
-    return Result(values, ((empty, "empty-context"), (shown.unknown, "unjudged")))
+    return MetricResult(values, ((empty, "empty-context"), (shown.unknown, "unjudged")))

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, TableError, counted, listed, quoted
-from ragworth.metrics.block_builder import Blocks, Known, Shown
+from ragworth.errors import InputError, MetricError, TableError, format_count, format_list, quote_short
+from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContexts
 from ragworth.metrics.blocks import Block, Floats
-from ragworth.metrics.declaration import UNIVERSES, Metric, parse, plain
-from ragworth.metrics.ground_truth import SCALES, aspect_of, matrices_of, number, values_of
+from ragworth.metrics.declaration import UNIVERSES, Metric, format_number, parse
+from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
-from ragworth.tables.duplicates import repeated_rows
+from ragworth.tables.duplicates import duplicate_rows
 
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has nothing for, when such queries are not to count."""
@@ -43,9 +43,9 @@ class Tokens:
         passage = coercion.id_column(frame, "passage", table="token counts", source=source)
         if "tokens" not in frame.columns:
             raise TableError("no 'tokens' column", expected="passage, tokens", file=source)
-        tokens = coercion.numbers(frame["tokens"], source=source)
+        tokens = coercion.to_numbers(frame["tokens"], source=source)
         checked = pl.DataFrame([passage, tokens])
-        if tokens.null_count() or bool((tokens < 0).any()) or len(repeated_rows(checked, ["passage"])):
+        if tokens.null_count() or bool((tokens < 0).any()) or len(duplicate_rows(checked, ["passage"])):
             raise TableError(
                 "token counts must be there once for each passage and not negative",
                 file=source,
@@ -81,7 +81,7 @@ def parse_all(metrics: Metrics) -> list[Metric]:
     return parsed
 
 
-def score(
+def score_tables(
     contexts: Contexts,
     judgments: Judgments | None,
     metrics: Metrics,
@@ -94,7 +94,7 @@ def score(
 ) -> Scores:
     """Score checked tables with metrics of ours; :func:`ragworth.score` takes anything and says what it means."""
     wanted = parse_all(metrics)
-    shown = cut(Shown.of(contexts), max_rank)
+    shown = cut_contexts(ShownContexts.of(contexts), max_rank)
     _check_needs(wanted, judgments, ratings, tokens, shown)
     notes = [
         *contexts.notes,
@@ -109,9 +109,9 @@ def score(
             continue
         mine = shown
         if judged_only:
-            mine, left_out = without_unjudged(shown, judgments, ratings, universe)
+            mine, left_out = drop_unjudged(shown, judgments, ratings, universe)
             notes += left_out
-        job = Job(mine, group, judgments, ratings, tokens, universe)
+        job = ScoringJob(mine, group, judgments, ratings, tokens, universe)
         notes += job.check_overlap(complete)
         parts |= job.scores(complete)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
@@ -120,7 +120,7 @@ def score(
     return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
 
 
-def cut(shown: Shown, max_rank: int | None) -> Shown:
+def cut_contexts(shown: ShownContexts, max_rank: int | None) -> ShownContexts:
     """The first passages of every context, as trec_eval -M."""
     if max_rank is None:
         return shown
@@ -129,9 +129,9 @@ def cut(shown: Shown, max_rank: int | None) -> Shown:
     return shown.first(max_rank)
 
 
-def without_unjudged(
-    shown: Shown, judgments: Judgments | None, ratings: Ratings | None, universe: str
-) -> tuple[Shown, list[str]]:
+def drop_unjudged(
+    shown: ShownContexts, judgments: Judgments | None, ratings: Ratings | None, universe: str
+) -> tuple[ShownContexts, list[str]]:
     """Contexts without the passages that nobody judged, as trec_eval -J, and how many those were, in words.
 
     Judged is what has a value, or a failed judgment, of those judgments that say which queries are evaluated. A passage
@@ -143,7 +143,7 @@ def without_unjudged(
     if universe == "relevance":
         truth = truth.filter((pl.col("status") != OK) | (pl.col("value") >= 0))
     kept = shown.only(truth.select("query", "passage"))
-    scored = number(shown.query, truth["query"].unique()) >= 0
+    scored = query_numbers(shown.query, truth["query"].unique()) >= 0
     before, after = (
         np.bincount(shown.system[scored], np.diff(each.starts)[scored], len(shown.systems)).astype(int)
         for each in (shown, kept)
@@ -158,16 +158,20 @@ def without_unjudged(
             told.append((system, words))
         elif left < all_:
             told.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were left out"))
-    return kept, _together(told)
+    return kept, _merge_notes(told)
 
 
 def _check_needs(
-    metrics: list[Metric], judgments: Judgments | None, ratings: Ratings | None, tokens: Tokens | None, shown: Shown
+    metrics: list[Metric],
+    judgments: Judgments | None,
+    ratings: Ratings | None,
+    tokens: Tokens | None,
+    shown: ShownContexts,
 ) -> None:
     """Refuse, all at once, metrics whose judgments were not given."""
     aspects = set(judgments.distinct("aspect")) if judgments is not None else set()
     have = {
-        **{aspect: aspect in aspects for aspect in ("relevance", *SCALES)},
+        **{aspect: aspect in aspects for aspect in ("relevance", *ASPECT_SCALES)},
         "ratings": ratings is not None and len(ratings) > 0,
         "tokens": tokens is not None,
         "runs": len(shown.systems) > 1,
@@ -192,12 +196,12 @@ def _check_needs(
         raise TableError("there are no contexts to score", expected="at least one run with at least one passage")
 
 
-class Job:
+class ScoringJob:
     """The metrics over one universe of queries, and what they read."""
 
     def __init__(
         self,
-        shown: Shown,
+        shown: ShownContexts,
         metrics: list[Metric],
         judgments: Judgments | None,
         ratings: Ratings | None,
@@ -210,14 +214,14 @@ class Job:
         self.shown, self.metrics, self.universe = shown, metrics, universe
         self.queries = truth["query"].unique(maintain_order=True)
         needs = {need for metric in metrics for need in metric.needs}
-        self.known = Known(
+        self.known = KnownTruth(
             self.queries,
-            judged=values_of(truth, self.queries) if "relevance" in needs else None,
-            aspects={a: aspect_of(judgments, a, self.queries) for a in SCALES if a in needs and judgments},
-            rated=matrices_of(ratings, self.queries) if "ratings" in needs and ratings else None,
+            judged=judged_values(truth, self.queries) if "relevance" in needs else None,
+            aspects={a: aspect_values(judgments, a, self.queries) for a in ASPECT_SCALES if a in needs and judgments},
+            rated=rating_matrices(ratings, self.queries) if "ratings" in needs and ratings else None,
             lengths=tokens.frame if "tokens" in needs and tokens else None,
         )
-        self.blocks = Blocks(
+        self.blocks = BlockBuilder(
             shown, self.known, self._depth(), {float(m.values["rel"]) for m in metrics if "runs" in m.needs}
         )
 
@@ -242,8 +246,8 @@ class Job:
             known = int((query[mine] >= 0).sum())
             if known == 0:
                 raise TableError(
-                    f"{system}: none of its {counted(len(asked), 'query', 'queries')} is {what}",
-                    more=(f"the run has {_few(asked)}", f"the {what} queries are {_few(self.queries)}"),
+                    f"{system}: none of its {format_count(len(asked), 'query', 'queries')} is {what}",
+                    more=(f"the run has {_first_ids(asked)}", f"the {what} queries are {_first_ids(self.queries)}"),
                     remedy="check that both are of the same collection and write ids the same way",
                 )
             if known < total:
@@ -251,8 +255,8 @@ class Job:
                 told.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
             if extra := len(asked) - known:
                 strange = self.shown.query.filter(pl.Series(mine & (query < 0)))
-                queries = counted(extra, "query", "queries")
-                told.append((system, f"{queries} not {what} and so not scored ({_few(strange)})"))
+                queries = format_count(extra, "query", "queries")
+                told.append((system, f"{queries} not {what} and so not scored ({_first_ids(strange)})"))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
@@ -263,7 +267,7 @@ class Job:
                         f"none of the passages it shows is {what}; check that passage ids are written the same way",
                     )
                 )
-        return [*_together(told), *self._thresholds()]
+        return [*_merge_notes(told), *self._thresholds()]
 
     def _thresholds(self) -> list[str]:
         """Ratings that are not on the scale of 0 to 5, or that no threshold asked for reaches."""
@@ -272,13 +276,14 @@ class Job:
         values = self.known.rated.value[np.isfinite(self.known.rated.value)]
         low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
         notes = [
-            f"{metric}: no rating reaches eta={plain(metric.values['eta'])}, the highest is {plain(high)}; "
-            f"ask for {metric.name}(eta={plain(high)})"
+            f"{metric}: no rating reaches eta={format_number(metric.values['eta'])}, the highest is "
+            f"{format_number(high)}; "
+            f"ask for {metric.name}(eta={format_number(high)})"
             for metric in self.metrics
             if len(values) and "eta" in metric.values and high < metric.values["eta"] and high > 0
         ]
         if len(values) and (low < 0 or high > 5):
-            notes.append(f"ratings go from {plain(low)} to {plain(high)}; the usual scale is 0 to 5")
+            notes.append(f"ratings go from {format_number(low)} to {format_number(high)}; the usual scale is 0 to 5")
         return notes
 
     def scores(self, complete: bool) -> dict[tuple[str, str], pl.DataFrame]:
@@ -291,15 +296,15 @@ class Job:
             status = np.full((len(names), n), OK, dtype=object)
             for low, high, block in self.blocks.of(i):
                 for j, metric in enumerate(self.metrics):
-                    values[j, low:high], status[j, low:high] = _measured(metric, block)
+                    values[j, low:high], status[j, low:high] = _compute_metric(metric, block)
             if not complete:
                 status[:, self.blocks.context[i] < 0] = LEFT_OUT
             for j, name in enumerate(names):
-                parts[system, name] = _scored(self.queries, values[j], status[j], system, name)
+                parts[system, name] = _score_frame(self.queries, values[j], status[j], system, name)
         return parts
 
 
-def _scored(
+def _score_frame(
     queries: pl.Series, values: Floats, status: npt.NDArray[np.object_], system: str, metric: str
 ) -> pl.DataFrame:
     """The scores of one system by one metric. What is the same in every row is held once."""
@@ -312,21 +317,21 @@ def _scored(
     return frame if well else frame.with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
 
 
-def _together(told: list[tuple[str, str]]) -> list[str]:
+def _merge_notes(told: list[tuple[str, str]]) -> list[str]:
     """Notes with the systems they are about; systems with the same note share it."""
     about: dict[str, list[str]] = {}
     for system, words in told:
         about.setdefault(words, []).append(system)
-    return [f"{listed(systems, 3)}: {words}" for words, systems in about.items()]
+    return [f"{format_list(systems, 3)}: {words}" for words, systems in about.items()]
 
 
-def _few(ids: pl.Series) -> str:
+def _first_ids(ids: pl.Series) -> str:
     """The first three ids, and how many more there are."""
-    shown = ", ".join(quoted(each, 24) for each in ids.head(3))
+    shown = ", ".join(quote_short(each, 24) for each in ids.head(3))
     return f"{shown} and {len(ids) - 3:,} more" if len(ids) > 3 else shown
 
 
-def _measured(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.object_]]:
+def _compute_metric(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.object_]]:
     """Values and statuses of one metric over one block; a failed judgment it depends on leaves no value."""
     result = metric.compute(block)
     status = np.full(block.size, OK, dtype=object)

@@ -10,16 +10,16 @@ import numpy as np
 
 from ragworth.errors import MetricError
 from ragworth.metrics.blocks import Bools, Floats
-from ragworth.metrics.declaration import Choice, Parameter, Value, plain
+from ragworth.metrics.declaration import Parameter, ParameterInput, ParameterValue, format_number
 
-NONE = "none"
+NO_GAINS = "none"
 
 
 @dataclass(frozen=True)
 class GainsParameter(Parameter):
     """Gains of levels of relevance, written as trec_eval has them: ``1=3,2=9``. In Python also ``{1: 3, 2: 9}``."""
 
-    default: Value = NONE
+    default: ParameterValue = NO_GAINS
     doc: str = ""
 
     @property
@@ -30,14 +30,14 @@ class GainsParameter(Parameter):
     def example(self) -> str:
         return '"1=3,2=9"'
 
-    def parse(self, text: str) -> Value:
+    def parse(self, text: str) -> ParameterValue:
         quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
         return self.check(text[1:-1] if quoted else text)
 
-    def check(self, value: Choice) -> Value:
+    def check(self, value: ParameterInput) -> ParameterValue:
         """The gains in one written form: levels ascending, numbers as short as they can be."""
-        if value == NONE:
-            return NONE
+        if value == NO_GAINS:
+            return NO_GAINS
         if isinstance(value, Mapping):
             pairs = [(float(level), float(gain)) for level, gain in value.items()]
         elif isinstance(value, str):
@@ -49,22 +49,22 @@ class GainsParameter(Parameter):
         # Relevance below 0 says that nobody judged the passage.
         if not pairs or len(set(levels)) < len(levels) or not np.isfinite(pairs).all() or min(levels) < 0:
             raise ValueError
-        return ",".join(f"{plain(level)}={plain(gain)}" for level, gain in sorted(pairs))
+        return ",".join(f"{format_number(level)}={format_number(gain)}" for level, gain in sorted(pairs))
 
 
 @lru_cache(maxsize=64)
 def gain_table(gains: str) -> Mapping[float, float]:
     """Level → gain."""
-    pairs = (part.split("=") for part in gains.split(",")) if gains != NONE else ()
+    pairs = (part.split("=") for part in gains.split(",")) if gains != NO_GAINS else ()
     return {float(level): float(gain) for level, gain in pairs}
 
 
-def counts(relevance: Floats, gains: str) -> Bools:
+def may_gain(relevance: Floats, gains: str) -> Bools:
     """Where there is relevance that may gain something; NaN and negative relevance never do."""
     return np.asarray(relevance >= 0 if 0.0 in gain_table(gains) else relevance > 0)
 
 
-def gains_of(relevance: Floats, gain: str, gains: str) -> Floats:
+def passage_gains(relevance: Floats, gain: str, gains: str) -> Floats:
     """What passages of this relevance, which is not negative, gain."""
     if gain == "exponential" and relevance.max(initial=0.0) > 1000:
         raise MetricError(

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import TableError
-from ragworth.metrics.blocks import Bools, Floats, Ints, Judged, Truth
-from ragworth.metrics.lookup import Lookup
+from ragworth.metrics.blocks import AspectJudgments, Bools, Floats, Ints, Truth
+from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import OK, Judgments, Ratings
 from ragworth.tables.ranking import run_starts
 
 
-def number(queries: pl.Series, known: pl.Series) -> Ints:
+def query_numbers(queries: pl.Series, known: pl.Series) -> Ints:
     """The place of each query in ``known``; −1 where it is not there.
 
     Rows of one query mostly follow each other, so only the first row of each run is looked up.
@@ -32,7 +32,7 @@ def number(queries: pl.Series, known: pl.Series) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class JudgedValues:
     """One value for each of many (query, passage), by query number; NaN where judging failed."""
 
     query: Ints
@@ -40,26 +40,26 @@ class Values:
     value: Floats
 
     @property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> PassageLookup:
         """Made for each use: it takes about as much memory as the judgments."""
-        return Lookup(self.query, self.passage)
+        return PassageLookup(self.query, self.passage)
 
     @cached_property
     def failed(self) -> Bools:
         return np.isnan(self.value)
 
 
-def values_of(frame: pl.DataFrame, queries: pl.Series) -> Values:
+def judged_values(frame: pl.DataFrame, queries: pl.Series) -> JudgedValues:
     """The rows of a table with query, passage and value that belong to ``queries``."""
-    numbers = number(frame["query"], queries)
+    numbers = query_numbers(frame["query"], queries)
     mine = numbers >= 0
     if not mine.all():
         frame, numbers = frame.filter(pl.Series(mine)), numbers[mine]
     value = frame["value"].fill_null(float("nan")).to_numpy()
-    return Values(numbers, frame["passage"], value)
+    return JudgedValues(numbers, frame["passage"], value)
 
 
-class Scale(NamedTuple):
+class AspectScale(NamedTuple):
     """What values of an aspect can be, and what to do with those that cannot."""
 
     name: str
@@ -69,28 +69,28 @@ class Scale(NamedTuple):
     remedy: str
 
 
-SCALES = {
-    "abstention": Scale(
+ASPECT_SCALES = {
+    "abstention": AspectScale(
         "abstention probability",
         0,
         1,
         "a probability, 0 to 1",
         "give exp(log-probability) where a tool gives log-probabilities",
     ),
-    "downstream": Scale(
+    "downstream": AspectScale(
         "downstream score", 0, 1, "a score from 0 to 1", "divide by the highest score there can be (100 for per cent)"
     ),
     # Rounding can lift the logarithm of a certain answer a little above 0.
-    "likelihood": Scale(
+    "likelihood": AspectScale(
         "answer likelihood", -np.inf, 1e-6, "a log-probability, 0 or below", "give the logarithm of probabilities"
     ),
 }
 """The aspects besides relevance that metrics read."""
 
 
-def aspect_of(judgments: Judgments, aspect: str, queries: pl.Series) -> Values:
+def aspect_values(judgments: Judgments, aspect: str, queries: pl.Series) -> JudgedValues:
     """The judgments of an aspect other than relevance; a value that cannot be one of it is an error."""
-    scale, frame = SCALES[aspect], judgments.of(aspect)
+    scale, frame = ASPECT_SCALES[aspect], judgments.of(aspect)
     wrong = frame.filter((pl.col("value") < scale.low) | (pl.col("value") > scale.high))
     if wrong.height:
         row = wrong.row(0, named=True)
@@ -100,11 +100,11 @@ def aspect_of(judgments: Judgments, aspect: str, queries: pl.Series) -> Values:
             remedy=scale.remedy,
             file=row["source"] if row["source"] != "given" else "",
         )
-    return values_of(frame, queries)
+    return judged_values(frame, queries)
 
 
 @dataclass(frozen=True, eq=False)
-class Matrices:
+class RatingMatrices:
     """Ratings of all passages of all queries: one row for each (query, passage), a column a sub-question."""
 
     query: Ints
@@ -115,18 +115,18 @@ class Matrices:
     """How many sub-questions each query has."""
 
     @property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> PassageLookup:
         """Made for each use: it takes about as much memory as the judgments."""
-        return Lookup(self.query, self.passage)
+        return PassageLookup(self.query, self.passage)
 
 
-def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
+def rating_matrices(ratings: Ratings, queries: pl.Series) -> RatingMatrices:
     """All ratings by query, passage and sub-question.
 
     Queries and passages are numbered in the order of appearance. Sub-questions are in the order of their ids, numbers
     before text, as ndeval has them: the order in which floats are added up must not depend on that of the rows.
     """
-    frame = ratings.frame.with_columns(pl.Series("number", number(ratings.frame["query"], queries)))
+    frame = ratings.frame.with_columns(pl.Series("number", query_numbers(ratings.frame["query"], queries)))
     frame = frame.filter(pl.col("number") >= 0)
     passages = frame.select("number", "passage").unique(maintain_order=True).sort("number", maintain_order=True)
     name = pl.col("subquestion")
@@ -145,32 +145,32 @@ def matrices_of(ratings: Ratings, queries: pl.Series) -> Matrices:
         .to_series()
         .to_numpy()
     )
-    return Matrices(passages["number"].to_numpy(), passages["passage"].rechunk(), value, columns)
+    return RatingMatrices(passages["number"].to_numpy(), passages["passage"].rechunk(), value, columns)
 
 
-def judged_of(values: Values, low: int, high: int) -> Judged:
+def aspect_judgments(values: JudgedValues, low: int, high: int) -> AspectJudgments:
     """The judgments of the queries ``low`` to ``high``, in order."""
     mine = (values.query >= low) & (values.query < high)
     failed = np.bincount(values.query[mine & values.failed] - low, minlength=high - low)
     query, value = values.query[mine & ~values.failed] - low, values.value[mine & ~values.failed]
     order = np.lexsort((-value, query))
-    return Judged(query[order], value[order], failed)
+    return AspectJudgments(query[order], value[order], failed)
 
 
-def truth_of(
+def build_truth(
     low: int,
     high: int,
-    judged: Values | None,
-    aspects: Mapping[str, Values],
-    rated: Matrices | None,
+    judged: JudgedValues | None,
+    aspects: Mapping[str, JudgedValues],
+    rated: RatingMatrices | None,
     tokens: Floats | None,
 ) -> Truth:
     """The truth about the queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
     facts: dict[str, object] = {"failed": np.zeros(high - low, dtype=np.int64)}
     if judged is not None:
-        found = judged_of(judged, low, high)
+        found = aspect_judgments(judged, low, high)
         facts = {"judged_query": found.query, "judged_value": found.value, "failed": found.failed}
-    facts["aspects"] = {name: partial(judged_of, values, low, high) for name, values in aspects.items()}
+    facts["aspects"] = {name: partial(aspect_judgments, values, low, high) for name, values in aspects.items()}
     if rated is not None:
         bounds = np.searchsorted(rated.query, np.arange(low, high + 1))
         spans = [slice(int(a), int(b)) for a, b in pairwise(bounds)]

@@ -16,20 +16,20 @@ from ragworth.metrics.blocks import Ints
 from ragworth.tables import ranking
 
 
-class Found(NamedTuple):
+class LookupMatches(NamedTuple):
     """Matches: which of the rows asked for, and which row of the table each one is."""
 
     asked: Ints
     row: Ints
 
 
-class Lookup:
+class PassageLookup:
     """A table of distinct (query number, passage id)."""
 
     def __init__(self, numbers: Ints, passages: pl.Series) -> None:
         self._numbers = numbers
         self._passages = passages
-        keys = ranking.keys(passages, numbers)
+        keys = ranking.passage_keys(passages, numbers)
         self._order = np.argsort(keys, kind="stable").astype(np.uint32)
         self._keys = keys[self._order]
         bits = int(np.clip(np.ceil(np.log2(64 * max(len(keys), 1))), 12, 27))
@@ -40,13 +40,13 @@ class Lookup:
         starts = np.flatnonzero(np.append(True, self._keys[1:] != self._keys[:-1])) if len(keys) else np.empty(0)
         self._repeats = int(np.diff(np.append(starts, len(keys))).max(initial=0))
 
-    def find(self, numbers: Ints, passages: pl.Series) -> Found:
+    def find(self, numbers: Ints, passages: pl.Series) -> LookupMatches:
         """Those of the rows asked for that the table holds."""
-        keys = ranking.keys(passages, numbers)
+        keys = ranking.passage_keys(passages, numbers)
         asked = np.flatnonzero(self._maybe[keys >> self._shift])
         keys = keys[asked]
         at = np.searchsorted(self._keys, keys)
-        found: list[Found] = []
+        found: list[LookupMatches] = []
         for step in range(self._repeats):
             near = at + step
             inside = np.flatnonzero(near < len(self._keys))
@@ -55,7 +55,7 @@ class Lookup:
             same = (self._numbers[rows] == numbers[candidates]) & (
                 self._passages.gather(rows) == passages.gather(candidates)
             ).to_numpy()
-            found.append(Found(candidates[same], rows[same].astype(np.int64)))
+            found.append(LookupMatches(candidates[same], rows[same].astype(np.int64)))
         if not found:
-            return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-        return Found(np.concatenate([f.asked for f in found]), np.concatenate([f.row for f in found]))
+            return LookupMatches(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return LookupMatches(np.concatenate([f.asked for f in found]), np.concatenate([f.row for f in found]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError, counted, quoted
+from ragworth.errors import TableError, format_count, quote_short
 from ragworth.metrics.blocks import Floats
 from ragworth.metrics.coverage import required_subset
-from ragworth.metrics.ground_truth import matrices_of
+from ragworth.metrics.ground_truth import rating_matrices
 from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
@@ -32,19 +32,19 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
     failed = table.frame.filter(pl.col("status") != OK)
     if failed.height:
         raise TableError(
-            f"{counted(failed.height, 'rating')} without a value ({failed['status'][0]}), such as query "
-            f"{quoted(failed['query'][0], 24)}, passage {quoted(failed['passage'][0], 24)}",
+            f"{format_count(failed.height, 'rating')} without a value ({failed['status'][0]}), such as query "
+            f"{quote_short(failed['query'][0], 24)}, passage {quote_short(failed['passage'][0], 24)}",
             expected="a value for every rating",
             remedy="rate those again, or filter the rows with status 'ok'",
         )
     queries = table.frame["query"].unique(maintain_order=True)
-    rated = matrices_of(table, queries)
+    rated = rating_matrices(table, queries)
     bounds = np.searchsorted(rated.query, np.arange(len(queries) + 1))
     rows: list[tuple[str, str, str, int | None, int]] = []
     for i, query in enumerate(queries):
         span = slice(int(bounds[i]), int(bounds[i + 1]))
         matrix = rated.value[span, : rated.columns[i]]
-        rows += [(query, *row) for row in _classes(matrix, rated.passage[span].to_list(), eta)]
+        rows += [(query, *row) for row in _classify(matrix, rated.passage[span].to_list(), eta)]
     return pl.DataFrame(
         rows,
         schema={"query": pl.String, "passage": pl.String, "class": pl.String, "place": pl.Int64, "gain": pl.Int64},
@@ -52,7 +52,7 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
     )
 
 
-def _classes(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str, str, int | None, int]]:
+def _classify(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str, str, int | None, int]]:
     chosen = required_subset(matrix, eta)
     answers = matrix >= eta
     best = matrix[chosen].max(axis=0) if chosen else np.full(matrix.shape[1], -np.inf)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ragworth.metrics.blocks import Block, Floats
-from ragworth.metrics.classical import NEEDS, REL, ratio, unit
+from ragworth.metrics.classical import NEEDS, REL, ratio, unit_bounds
 from ragworth.metrics.declaration import Parameter, declare
 
 PAPER = "Schwartz, Vasilyev and Sawaya: How Important Is Recall for Measuring Retrieval Quality?"
@@ -24,7 +24,7 @@ ALPHA = Parameter(
     formula="F(α)@k = n_p / (α·K + (1 − α)·N_p), β² = 1/α − 1",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=PAPER,
     parameters=(ALPHA, REL),
     order_free=True,
@@ -44,7 +44,7 @@ def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
     formula="F_e(α)@k = n_p / (α·K + (1 − α)·N̂_p), N̂_p = relevant passages among the top 2K",
     needs=NEEDS,
     range="0 to 1",
-    bounds=unit,
+    bounds=unit_bounds,
     paper=PAPER,
     parameters=(
         ALPHA,

@@ -14,13 +14,13 @@ import numpy as np
 
 from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import REL, ratio
-from ragworth.metrics.declaration import FileParameter, Need, Parameter, Result, declare
+from ragworth.metrics.declaration import FileParameter, MetricResult, Need, Parameter, declare
 
 PAPER = "Trappolini, Cuconasu et al.: Redefining Retrieval Evaluation in the Era of LLMs"
 NEEDS: tuple[Need, ...] = ("relevance", "abstention")
 
 
-class Utilities(NamedTuple):
+class UtilitySums(NamedTuple):
     """Sums over the first k passages of each context, and where they cannot be had."""
 
     positive: Floats
@@ -28,11 +28,11 @@ class Utilities(NamedTuple):
     shown: Floats
     unknown: Bools
 
-    def result(self, values: Floats) -> Result:
-        return Result(values, ((self.unknown, "unjudged"),))
+    def result(self, values: Floats) -> MetricResult:
+        return MetricResult(values, ((self.unknown, "unjudged"),))
 
 
-def confidence(block: Block, k: float) -> tuple[Floats, Bools]:
+def answer_confidence(block: Block, k: float) -> tuple[Floats, Bools]:
     """1 − p_abstain of each passage up to the cutoff (0 where there is none), and contexts that lack one."""
     assert block.abstention is not None
     filled = block.filled(k)
@@ -41,16 +41,16 @@ def confidence(block: Block, k: float) -> tuple[Floats, Bools]:
     return np.where(filled, np.nan_to_num(sure), 0.0), unknown
 
 
-def utilities(block: Block, k: float, rel: float) -> Utilities:
+def utility_sums(block: Block, k: float, rel: float) -> UtilitySums:
     """Helpful and harmful utility of each context."""
-    sure, unknown = confidence(block, k)
+    sure, unknown = answer_confidence(block, k)
     relevant = block.relevance[:, : block.upto(k)] >= rel
-    return Utilities(
+    return UtilitySums(
         np.where(relevant, sure, 0).sum(axis=1), -np.where(relevant, 0, sure).sum(axis=1), block.within(k), unknown
     )
 
 
-class Weights(NamedTuple):
+class UdcgWeights(NamedTuple):
     """What UDCG_θ weighs the passage at each place with: one number for its help and one for its harm.
 
     ``binary``: a relevant passage counts 1, however much the model makes of it.
@@ -61,21 +61,21 @@ class Weights(NamedTuple):
     binary: bool = False
 
 
-def weighed(block: Block, k: float, rel: float, weights: Weights) -> Result:
+def weighted_utility(block: Block, k: float, rel: float, weights: UdcgWeights) -> MetricResult:
     """Σα_i·u⁺_i + Σβ_i·u⁻_i of each context; places where nothing is shown add nothing."""
-    sure, unknown = confidence(block, k)
+    sure, unknown = answer_confidence(block, k)
     relevant = block.relevance[:, : block.upto(k)] >= rel
     help_ = relevant.astype(np.float64) if weights.binary else np.where(relevant, sure, 0.0)
     harm = np.where(relevant, 0.0, -sure)
     alpha, beta = (np.array(each)[: relevant.shape[1]] for each in (weights.helpful, weights.harmful))
-    return Result(help_ @ alpha + harm @ beta, ((unknown, "unjudged"),))
+    return MetricResult(help_ @ alpha + harm @ beta, ((unknown, "unjudged"),))
 
 
 def sigmoid(x: Floats | float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.asarray(x, dtype=np.float64))))
 
 
-def _bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[float, float]:
+def _udcg_bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[float, float]:
     """Of UDCG; those of learned weights are in their file."""
     if theta is not None:
         return (-np.inf, np.inf) if raw else (0.0, 1.0)
@@ -88,7 +88,7 @@ def _bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[
     formula="UDCG(γ)@k = σ(Σu⁺/K + γ·Σu⁻/K), u = R·(1 − p_abstain), K = passages shown up to k",
     needs=NEEDS,
     range="σ(−γ) to σ(1); raw: −γ to 1",
-    bounds=lambda values, _: _bounds(**values),
+    bounds=lambda values, _: _udcg_bounds(**values),
     paper=PAPER,
     parameters=(
         Parameter(
@@ -102,7 +102,7 @@ def _bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[
     whole_query=False,
     files=(FileParameter("theta", doc="weights of the places, as ragworth train udcg writes them"),),
 )
-def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Weights | None = None) -> Result:
+def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: UdcgWeights | None = None) -> MetricResult:
     """How much the passages shown help the model to answer, less how much they mislead it.
 
     **Choice**: K is the number of passages really shown; an empty context scores σ(0) = 0.5 (raw: 0).
@@ -115,9 +115,9 @@ def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Wei
     shown add nothing.
     """
     if theta is not None:
-        found = weighed(block, k, rel, theta)
+        found = weighted_utility(block, k, rel, theta)
         return found if raw else found._replace(values=sigmoid(found.values))
-    u = utilities(block, k, rel)
+    u = utility_sums(block, k, rel)
     inside = ratio(u.positive, u.shown) + gamma * ratio(u.negative, u.shown)
     return u.result(inside if raw else sigmoid(inside))
 
@@ -135,9 +135,9 @@ def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Wei
     irrelevant_never_raises=False,
     whole_query=False,
 )
-def mean_utility(block: Block, k: float, rel: float) -> Result:
+def mean_utility(block: Block, k: float, rel: float) -> MetricResult:
     """Mean over the passages shown of R·(1 − p_abstain): 1 all help, −1 all mislead. An empty context scores 0."""
-    u = utilities(block, k, rel)
+    u = utility_sums(block, k, rel)
     return u.result(ratio(u.positive + u.negative, u.shown))
 
 
@@ -160,12 +160,12 @@ def mean_utility(block: Block, k: float, rel: float) -> Result:
     irrelevant_never_raises=False,
     whole_query=False,
 )
-def distraction(block: Block, k: float, threshold: float, rel: float) -> Result:
+def distraction(block: Block, k: float, threshold: float, rel: float) -> MetricResult:
     """Share of hard distractors: irrelevant passages that the model would answer from nevertheless.
 
     The distracting effect of an irrelevant passage is 1 − p_abstain. An empty context scores 0.
     """
-    sure, unknown = confidence(block, k)
+    sure, unknown = answer_confidence(block, k)
     misleading = (sure > threshold) & ~(block.relevance[:, : block.upto(k)] >= rel)
     share = ratio(misleading.sum(axis=1).astype(np.float64), block.within(k))
-    return Result(share, ((unknown, "unjudged"),))
+    return MetricResult(share, ((unknown, "unjudged"),))

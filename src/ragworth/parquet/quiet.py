@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock
 
-SETTLE = 0.1
+SETTLE_SECONDS = 0.1
 """Seconds without a word after which a failed read is taken to have ended in all threads."""
 
-LONGEST = 2.0
+MAX_SETTLE_SECONDS = 2.0
 """Seconds to wait for that."""
 
 _lock = Lock()
@@ -53,10 +53,10 @@ def quiet_stderr() -> Iterator[None]:
 
 
 def _settle(file: int) -> None:
-    end, size = time.monotonic() + LONGEST, -1
+    end, size = time.monotonic() + MAX_SETTLE_SECONDS, -1
     while time.monotonic() < end and (now := os.fstat(file).st_size) != size:
         size = now
-        time.sleep(SETTLE)
+        time.sleep(SETTLE_SECONDS)
 
 
 def _flush() -> None:

@@ -10,56 +10,58 @@ import polars as pl
 
 from ragworth.errors import FormatError
 from ragworth.limits import max_ratio
-from ragworth.parquet.layout import Layout, check
+from ragworth.parquet.layout import ParquetLayout, check_layout
 from ragworth.parquet.quiet import quiet_stderr
 from ragworth.parquet.thrift import DamagedError
 from ragworth.parquet.trial import try_reading
 
-FLOOR = 2 << 30
+MIN_MEMORY_LIMIT = 2 << 30
 """Bytes in memory that any file may come to, however small it is."""
 
-AGAIN = "write or fetch the file again"
+REWRITE_HINT = "write or fetch the file again"
 
 
 def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None = None) -> pl.DataFrame:
     """Read a file, or the bytes of one; ``rows`` reads only the first ones. ``name`` is for errors."""
     name = name or ("" if isinstance(source, bytes) else str(source))
     try:
-        layout = check(memoryview(source)) if isinstance(source, bytes) else _check_file(source)
+        layout = check_layout(memoryview(source)) if isinstance(source, bytes) else _check_file(source)
         _check_size(layout, _size(source), name)
         if not layout.plain:
             try_reading(source, layout.size)
         with quiet_stderr():
             frame = pl.read_parquet(source, n_rows=rows, glob=False)
     except DamagedError as error:
-        raise _unreadable(str(error), name) from error
+        raise _unreadable_error(str(error), name) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _unreadable(str(error).partition("\n")[0][:120], name) from error
+        raise _unreadable_error(str(error).partition("\n")[0][:120], name) from error
     wanted = layout.rows if rows is None else min(rows, layout.rows)
     if frame.height != wanted:
-        raise _unreadable(f"{frame.height} rows where the file says {wanted}", name)
+        raise _unreadable_error(f"{frame.height} rows where the file says {wanted}", name)
     return frame
 
 
-def _unreadable(found: str, name: str) -> FormatError:
-    return FormatError(f"cannot be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=AGAIN)
+def _unreadable_error(found: str, name: str) -> FormatError:
+    return FormatError(
+        f"cannot be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=REWRITE_HINT
+    )
 
 
 def _size(source: str | Path | bytes) -> int:
     return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
 
 
-def _check_file(path: str | Path) -> Layout:
+def _check_file(path: str | Path) -> ParquetLayout:
     with Path(path).open("rb") as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise DamagedError("it is empty")
         # Not closed by hand: the frames of an error still look into it, and it goes when they do.
-        return check(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
+        return check_layout(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
-def _check_size(layout: Layout, size: int, name: str) -> None:
+def _check_size(layout: ParquetLayout, size: int, name: str) -> None:
     """Refuse a small file that would fill the memory."""
-    limit = max(FLOOR, max_ratio() * size)
+    limit = max(MIN_MEMORY_LIMIT, max_ratio() * size)
     if layout.size > limit:
         raise FormatError(
             f"this file of {size:,} bytes may take {layout.size:,} bytes of memory, more than {limit:,}",

@@ -12,7 +12,7 @@ from typing import TypeAlias
 Value: TypeAlias = "int | bool | bytes | list[Value] | dict[int, Value]"
 Struct: TypeAlias = "dict[int, Value]"
 
-DEEPEST = 32
+MAX_DEPTH = 32
 """How deep structs and lists may be nested. Parquet's own metadata need 8."""
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
@@ -23,7 +23,7 @@ class DamagedError(Exception):
     """The bytes are not what they should be."""
 
 
-class Reader:
+class ThriftReader:
     """Reads structs from ``data``, between ``at`` and ``end``."""
 
     def __init__(self, data: memoryview, at: int, end: int) -> None:
@@ -33,7 +33,7 @@ class Reader:
 
     def struct(self, depth: int = 0) -> Struct:
         """The struct that begins here."""
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise DamagedError("structs are nested too deep")
         fields: Struct = {}
         number = 0
@@ -61,7 +61,7 @@ class Reader:
         raise DamagedError(f"there is no kind {kind} of field")
 
     def _list(self, depth: int) -> list[Value]:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise DamagedError("lists are nested too deep")
         head = self._byte()
         size, kind = head >> 4, head & 15

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from ragworth.parquet.thrift import DamagedError
 
-SECONDS = 60
+TRIAL_SECONDS = 60
 """How long a trial may take, for each gigabyte that the file comes to, begun or whole."""
 
-ROOM = 4 << 30
+TRIAL_MEMORY = 4 << 30
 """Address space beyond what the file comes to: for Python, Polars and its threads."""
 
-TIMES = 4
+MEMORY_FACTOR = 4
 """How often a reader may hold the same data at once, in different forms."""
 
 PROGRAM = """
@@ -44,13 +44,13 @@ def try_reading(source: str | Path | bytes, size: int) -> None:
     """Read in another process; raises :class:`DamagedError` where that process ends with anything but success."""
     path = "" if isinstance(source, bytes) else str(source)
     # -P: without it Python would import modules from the current folder, which may be somebody else's.
-    command = [sys.executable, "-P", "-c", PROGRAM, path, str(ROOM + TIMES * size)]
+    command = [sys.executable, "-P", "-c", PROGRAM, path, str(TRIAL_MEMORY + MEMORY_FACTOR * size)]
     try:
         done = subprocess.run(
             command,
             input=source if isinstance(source, bytes) else b"",
             capture_output=True,
-            timeout=SECONDS * (1 + (size >> 30)),
+            timeout=TRIAL_SECONDS * (1 + (size >> 30)),
             check=False,
         )
     except subprocess.TimeoutExpired as error:

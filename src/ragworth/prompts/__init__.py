@@ -33,20 +33,20 @@ import hashlib
 from pathlib import Path
 
 from ragworth.errors import PromptError
-from ragworth.prompts.template import Template, parse
+from ragworth.prompts.template import Template, parse_template
 
-FOLDER = Path(__file__).parent
-SETS = {"fenced": FOLDER, "plain": FOLDER / "plain"}
+PROMPT_FOLDER = Path(__file__).parent
+PROMPT_SETS = {"fenced": PROMPT_FOLDER, "plain": PROMPT_FOLDER / "plain"}
 """Where the prompts of each set are; what ``plain`` lacks is the same in both."""
 
 
-def names(folder: str | Path | None = None) -> list[str]:
+def prompt_names(folder: str | Path | None = None) -> list[str]:
     """The prompts that ship with ragworth, and those of a user's folder."""
-    folders = [FOLDER, *([Path(folder)] if folder else [])]
+    folders = [PROMPT_FOLDER, *([Path(folder)] if folder else [])]
     return sorted({path.stem for each in folders for path in each.glob("*.txt")})
 
 
-def load(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Template:
+def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Template:
     """A prompt by its name, or by the path of a file.
 
     Parameters
@@ -55,25 +55,27 @@ def load(name: str, folder: str | Path | None = None, prompt_set: str = "fenced"
         where there is no such folder, is one of ragworth's own sets, whatever ``prompt_set`` says.
     prompt_set: which of ragworth's own, where the user has none; a model's card says which it takes (``card.prompts``).
     """
-    if folder is not None and Path(folder).name in SETS and not Path(folder).is_dir():
+    if folder is not None and Path(folder).name in PROMPT_SETS and not Path(folder).is_dir():
         prompt_set, folder = Path(folder).name, None
     own = Path(folder) / f"{name}.txt" if folder else None
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(
             "there is no such folder",
             file=str(folder),
-            expected=f"a folder of prompts, NAME.txt each, or {' or '.join(SETS)}",
+            expected=f"a folder of prompts, NAME.txt each, or {' or '.join(PROMPT_SETS)}",
         )
     if own is not None and own.is_file():
         return _read(own, name)
-    if name in names():
-        path = SETS[prompt_set] / f"{name}.txt"
-        return _read(path if path.is_file() else FOLDER / f"{name}.txt", name)
+    if name in prompt_names():
+        path = PROMPT_SETS[prompt_set] / f"{name}.txt"
+        return _read(path if path.is_file() else PROMPT_FOLDER / f"{name}.txt", name)
     path = Path(name)
     if path.is_file():
         return _read(path, path.stem)
     raise PromptError(
-        f"there is no prompt {name!r}", expected=", ".join(names()), remedy="name one of these, or a file of your own"
+        f"there is no prompt {name!r}",
+        expected=", ".join(prompt_names()),
+        remedy="name one of these, or a file of your own",
     )
 
 
@@ -82,7 +84,7 @@ def _read(path: Path, name: str) -> Template:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
-    about, messages = parse(text, str(path))
+    about, messages = parse_template(text, str(path))
     # What is sent decides the version; the words about it do not.
     written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
     version = hashlib.sha256(written.encode()).hexdigest()[:12]

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
 
-from ragworth.errors import PromptError, listed, quoted
+from ragworth.errors import PromptError, format_list, quote_short
 from ragworth.llm.contract import Message, Prompt, Span
 
 ROLES = ("system", "user", "assistant", "text")
@@ -30,7 +30,7 @@ class Slot(NamedTuple):
     passage: bool
 
 
-class Part(NamedTuple):
+class TemplateSection(NamedTuple):
     """A piece that is there for each item of a list, or if a text is not empty."""
 
     name: str
@@ -38,10 +38,10 @@ class Part(NamedTuple):
     optional: bool = False
 
 
-Piece: TypeAlias = str | Slot | Part
+Piece: TypeAlias = str | Slot | TemplateSection
 
 
-class Source(NamedTuple):
+class TemplateMessage(NamedTuple):
     """One message: who speaks, as written, and taken apart."""
 
     role: str
@@ -55,7 +55,7 @@ class Template:
 
     name: str
     about: str
-    messages: tuple[Source, ...]
+    messages: tuple[TemplateMessage, ...]
     version: str
     file: str
 
@@ -67,7 +67,7 @@ class Template:
             for piece in message.pieces:
                 if isinstance(piece, Slot) and piece.name != FENCE:
                     found.setdefault(piece.name, "passage" if piece.passage else "text")
-                elif isinstance(piece, Part):
+                elif isinstance(piece, TemplateSection):
                     found.setdefault(piece.name, "optional list" if piece.optional else "list")
         return found
 
@@ -87,8 +87,8 @@ class Template:
         missing = [name for name, what in slots.items() if name not in values and what != "optional list"]
         extra = [name for name in values if name not in self.names]
         if missing or extra:
-            words = [f"no value for {listed(missing)}"] if missing else []
-            words += [f"no slot for {listed(extra)}"] if extra else []
+            words = [f"no value for {format_list(missing)}"] if missing else []
+            words += [f"no slot for {format_list(extra)}"] if extra else []
             raise PromptError(
                 f"the prompt {self.name!r} and its values do not fit: {'; '.join(words)}",
                 file=self.file,
@@ -136,8 +136,10 @@ class Template:
             else:
                 yield from self._repeated(piece, scopes, code)
 
-    def _repeated(self, part: Part, scopes: list[Mapping[str, object]], code: str) -> Iterator[tuple[str, bool]]:
-        value = _found(part.name, scopes)
+    def _repeated(
+        self, part: TemplateSection, scopes: list[Mapping[str, object]], code: str
+    ) -> Iterator[tuple[str, bool]]:
+        value = _look_up(part.name, scopes)
         if isinstance(value, str) or value is None:
             if value:
                 yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}], code)
@@ -149,17 +151,17 @@ class Template:
             yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}], code)
 
     def _text(self, name: str, scopes: list[Mapping[str, object]]) -> str:
-        value = _found(name, scopes)
+        value = _look_up(name, scopes)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self._wrong(name, value, "a text")
         return value if isinstance(value, str) else f"{value}"
 
     def _wrong(self, name: str, value: object, expected: str) -> PromptError:
-        found = "nothing" if value is None else quoted(value)
+        found = "nothing" if value is None else quote_short(value)
         return PromptError(f"the slot {name!r} was given {found}", file=self.file, expected=expected)
 
 
-def _found(name: str, scopes: list[Mapping[str, object]]) -> object:
+def _look_up(name: str, scopes: list[Mapping[str, object]]) -> object:
     return next((scope[name] for scope in reversed(scopes) if name in scope), None)
 
 
@@ -168,11 +170,11 @@ def _names(pieces: Sequence[Piece]) -> Iterator[str]:
     for piece in pieces:
         if not isinstance(piece, str):
             yield piece.name
-        if isinstance(piece, Part):
+        if isinstance(piece, TemplateSection):
             yield from _names(piece.pieces)
 
 
-def parse(text: str, file: str) -> tuple[str, list[Source]]:
+def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
     """What a file says about the prompt, and its messages."""
     about: list[str] = []
     blocks: list[tuple[str, int, list[str]]] = []
@@ -199,41 +201,43 @@ def parse(text: str, file: str) -> tuple[str, list[Source]]:
     for role, number, lines in blocks:
         source = "\n".join(lines)
         blank = len(source) - len(source.lstrip())
-        pieces = _pieces(source.strip(), file, number + 1 + source.count("\n", 0, blank))
-        messages.append(Source(role, source.strip(), pieces))
+        pieces = _parse_pieces(source.strip(), file, number + 1 + source.count("\n", 0, blank))
+        messages.append(TemplateMessage(role, source.strip(), pieces))
     return "\n".join(about).strip(), messages
 
 
-def _pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
+def _parse_pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
     """A message, which begins on a line of the file, taken apart; marks that are not right are refused."""
     text = text.replace(_ESCAPED, _STAND_IN)
     opened: list[tuple[str, int, list[Piece], bool]] = [("", line, [], False)]
     place = 0
     for mark in _MARK.finditer(text):
         at = line + text.count("\n", 0, mark.start())
-        opened[-1][2].append(_plain(text[place : mark.start()], file, line + text.count("\n", 0, place)))
+        opened[-1][2].append(_check_plain_text(text[place : mark.start()], file, line + text.count("\n", 0, place)))
         place = mark.end()
         slot = _SLOT.fullmatch(mark[1].strip())
         kind, name, sign = slot.groups() if slot is not None else ("", "", "")
         if slot is None or (sign == "*" and kind) or (sign == "?" and kind != "#") or (name == FENCE and kind + sign):
-            raise PromptError(f"{quoted(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}")
+            raise PromptError(
+                f"{quote_short(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}"
+            )
         if kind == "#":
             opened.append((name, at, [], sign == "?"))
         elif kind == "/":
             last, _, inside, optional = opened.pop() if len(opened) > 1 else ("", at, [], False)
             if last != name:
                 raise PromptError(f"{mark[0]} closes what is not open", file=file, line=at, expected=f"{{{{#{name}}}}}")
-            opened[-1][2].append(Part(name, tuple(piece for piece in inside if piece != ""), optional))
+            opened[-1][2].append(TemplateSection(name, tuple(piece for piece in inside if piece != ""), optional))
         else:
             opened[-1][2].append(Slot(name, sign == "*"))
     if len(opened) > 1:
         name, at, _, _ = opened[-1]
         raise PromptError(f"{{{{#{name}}}}} is never closed", file=file, line=at, expected=f"{{{{/{name}}}}}")
-    opened[0][2].append(_plain(text[place:], file, line + text.count("\n", 0, place)))
+    opened[0][2].append(_check_plain_text(text[place:], file, line + text.count("\n", 0, place)))
     return tuple(piece for piece in opened[0][2] if piece != "")
 
 
-def _plain(text: str, file: str, line: int) -> str:
+def _check_plain_text(text: str, file: str, line: int) -> str:
     """Text between slots; half a slot in it is a slip of the pen, unless it is meant."""
     if "{{" in text:
         at = line + text.count("\n", 0, text.index("{{"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import Declaration, written
+from ragworth.metrics.declaration import Declaration, format_parameter
 
 NEEDS = {
     "relevance": "relevance judgments",
@@ -21,7 +21,7 @@ NEEDS = {
 }
 
 
-def facts(metric: Declaration) -> list[tuple[str, str]]:
+def metric_facts(metric: Declaration) -> list[tuple[str, str]]:
     """What is declared about a metric, as (title, words)."""
     return [
         ("Written", f"{metric.name}@k, or {metric.name} without a cutoff" if metric.takes_cutoff else metric.name),
@@ -39,13 +39,15 @@ def metric_page(metric: Declaration) -> str:
     """The page of one metric."""
     lines = [f"# {metric.name}", "", f"{metric.title[0].upper()}{metric.title[1:]}.", "", "| | |", "| --- | --- |"]
     lines += [
-        f"| {title} | {_table_safe(f'`{words}`' if title == 'Formula' else words)} |" for title, words in facts(metric)
+        f"| {title} | {_table_safe(f'`{words}`' if title == 'Formula' else words)} |"
+        for title, words in metric_facts(metric)
     ]
     lines += ["", metric.doc, ""]
     if metric.parameters:
         lines += ["## Parameters", "", "| name | default | takes | meaning |", "| --- | --- | --- | --- |"]
         lines += [
-            f"| `{p.name}` | `{written(p.default)}` | {p.takes} | {_table_safe(p.doc)} |" for p in metric.parameters
+            f"| `{p.name}` | `{format_parameter(p.default)}` | {p.takes} | {_table_safe(p.doc)} |"
+            for p in metric.parameters
         ]
     lines += ["", "<!-- made by `make docs` from the metric's declaration -->", ""]
     return "\n".join(lines)
@@ -81,7 +83,7 @@ def command_page(command: click.Command, names: tuple[str, ...] = ("ragworth",))
     return "\n".join(parts)
 
 
-def pages(commands: click.Command) -> dict[str, str]:
+def all_pages(commands: click.Command) -> dict[str, str]:
     """Every generated page by its path below the documentation's folder."""
     made = {f"metrics/{metric.name}.md": metric_page(metric) for metric in METRICS}
     made["metrics/README.md"] = metric_index()

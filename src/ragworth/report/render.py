@@ -30,7 +30,7 @@ ENDINGS: dict[str, Look] = {
 }
 
 
-def cell(value: object) -> str:
+def format_cell(value: object) -> str:
     """A value as a person reads it: four decimals, nothing for null, control characters escaped."""
     if value is None:
         return "–"
@@ -42,10 +42,10 @@ def cell(value: object) -> str:
 
 def printable(text: str) -> str:
     """Words for a terminal: lines stay lines, other control characters are shown as escapes."""
-    return "\n".join(cell(line) for line in text.split("\n"))
+    return "\n".join(format_cell(line) for line in text.split("\n"))
 
 
-def p_value(p: float | None) -> str:
+def format_p_value(p: float | None) -> str:
     """A p-value: never 0."""
     if p is None:
         return "–"
@@ -54,10 +54,10 @@ def p_value(p: float | None) -> str:
 
 def _grid(frame: pl.DataFrame) -> list[list[str]]:
     """Names of columns, then the rows, as they are shown."""
-    return [[cell(value) for value in row] for row in (tuple(frame.columns), *frame.iter_rows())]
+    return [[format_cell(value) for value in row] for row in (tuple(frame.columns), *frame.iter_rows())]
 
 
-def _to_right(frame: pl.DataFrame) -> list[bool]:
+def _right_aligned(frame: pl.DataFrame) -> list[bool]:
     """Which columns are of numbers, or of what is made of numbers."""
     made = ("interval", "p", "p_holm", "difference", "n of N", "won/tied/lost")
     return [kind.is_numeric() or name.endswith(made) for name, kind in frame.schema.items()]
@@ -70,14 +70,14 @@ def _width(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def text(frame: pl.DataFrame) -> str:
+def text_table(frame: pl.DataFrame) -> str:
     """Aligned columns: numbers to the right, words to the left."""
     rows = _grid(frame)
     widths = [max(_width(row[i]) for row in rows) for i in range(frame.width)]
     lines = []
     for row in rows:
         parts = []
-        for value, width, right in zip(row, widths, _to_right(frame), strict=True):
+        for value, width, right in zip(row, widths, _right_aligned(frame), strict=True):
             space = " " * (width - _width(value))
             parts.append(space + value if right else value + space)
         lines.append("  ".join(parts).rstrip())
@@ -85,19 +85,19 @@ def text(frame: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def markdown(frame: pl.DataFrame) -> str:
+def markdown_table(frame: pl.DataFrame) -> str:
     """A Markdown table. Whatever could become a link, emphasis, code or HTML is escaped."""
 
     def escaped(value: str) -> str:
         html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         return "".join(f"\\{sign}" if sign in "\\|*_`[]~" else sign for sign in html)
 
-    marks = ["---:" if right else "---" for right in _to_right(frame)]
+    marks = ["---:" if right else "---" for right in _right_aligned(frame)]
     body = [[escaped(value) for value in row] for row in _grid(frame)]
     return "".join(f"| {' | '.join(row)} |\n" for row in [body[0], marks, *body[1:]])
 
 
-LATEX = {
+LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -118,13 +118,13 @@ LATEX = {
 }
 
 
-def latex(frame: pl.DataFrame) -> str:
+def latex_table(frame: pl.DataFrame) -> str:
     """A LaTeX tabular with booktabs rules."""
 
     def escaped(value: str) -> str:
-        return "".join(LATEX.get(sign, sign) for sign in value)
+        return "".join(LATEX_ESCAPES.get(sign, sign) for sign in value)
 
-    kinds = "".join("r" if right else "l" for right in _to_right(frame))
+    kinds = "".join("r" if right else "l" for right in _right_aligned(frame))
     rows = [" & ".join(escaped(value) for value in row) + r" \\" for row in _grid(frame)]
     body = "\n".join(rows[1:])
     return f"\\begin{{tabular}}{{{kinds}}}\n\\toprule\n{rows[0]}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
@@ -140,11 +140,11 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 
 LOOKS: dict[str, Callable[[pl.DataFrame], str]] = {
-    "text": text,
+    "text": text_table,
     "csv": lambda frame: write_csv(frame).decode(),
     "json": as_json,
-    "markdown": markdown,
-    "latex": latex,
+    "markdown": markdown_table,
+    "latex": latex_table,
 }
 
 
@@ -157,7 +157,7 @@ def render(frame: pl.DataFrame, look: str) -> bytes:
     return LOOKS[look](frame).encode()
 
 
-def look_of(path: str | Path) -> Look:
+def look_for_path(path: str | Path) -> Look:
     """The look that a file's ending asks for."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.comparison import Comparison
-from ragworth.report.render import p_value
+from ragworth.report.render import format_p_value
 
 
 def _interval(low: float | None, high: float | None, n: int) -> str:
@@ -42,8 +42,8 @@ def difference_table(comparison: Comparison) -> pl.DataFrame:
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
             percent: _interval(row["low"], row["high"], row["n"]),
-            "p": p_value(row["p"]),
-            "Holm p": p_value(row["p_holm"]),
+            "p": format_p_value(row["p"]),
+            "Holm p": format_p_value(row["p_holm"]),
             "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
             "n of N": f"{row['n']} of {row['total']}",
             "detectable": row["detectable"],
@@ -108,8 +108,8 @@ def estimated_difference_table(differences: pl.DataFrame, level: float) -> pl.Da
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
             percent: _interval(row["low"], row["high"], row["n"]),
-            "p": p_value(row["p"]),
-            "Holm p": p_value(row["p_holm"]),
+            "p": format_p_value(row["p"]),
+            "Holm p": format_p_value(row["p_holm"]),
             "sample alone": row["sample"],
             f"its {percent}": _interval(row["sample_low"], row["sample_high"], row["n"]),
             "cheap alone, biased": row["cheap"],

@@ -17,8 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ragworth.registry import Registry
-from ragworth.retrieval.contract import Setting as Setting
 from ragworth.retrieval.contract import Step as Step
+from ragworth.retrieval.contract import StepContext as StepContext
 
 if TYPE_CHECKING:
     from ragworth.retrieval.parsing import parse as parse

@@ -18,18 +18,18 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.storage.private import private_folder, tighten
+from ragworth.storage.private import make_private, private_folder
 
 T = TypeVar("T")
 
-FILES = "files.json"
+FILE_LIST = "files.json"
 """The list of a folder's files: name → size and SHA-256."""
 
-PART = ".part-"
+PART_PREFIX = ".part-"
 """How the names of folders begin that are being written."""
 
 DAY = 24 * 60 * 60
-ROWS = 1 << 16
+HASHED_ROWS = 1 << 16
 """Rows hashed at a time."""
 
 
@@ -38,17 +38,17 @@ def digest(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def fingerprint(frame: pl.DataFrame) -> str:
+def table_fingerprint(frame: pl.DataFrame) -> str:
     """A digest of a table of text: its values in their order, whatever the pieces it lies in."""
     made = hashlib.sha256()
-    for part in frame.iter_slices(ROWS):
+    for part in frame.iter_slices(HASHED_ROWS):
         for column in part.iter_columns():
             made.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
             made.update("".join(column.str.join("")).encode())
     return made.hexdigest()
 
 
-def kept(
+def load_or_build(
     folder: Path | None,
     name: str,
     *,
@@ -61,17 +61,17 @@ def kept(
         return make()
     place = folder / name
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever damage leads to
-        if whole(place):
+        if is_intact(place):
             return load(place)
     made = make()
     with suppress(OSError):
-        _put(place, lambda part: save(made, part))
+        _store(place, lambda part: save(made, part))
     return made
 
 
-def whole(place: Path) -> bool:
+def is_intact(place: Path) -> bool:
     """Whether all files of a folder are there, as they were written."""
-    files = json.loads((place / FILES).read_bytes())
+    files = json.loads((place / FILE_LIST).read_bytes())
     return all(
         (place / name).stat().st_size == size and _hash(place / name) == sha256
         for name, (size, sha256) in files.items()
@@ -83,18 +83,18 @@ def _hash(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _put(place: Path, save: Callable[[Path], None]) -> None:
+def _store(place: Path, save: Callable[[Path], None]) -> None:
     """Write a folder under another name and move it into place."""
     private_folder(place.parent)
     _sweep(place.parent)
-    part = Path(tempfile.mkdtemp(prefix=PART, dir=place.parent))
+    part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=place.parent))
     try:
         save(part)
         files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
-        (part / FILES).write_text(json.dumps(files), encoding="utf-8")
-        tighten(part)
+        (part / FILE_LIST).write_text(json.dumps(files), encoding="utf-8")
+        make_private(part)
         if place.exists():  # damaged; or made by another process meanwhile, and then ours is as good
-            place.rename(Path(tempfile.mkdtemp(prefix=PART, dir=place.parent)) / "old")
+            place.rename(Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=place.parent)) / "old")
         part.rename(place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -103,7 +103,7 @@ def _put(place: Path, save: Callable[[Path], None]) -> None:
 
 def _sweep(folder: Path, *, old: bool = False) -> None:
     """Remove what was put aside, and what others left half written and forgot for a day."""
-    for part in folder.glob(f"{PART}*"):
+    for part in folder.glob(f"{PART_PREFIX}*"):
         with suppress(OSError):
             if (old and (part / "old").exists()) or part.stat().st_mtime < time.time() - DAY:
                 shutil.rmtree(part, ignore_errors=True)

@@ -16,21 +16,23 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.retrieval import documents as given
-from ragworth.retrieval.units import Unit, cutter, tokenizer_of
+from ragworth.retrieval.units import TextUnit, build_cutter, load_tokenizer
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import Data
 
-By = Literal["words", "tokens", "sentences"]
-SIZES = {"words": 200, "tokens": 256, "sentences": 5}
+ChunkUnit = Literal["words", "tokens", "sentences"]
+DEFAULT_SIZES = {"words": 200, "tokens": 256, "sentences": 5}
 """Units of a passage, where nothing is said."""
 
 TITLES = ("apart", "front")
-NAME = re.compile(r"[\w.-]+")
-ID = re.compile(r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S)
+CHUNKING_NAME = re.compile(r"[\w.-]+")
+CHUNK_ID = re.compile(
+    r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S
+)
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
-ROWS = 1 << 12
+BATCH_ROWS = 1 << 12
 """Documents cut at a time, so that memory is bounded."""
 
 SCHEMA = {
@@ -63,14 +65,14 @@ class Origin(NamedTuple):
 
 def origin(passage: str) -> Origin | None:
     """Where a passage comes from, by its id; None where the id does not say it."""
-    found = ID.fullmatch(passage)
+    found = CHUNK_ID.fullmatch(passage)
     if found is None:
         return None
     titled, name = found["titled"] is not None, found["name"] or ""
     return Origin(found["document"], int(found["start"]), int(found["end"]), titled, name)
 
 
-def of_chunking(passages: pl.Series, name: str) -> pl.Series:
+def in_chunking(passages: pl.Series, name: str) -> pl.Series:
     """Which passages are of the chunking of this name, by their ids: what `origin` says, for many at once."""
     return passages.str.contains(rf"(?s).:[0-9]+-[0-9]+(?:\+title)?@{re.escape(name)}$")
 
@@ -88,14 +90,16 @@ class Chunks:
         judged = table.of("relevance").rename({"passage": "document"})
         made = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
         strange = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
-        few = listed([quoted(each, 24) for each in strange], 3)
-        notes = (f"{counted(len(strange), 'labelled document')} without a passage ({few})",) if len(strange) else ()
+        few = format_list([quote_short(each, 24) for each in strange], 3)
+        notes = (
+            (f"{format_count(len(strange), 'labelled document')} without a passage ({few})",) if len(strange) else ()
+        )
         return Judgments.trusted(made.select(list(Judgments.schema)), (*table.notes, *notes))
 
 
 def chunk(
     documents: Data | str | PathLike[str],
-    by: By = "words",
+    by: ChunkUnit = "words",
     size: int | None = None,
     overlap: int = 0,
     *,
@@ -118,14 +122,14 @@ def chunk(
 
     A document without anything but blanks gives no passage, and is counted in a note.
     """
-    how = _checked(by, size, overlap, titles, tokenizer, name)
+    how = _check_options(by, size, overlap, titles, tokenizer, name)
     file = isinstance(documents, str | PathLike)
-    read = given.read(str(documents)) if file else given.Documents(given.of(documents))
-    tool = tokenizer_of(tokenizer) if isinstance(tokenizer, str) else tokenizer
-    cut = cutter(by, tool)
+    read = given.read(str(documents)) if file else given.Documents(given.coerce_documents(documents))
+    tool = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
+    cut = build_cutter(by, tool)
     rows: list[tuple[str, str, str, int, int, str]] = []
     empty: list[str] = []
-    for part in read.frame.iter_slices(ROWS):
+    for part in read.frame.iter_slices(BATCH_ROWS):
         texts = part["text"].to_list()
         for (document, title, text), units in zip(part.iter_rows(), cut(texts), strict=True):
             front = bool(title) and titles == "front"
@@ -136,17 +140,17 @@ def chunk(
             empty += [document] * (len(rows) == before)
     notes = list(read.notes)
     if empty:
-        few = listed([quoted(each, 24) for each in empty], 3)
-        notes.append(f"{counted(len(empty), 'document')} without a text left out ({few})")
+        few = format_list([quote_short(each, 24) for each in empty], 3)
+        notes.append(f"{format_count(len(empty), 'document')} without a text left out ({few})")
     return Chunks(pl.DataFrame(rows, schema=SCHEMA, orient="row"), tuple(notes))
 
 
-def _checked(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:
+def _check_options(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:
     """The size, after refusing settings that cannot be or do not go together, all at once."""
-    how = size if size is not None else SIZES.get(by, 1)
+    how = size if size is not None else DEFAULT_SIZES.get(by, 1)
     wrong = []
-    if by not in SIZES:
-        wrong.append(f"by is {by!r}; it may be {', '.join(SIZES)}")
+    if by not in DEFAULT_SIZES:
+        wrong.append(f"by is {by!r}; it may be {', '.join(DEFAULT_SIZES)}")
     if titles not in TITLES:
         wrong.append(f"titles is {titles!r}; it may be {' or '.join(TITLES)}")
     whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (how, overlap))
@@ -158,29 +162,29 @@ def _checked(by: str, size: int | None, overlap: int, titles: str, tokenizer: An
         wrong.append(f"an overlap of {overlap} in passages of {how} never comes to an end; it may be {how - 1} or less")
     if tokenizer is not None and by != "tokens":
         wrong.append(f"a tokenizer was given, and texts are cut by {by}; it goes with tokens")
-    if name and not NAME.fullmatch(name):
-        wrong.append(f"the name is {quoted(name, 24)}; it may have letters, digits, _, . and -")
+    if name and not CHUNKING_NAME.fullmatch(name):
+        wrong.append(f"the name is {quote_short(name, 24)}; it may have letters, digits, _, . and -")
     if wrong:
         raise InputError(f"chunk: {wrong[0]}", more=tuple(wrong[1:]))
     return how
 
 
-def _spans(text: str, units: list[Unit], size: int, overlap: int, paragraphs: bool) -> Iterator[tuple[int, int]]:
+def _spans(text: str, units: list[TextUnit], size: int, overlap: int, paragraphs: bool) -> Iterator[tuple[int, int]]:
     """Where each passage begins and ends."""
     breaks = [match.end() for match in BLANK_LINE.finditer(text)] if paragraphs else []
     low = 0
-    begun: list[Unit] = []
+    begun: list[TextUnit] = []
     for stop in (*breaks, len(text)):
         high = low
         while high < len(units) and units[high].start < stop:
             high += 1
-        yield from _packed(text, [*begun, *units[low:high]], stop, size, overlap)
+        yield from _pack_units(text, [*begun, *units[low:high]], stop, size, overlap)
         # A mark without a letter is a part of the unit before it, but behind a blank line it is not lost with that.
-        begun = [] if stop == len(text) or (high < len(units) and units[high].start == stop) else [Unit(stop)]
+        begun = [] if stop == len(text) or (high < len(units) and units[high].start == stop) else [TextUnit(stop)]
         low = high
 
 
-def _packed(text: str, units: list[Unit], stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _pack_units(text: str, units: list[TextUnit], stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     """As many units as fit, one at least; then again from so many before the end as may be repeated."""
     first = 0
     while first < len(units):

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.metrics.declaration import plain
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.metrics.declaration import format_number
 from ragworth.tables import OK, Contexts, Judgments
-from ragworth.tasks.options import check_settings
+from ragworth.tasks.options import validate_options
 
 if TYPE_CHECKING:
-    from ragworth.calls.programs import NoValue, Steps
+    from ragworth.calls.programs import NoValue, Program
     from ragworth.calls.store import Store
     from ragworth.llm.contract import Card, Model
-    from ragworth.retrieval.pipeline import Pipeline, Steplike
+    from ragworth.retrieval.pipeline import Pipeline, StepLike
 
 T = TypeVar("T")
 
-DEPTH = 100
+DEFAULT_DEPTH = 100
 """How many passages a first stage gives where no cut follows it."""
 
 Place = Literal["first", "behind", "either"]
@@ -41,7 +41,7 @@ Need = Literal["passages", "query texts", "relevance", "judgments"]
 """What of a setting a step cannot do without."""
 
 
-class Asking(Protocol):
+class ModelAccess(Protocol):
     """Models that steps ask, through a store, so that nothing is asked twice. ``""`` is the model of the whole."""
 
     @property
@@ -63,7 +63,7 @@ class Asking(Protocol):
         ...
 
     def ask(
-        self, model: str, work: Callable[[Card], Sequence[Steps[T]]], *, step: str, most: int
+        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
     ) -> list[T | NoValue | None]:
         """What comes of each piece of work; None where nothing is to be asked, and it would have to be.
 
@@ -73,7 +73,7 @@ class Asking(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class StepContext:
     """What pipelines run on.
 
     Attributes
@@ -98,8 +98,8 @@ class Setting:
     seed: int = 0
     cache: Path | None = None
     folder: Path | None = None
-    depth: int = DEPTH
-    asking: Asking | None = None
+    depth: int = DEFAULT_DEPTH
+    asking: ModelAccess | None = None
     told: Callable[[str, int, int], None] | None = None
     brought: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -114,18 +114,18 @@ class Setting:
         seed: int = 0,
         cache: str | Path | None = None,
         folder: str | Path | None = None,
-        depth: int = DEPTH,
+        depth: int = DEFAULT_DEPTH,
         model: Model | str | None = None,
         store: Store | str | Path | None = None,
         prompts: str | Path | None = None,
         told: Callable[[str, int, int], None] | None = None,
-    ) -> Setting:
+    ) -> StepContext:
         """The setting of a collection: its queries, or those named, and its own labels unless others are given.
 
         Steps that ask a model ask ``model`` (the embedded one by default) unless they name another; what it says is
         kept in ``store``. ``prompts`` is a folder of own prompts.
         """
-        from ragworth.retrieval.rerankers.asker import Asker
+        from ragworth.retrieval.rerankers.asker import StepAsker
 
         known = collection.queries
         if queries is not None:
@@ -140,7 +140,7 @@ class Setting:
             Path(cache) if cache is not None else None,
             Path(folder) if folder is not None else None,
             depth,
-            Asker(model, store, Path(prompts) if prompts is not None else None),
+            StepAsker(model, store, Path(prompts) if prompts is not None else None),
             told,
         )
 
@@ -180,8 +180,8 @@ class Setting:
         """Why something that is needed cannot be had, in words; nothing where it can."""
         if need == "query texts":
             without = self.queries.filter(pl.col("text").is_null())["query"]
-            few = listed([quoted(each, 24) for each in without.head(4)], 3)
-            return f"no text of {counted(len(without), 'query', 'queries')} ({few})" if len(without) else ""
+            few = format_list([quote_short(each, 24) for each in without.head(4)], 3)
+            return f"no text of {format_count(len(without), 'query', 'queries')} ({few})" if len(without) else ""
         there = {
             "passages": self.collection.passages.height > 0,
             "relevance": self.relevance is not None,
@@ -192,7 +192,7 @@ class Setting:
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
-    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.tasks.options.setting`."""
+    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.tasks.options.option`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
     made: Any = field(default=default, metadata=about)
     return made  # type: ignore[no-any-return]
@@ -220,22 +220,22 @@ class Step:
     """Whether its order comes from scores, which it gives with the passages."""
 
     def __post_init__(self) -> None:
-        check_settings(self, self.kind)
+        validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
         """Refuse settings that do not go together."""
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         """Why it cannot run, in words, before anything does."""
         lacks = [lack for need in self.needs if (lack := setting.lacking(need))]
         return [f"{self.kind} needs what is not there: {lack}" for lack in lacks]
 
-    def files(self, setting: Setting) -> tuple[Path, ...]:
+    def files(self, setting: StepContext) -> tuple[Path, ...]:
         """Files of the user's that what it gives depends on."""
         return ()
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         """Models and prompts that what it gives depends on, each with its version."""
         return ()
 
@@ -249,19 +249,19 @@ class Step:
         """All pipelines in it: those that run before it, and those that it runs itself."""
         return self.inside
 
-    def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
+    def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
         """Contexts out of what the pipelines inside of it gave, in their order."""
         raise NotImplementedError
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         """Contexts out of those before it; `before` is None exactly where it stands first."""
         raise NotImplementedError
 
-    def __rshift__(self, other: Steplike) -> Pipeline:
-        return _pipeline(self) >> other
+    def __rshift__(self, other: StepLike) -> Pipeline:
+        return _as_pipeline(self) >> other
 
     def __mod__(self, k: int) -> Pipeline:
-        return _pipeline(self) % k
+        return _as_pipeline(self) % k
 
     def __str__(self) -> str:
         inside: list[str] = []
@@ -269,19 +269,21 @@ class Step:
         for each in sorted(fields(self), key=lambda each: bool(each.kw_only)):
             value = getattr(self, each.name)
             if value != each.default:
-                inside.append(written(value) if bare and not each.kw_only else f"{each.name}={written(value)}")
+                inside.append(
+                    format_value(value) if bare and not each.kw_only else f"{each.name}={format_value(value)}"
+                )
             elif not each.kw_only:
                 bare = False
         return self.kind + (f"({', '.join(inside)})" if inside else "")
 
 
-def _pipeline(step: Step) -> Pipeline:
+def _as_pipeline(step: Step) -> Pipeline:
     from ragworth.retrieval.pipeline import Pipeline
 
     return Pipeline((step,))
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """The value of a setting as it is written."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -290,14 +292,14 @@ def written(value: Any) -> str:
             sign if sign.isprintable() and sign not in '"\\' else ESCAPES.get(sign, ascii(sign)[1:-1]) for sign in value
         )
         return f'"{"".join(signs)}"'
-    return plain(value) if isinstance(value, float) else str(value)
+    return format_number(value) if isinstance(value, float) else str(value)
 
 
 ESCAPES = {'"': '\\"', "\\": "\\\\"}
 """How signs are written that would end a text, or begin an escape."""
 
 
-def listing(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
+def unscored_contexts(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
     """Contexts out of queries, each with its passages in the order shown, without scores."""
     queries: list[str] = []
     passages: list[str] = []
@@ -313,7 +315,7 @@ def listing(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
     )
 
 
-def shown(contexts: Contexts) -> dict[str, list[str]]:
+def passages_by_query(contexts: Contexts) -> dict[str, list[str]]:
     """The passages of each query, in the order shown."""
     found: dict[str, list[str]] = {}
     for query, passage in contexts.frame.sort("rank").select("query", "passage").iter_rows():
@@ -321,6 +323,6 @@ def shown(contexts: Contexts) -> dict[str, list[str]]:
     return found
 
 
-def refused(problems: Sequence[str], remedy: str = "") -> InputError:
+def problems_error(problems: Sequence[str], remedy: str = "") -> InputError:
     """One error for all problems."""
     return InputError(problems[0], more=tuple(problems[1:]), remedy=remedy)

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, TableError, quoted, shown
+from ragworth.errors import BadLine, FormatError, TableError, format_names, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.files import Path_
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
-from ragworth.formats.jsonl import objects
+from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 
-IDS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"])
+ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"])
 """Names of the column that holds a document's id, in order of preference."""
 
 EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
@@ -29,23 +29,23 @@ class Documents(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read(path: Path_, *, skip_bad_lines: bool = False) -> Documents:
+def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Documents:
     """Documents from JSON lines, as BEIR has them, or from a table: Parquet, CSV or TSV."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
-        return _lines(path, skip_bad_lines)
+        return _read_lines(path, skip_bad_lines)
     if not name.endswith((".csv", ".tsv", ".parquet")):
         raise FormatError("the ending tells no format", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
-    return Documents(of(frame, str(path)), notes)
+    return Documents(coerce_documents(frame, str(path)), notes)
 
 
-def _lines(path: Path_, skip: bool) -> Documents:
+def _read_lines(path: PathOrStr, skip: bool) -> Documents:
     rows: list[tuple[str, str, str]] = []
     bad: list[BadLine] = []
-    for number, item in objects(path, bad, skip=skip, expected=EXPECTED):
+    for number, item in read_objects(path, bad, skip=skip, expected=EXPECTED):
         try:
-            rows.append(_row(item))
+            rows.append(_parse_row(item))
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip:
@@ -53,21 +53,21 @@ def _lines(path: Path_, skip: bool) -> Documents:
     if not rows:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    return Documents(of(frame, str(path)), skipped_note(path, bad))
+    return Documents(coerce_documents(frame, str(path)), skipped_note(path, bad))
 
 
-def _row(item: dict[str, Any]) -> tuple[str, str, str]:
-    identity = as_id(next((item[name] for name in IDS if name in item), None), "_id")
+def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
+    identity = as_id(next((item[name] for name in ID_COLUMNS if name in item), None), "_id")
     return identity, as_text(item.get("title") or "", "title"), as_text(item.get("text"), "text")
 
 
-def of(data: Data, source: str = "") -> pl.DataFrame:
+def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
     """Documents out of a data frame or a dict of columns: document, title, text."""
     frame = coercion.to_frame(data, source=source)
-    name = next((each for each in IDS if each in frame.columns), None)
+    name = next((each for each in ID_COLUMNS if each in frame.columns), None)
     if name is None or "text" not in frame.columns:
         raise TableError(
-            f"documents need an id and a text; the columns are {shown(frame.columns)}",
+            f"documents need an id and a text; the columns are {format_names(frame.columns)}",
             expected="document, text, and maybe title",
             file=source,
         )
@@ -78,11 +78,13 @@ def of(data: Data, source: str = "") -> pl.DataFrame:
             raise TableError(f"the column {words!r} holds {column.dtype} values", expected="texts", file=source)
     if frame["text"].null_count():
         row = frame["text"].is_null().arg_true()[0]
-        raise TableError(f"row {row + 1}: the document {quoted(ids[row])} has no text", expected="a text", file=source)
+        raise TableError(
+            f"row {row + 1}: the document {quote_short(ids[row])} has no text", expected="a text", file=source
+        )
     again = (~ids.is_first_distinct()).arg_true()
     if len(again):
         raise TableError(
-            f"row {again[0] + 1}: the document {quoted(ids[again[0]])} is there twice",
+            f"row {again[0] + 1}: the document {quote_short(ids[again[0]])} is there twice",
             expected="each document once",
             file=source,
         )

@@ -12,46 +12,46 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.tables import Contexts, constant
+from ragworth.tables import Contexts, constant_column
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 
 
-class Found(NamedTuple):
+class SearchHits(NamedTuple):
     """Passages by their place in the collection, best first, with their scores."""
 
     rows: Ints
     scores: Doubles
 
 
-NOTHING = Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+NO_HITS = SearchHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 
-def order_of(ids: pl.Series) -> Ints:
+def id_order(ids: pl.Series) -> Ints:
     """The place of each passage in the order of ids, for ties."""
     return ids.rank("ordinal").to_numpy().astype(np.int64)
 
 
-def highest(scores: Doubles, floor: float, places: Ints, k: int) -> Found:
+def top_hits(scores: Doubles, floor: float, places: Ints, k: int) -> SearchHits:
     """The ``k`` passages with the highest scores, of those above the floor."""
     last = np.partition(scores, -k)[-k] if len(scores) > k else floor
     rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
     rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
-    return Found(rows, scores[rows])
+    return SearchHits(rows, scores[rows])
 
 
-def contexts(found: Sequence[Found], queries: pl.Series, passages: pl.Series) -> Contexts:
+def contexts_from_hits(found: Sequence[SearchHits], queries: pl.Series, passages: pl.Series) -> Contexts:
     """Contexts out of what was found for each query."""
     sizes = [len(each.rows) for each in found]
     return Contexts.trusted(
         pl.DataFrame(
             {
-                "system": constant("system", "run", sum(sizes)),
+                "system": constant_column("system", "run", sum(sizes)),
                 "query": queries.gather(np.repeat(np.arange(len(found)), sizes)),
                 "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
-                "passage": passages.gather(np.concatenate([*(each.rows for each in found), NOTHING.rows])),
-                "score": np.concatenate([*(each.scores for each in found), NOTHING.scores]),
+                "passage": passages.gather(np.concatenate([*(each.rows for each in found), NO_HITS.rows])),
+                "score": np.concatenate([*(each.scores for each in found), NO_HITS.scores]),
             }
         )
     )

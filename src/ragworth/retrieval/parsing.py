@@ -18,12 +18,12 @@ import re
 from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
-from ragworth.errors import InputError, listed, quoted
+from ragworth.errors import InputError, format_list, quote_short
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import Pipeline
-from ragworth.tasks.options import settings_of
+from ragworth.tasks.options import options_of
 
-SIGNS = re.compile(
+TOKEN_PATTERN = re.compile(
     r"""\s*(?:
         (?P<sign>>>|[%(),=])
       | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
@@ -35,14 +35,14 @@ SIGNS = re.compile(
 NUMBER = re.compile(r"[+-]?(\d+|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)", re.A)
 ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
 ESCAPES = {'"': '"', "'": "'", "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
-WORDS = {"true": True, "false": False, "True": True, "False": False}
-WINDOW = 36
+BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
+EXCERPT_WIDTH = 36
 """How much of a pipeline is shown on either side of a place."""
 
-FORM = "a form like bm25(k1=0.9) >> reversed % 10"
+EXAMPLE_FORM = "a form like bm25(k1=0.9) >> reversed % 10"
 
 
-class Sign(NamedTuple):
+class ParsedToken(NamedTuple):
     """A piece of the text: what it is, as it stands, and where it begins."""
 
     kind: str
@@ -50,33 +50,33 @@ class Sign(NamedTuple):
     at: int
 
     def __str__(self) -> str:
-        return "the end" if self.kind == "end" else quoted(self.text, 24)
+        return "the end" if self.kind == "end" else quote_short(self.text, 24)
 
 
 def parse(text: str) -> Pipeline:
     """A pipeline from its written form."""
-    parser = Parser(text)
+    parser = PipelineParser(text)
     made = parser.pipeline()
     if parser.next.kind != "end":
         parser.fail(f"{parser.next} where a step ends", expected=">> and another step, % and a number, or the end")
     return made
 
 
-class Parser:
+class PipelineParser:
     """Reads one text from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.signs = [
-            Sign(str(match.lastgroup), match[str(match.lastgroup)], match.start(str(match.lastgroup)))
-            for match in SIGNS.finditer(text)
+            ParsedToken(str(match.lastgroup), match[str(match.lastgroup)], match.start(str(match.lastgroup)))
+            for match in TOKEN_PATTERN.finditer(text)
         ]
-        self.signs.append(Sign("end", "", len(text.rstrip())))
+        self.signs.append(ParsedToken("end", "", len(text.rstrip())))
         self.at = 0
         self.depth = 0
 
     @property
-    def next(self) -> Sign:
+    def next(self) -> ParsedToken:
         return self.signs[self.at]
 
     def take(self, text: str) -> bool:
@@ -85,7 +85,7 @@ class Parser:
         self.at += found
         return found
 
-    def read(self) -> Sign:
+    def read(self) -> ParsedToken:
         self.at += 1
         return self.signs[self.at - 1]
 
@@ -115,16 +115,16 @@ class Parser:
             return made
         name = self.next
         if name.kind != "word":
-            self.fail(f"{name} where a step should stand", expected=FORM)
+            self.fail(f"{name} where a step should stand", expected=EXAMPLE_FORM)
         self.read()
-        kind = self.pointed(name, _kind, name.text)
+        kind = self.pointed(name, _step_class, name.text)
         positional: list[Any] = []
         named: dict[str, Any] = {}
         if self.take("("):
             self.values(kind, positional, named)
         return Pipeline((self.pointed(name, kind, *positional, **named),))
 
-    def nested(self, place: Sign) -> Pipeline:
+    def nested(self, place: ParsedToken) -> Pipeline:
         """A pipeline in parentheses, of which there may be so many inside each other."""
         self.depth += 1
         if self.depth > 50:
@@ -160,7 +160,7 @@ class Parser:
             elif named:
                 self.fail(f"{place} behind a setting with a name", place, expected="name=value")
             elif len(positional) == len(by_place):
-                names = listed([each.name for each in settings_of(kind)], 12)
+                names = format_list([each.name for each in options_of(kind)], 12)
                 form = f"name=value, of {names}" if names else "no settings"
                 self.fail(f"{place} is one value too many for {kind.kind}", place, expected=form)
             else:
@@ -172,25 +172,25 @@ class Parser:
         if not self.take(",") and self.next.text != ")":
             self.fail(f"{self.next} behind a value", expected=", or )")
 
-    def known(self, kind: type[Step], name: Sign, taken: list[str]) -> None:
+    def known(self, kind: type[Step], name: ParsedToken, taken: list[str]) -> None:
         """Refuse a setting that the step does not have, or that is there already."""
-        names = [each.name for each in settings_of(kind)]
+        names = [each.name for each in options_of(kind)]
         if name.text not in names or name.kind != "word":
             near = difflib.get_close_matches(name.text, names, n=2, cutoff=0.5)
             self.fail(
                 f"{kind.kind} has no setting {name}",
                 name,
-                expected=listed(names, 12) or "no settings",
+                expected=format_list(names, 12) or "no settings",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "",
             )
         if name.text in taken:
             self.fail(f"the setting {name} is there twice", name, expected="each setting once")
 
-    def value(self, sign: Sign) -> Any:
+    def value(self, sign: ParsedToken) -> Any:
         """A number, a text, true or false."""
         if sign.kind == "text":
             try:
-                return ESCAPE.sub(_sign, sign.text[1:-1])
+                return ESCAPE.sub(_unescape, sign.text[1:-1])
             except (KeyError, ValueError, OverflowError):
                 self.fail(f"{sign} has an escape that cannot be read", sign, expected=r"\\ for a backslash")
         if sign.kind != "word":
@@ -198,9 +198,9 @@ class Parser:
         if NUMBER.fullmatch(sign.text):
             # A number of so many digits is none of ours; as a float it is refused with the right words.
             return int(sign.text) if re.fullmatch(r"[+-]?[0-9]{1,18}", sign.text) else float(sign.text)
-        return WORDS.get(sign.text, sign.text)
+        return BOOLEANS.get(sign.text, sign.text)
 
-    def pointed(self, place: Sign, make: Any, *given: Any, **named: Any) -> Any:
+    def pointed(self, place: ParsedToken, make: Any, *given: Any, **named: Any) -> Any:
         """What is made; what is wrong with it is pointed at."""
         try:
             return make(*given, **named)
@@ -208,10 +208,16 @@ class Parser:
             self.fail(error.found, place, expected=error.expected, remedy=error.remedy, more=error.more)
 
     def fail(
-        self, found: str, place: Sign | None = None, *, expected: str = "", remedy: str = "", more: tuple[str, ...] = ()
+        self,
+        found: str,
+        place: ParsedToken | None = None,
+        *,
+        expected: str = "",
+        remedy: str = "",
+        more: tuple[str, ...] = (),
     ) -> NoReturn:
         at = (place or self.next).at
-        low, high = max(0, at - WINDOW), at + WINDOW
+        low, high = max(0, at - EXCERPT_WIDTH), at + EXCERPT_WIDTH
         window = "".join(sign if sign.isprintable() else "·" for sign in self.text[low:high])
         left, right = "…" if low else "", "…" if high < len(self.text) else ""
         raise InputError(
@@ -222,13 +228,13 @@ class Parser:
         )
 
 
-def _sign(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     """The sign that an escape stands for."""
     code = escape[1] or escape[2] or escape[3]
     return chr(int(code, 16)) if code else ESCAPES[escape[4]]
 
 
-def _kind(name: str) -> type[Step]:
+def _step_class(name: str) -> type[Step]:
     from ragworth.retrieval import STEPS
 
     return STEPS.get(name)

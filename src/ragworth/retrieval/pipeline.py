@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.steps.reorder import Top
 
-Steplike: TypeAlias = Union["Pipeline", Step, str, Sequence["Steplike"]]
+StepLike: TypeAlias = Union["Pipeline", Step, str, Sequence["StepLike"]]
 """A pipeline, a step, a written form, or a list of them, which is the same as all of them joined by ``>>``."""
 
 
@@ -39,10 +39,10 @@ class Pipeline:
                     f"{step.kind} cannot stand behind {before.kind}: it retrieves on its own",
                     expected=f"{step.kind} at the beginning",
                 )
-        object.__setattr__(self, "steps", _cuts_merged(self.steps))
+        object.__setattr__(self, "steps", _merge_cuts(self.steps))
 
     @classmethod
-    def of(cls, thing: Steplike | Any) -> Pipeline:
+    def of(cls, thing: StepLike | Any) -> Pipeline:
         """A pipeline out of whatever says one."""
         if isinstance(thing, Pipeline):
             return thing
@@ -54,14 +54,14 @@ class Pipeline:
             return parse(thing)
         if isinstance(thing, Sequence):
             return cls(tuple(step for part in thing for step in cls.of(part).steps))
-        from ragworth.interop.retrievers import retrieves
+        from ragworth.interop.retrievers import is_retriever
 
-        if retrieves(thing):
+        if is_retriever(thing):
             from ragworth.retrieval.steps.external import Called
 
             return cls((Called(thing),))
         raise InputError(
-            f"{quoted(thing)} is no pipeline",
+            f"{quote_short(thing)} is no pipeline",
             expected='a step, a written form such as "bm25 >> reversed % 10", or a retriever: a function, an object',
         )
 
@@ -85,7 +85,7 @@ class Pipeline:
         """Sixteen hexadecimal digits that stand for the written form."""
         return hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    def __rshift__(self, other: Steplike) -> Pipeline:
+    def __rshift__(self, other: StepLike) -> Pipeline:
         return Pipeline((*self.steps, *Pipeline.of(other).steps))
 
     def __mod__(self, k: int) -> Pipeline:
@@ -96,7 +96,7 @@ class Pipeline:
         return str(first) + "".join(f" {step}" if isinstance(step, Top) else f" >> {step}" for step in rest)
 
 
-def _cuts_merged(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _merge_cuts(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps with cuts in a row as one."""
     merged: list[Step] = []
     for step in steps:

@@ -12,49 +12,49 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from ragworth.errors import InputError, TableError, counted, listed, quoted
-from ragworth.retrieval.contract import Setting, Step, refused
-from ragworth.retrieval.pipeline import Pipeline, Steplike
+from ragworth.errors import InputError, TableError, format_count, format_list, quote_short
+from ragworth.retrieval.contract import Step, StepContext, problems_error
+from ragworth.retrieval.pipeline import Pipeline, StepLike
 from ragworth.retrieval.steps.reorder import Top
-from ragworth.retrieval.steps.within import Within, among
+from ragworth.retrieval.steps.within import Within, restrict_to_chunking
 from ragworth.tables import Contexts
 
-System: TypeAlias = Steplike | Contexts | Any
+System: TypeAlias = StepLike | Contexts | Any
 """What can be compared: a pipeline in any form, contexts that are there already, or somebody else's retriever."""
 
-ANY = "run"
+UNNAMED_SYSTEM = "run"
 """What a system is called until it gets its name."""
 
 
-def retrieve(systems: Mapping[str, System], setting: Setting) -> Contexts:
+def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
     """The contexts of all systems in one table, under their names.
 
     A query for which a system retrieves nothing is in ``empty`` and in a note. Contexts that are there already are
     taken as they are, for the queries of the setting.
     """
     pipelines = check(systems, setting)
-    runner = Runner(setting, list(pipelines.values()))
+    runner = PipelineRunner(setting, list(pipelines.values()))
     tables = []
     for name, system in systems.items():
         if setting.asking is not None:
             setting.asking.turn(name)
         try:
-            found = _completed(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
+            found = _fill_queries(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
         except InputError as error:
-            raise _of(name, error) from error
-        tables.append(_named(found, name))
+            raise _name_system_in_error(name, error) from error
+        tables.append(_rename_system(found, name))
     made = Contexts.concat(tables)
     made.notes = tuple(dict.fromkeys(made.notes))
     return made
 
 
-def _of(name: str, error: InputError) -> InputError:
+def _name_system_in_error(name: str, error: InputError) -> InputError:
     """The error with the system that it is about."""
     facts = {"expected": error.expected, "remedy": error.remedy, "file": error.file, "line": error.line}
     return type(error)(f"{name}: {error.found}", more=error.more, **facts)  # type: ignore[arg-type]
 
 
-def check(systems: Mapping[str, System], setting: Setting) -> dict[str, Pipeline]:
+def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipeline]:
     """Refuse systems that cannot run, all problems together; the pipelines by name where they can."""
     problems: list[str] = []
     pipelines: dict[str, Pipeline] = {}
@@ -76,24 +76,26 @@ def check(systems: Mapping[str, System], setting: Setting) -> dict[str, Pipeline
         except InputError as error:
             problems += [line if n else f"{name}: {line}" for n, line in enumerate(str(error).splitlines())]
     if problems:
-        raise refused(problems)
+        raise problems_error(problems)
     return pipelines
 
 
-class Runner:
+class PipelineRunner:
     """Runs these pipelines on one setting and remembers what their beginnings gave."""
 
-    def __init__(self, setting: Setting, pipelines: list[Pipeline]) -> None:
+    def __init__(self, setting: StepContext, pipelines: list[Pipeline]) -> None:
         self.setting = setting
         self._deepest: dict[str, int] = {}
         within: dict[str, list[Pipeline]] = {}
-        for pipeline in _every(pipelines):
+        for pipeline in _walk_pipelines(pipelines):
             first = pipeline.steps[0]
             if isinstance(first, Within):
-                within.setdefault(first.chunks, []).append(_inner(first, pipeline.steps))
+                within.setdefault(first.chunks, []).append(_inner_pipeline(first, pipeline.steps))
             else:
                 self._deepest[str(first)] = max(self._depth(pipeline.steps), self._deepest.get(str(first), 0))
-        self._within = {chunks: Runner(among(setting, chunks), inner) for chunks, inner in within.items()}
+        self._within = {
+            chunks: PipelineRunner(restrict_to_chunking(setting, chunks), inner) for chunks, inner in within.items()
+        }
         self._done: dict[str, Contexts] = {}
 
     def of(self, pipeline: Pipeline) -> Contexts:
@@ -113,47 +115,51 @@ class Runner:
     def _first(self, steps: tuple[Step, ...]) -> Contexts:
         first, key = steps[0], str(steps[0])
         if isinstance(first, Within):
-            return self._within[first.chunks].of(_inner(first, steps))
+            return self._within[first.chunks].of(_inner_pipeline(first, steps))
         if key not in self._done:
             self._done[key] = self._run(first, None, replace(self.setting, depth=self._deepest[key]))
         return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
 
-    def _run(self, step: Step, before: Contexts | None, setting: Setting) -> Contexts:
+    def _run(self, step: Step, before: Contexts | None, setting: StepContext) -> Contexts:
         earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
-        made = _completed(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
+        made = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
         made.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *made.notes)))
         return made
 
 
-def _inner(first: Within, steps: tuple[Step, ...]) -> Pipeline:
+def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:
     """The pipeline inside of a `within`, with the cut that follows behind: a first stage is as deep as that says."""
     return Pipeline((*first.parts[0].steps, *(step for step in steps[1:2] if isinstance(step, Top))))
 
 
-def _every(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
+def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
     """The pipelines, and those inside of their steps."""
     for pipeline in pipelines:
         yield pipeline
         for step in pipeline.steps:
-            yield from _every(step.inside)
+            yield from _walk_pipelines(step.inside)
 
 
-def _completed(made: Contexts, setting: Setting) -> Contexts:
+def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
     """The contexts of the queries that were asked for, in their order; those without a passage are named."""
     if len(made.systems) > 1:
-        raise TableError(f"contexts of {counted(len(made.systems), 'system')}", expected="those of one")
+        raise TableError(f"contexts of {format_count(len(made.systems), 'system')}", expected="those of one")
     if not _in_order(made, setting):
         numbers = setting.queries.select("query").with_row_index("number")
-        frame = made.frame.with_columns(pl.lit(ANY).alias("system")).join(numbers, on="query").sort("number", "rank")
+        frame = (
+            made.frame.with_columns(pl.lit(UNNAMED_SYSTEM).alias("system"))
+            .join(numbers, on="query")
+            .sort("number", "rank")
+        )
         made = Contexts.trusted(frame, made.notes)
-    completed = made.renamed(ANY)
+    completed = made.renamed(UNNAMED_SYSTEM)
     with_some = pl.concat([part["query"].unique() for part in completed.parts])
     without = setting.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
-    completed.empty = frozenset((ANY, query) for query in without)
+    completed.empty = frozenset((UNNAMED_SYSTEM, query) for query in without)
     return completed
 
 
-def _in_order(made: Contexts, setting: Setting) -> bool:
+def _in_order(made: Contexts, setting: StepContext) -> bool:
     """Whether contexts are of queries that were asked for alone, and in their order, as those of files mostly are."""
     if made.starts is None:
         return False
@@ -163,13 +169,13 @@ def _in_order(made: Contexts, setting: Setting) -> bool:
     return not found.null_count() and bool((found.slice(1) > found.slice(0, max(len(found) - 1, 0))).all())
 
 
-def _named(found: Contexts, name: str) -> Contexts:
+def _rename_system(found: Contexts, name: str) -> Contexts:
     """Contexts under the name of their system, with a note on queries that have no passage."""
     named = found.renamed(name)
     without = [query for _, query in sorted(found.empty)]
     notes = found.notes
     if without:
-        few = listed([quoted(query, 24) for query in without], 3)
-        notes = (*notes, f"{name}: nothing was retrieved for {counted(len(without), 'query', 'queries')} ({few})")
+        few = format_list([quote_short(query, 24) for query in without], 3)
+        notes = (*notes, f"{name}: nothing was retrieved for {format_count(len(without), 'query', 'queries')} ({few})")
     named.notes = notes
     return named

@@ -22,7 +22,7 @@ from ragworth.errors import MissingExtraError
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 SIGN = rf"{UNSPACED}\p{{M}}*"
 WORD = rf"(?:{SIGN})+|[\w--{UNSPACED}]+"
-ROWS = 1 << 15
+BATCH_ROWS = 1 << 15
 """Texts taken apart at a time, so that memory is bounded."""
 
 STOPWORDS = {
@@ -46,7 +46,7 @@ STEMMERS = (
 
 
 @dataclass(frozen=True)
-class Words:
+class WordTokenizer:
     """A way of taking texts apart."""
 
     stopwords: str = "none"
@@ -59,8 +59,8 @@ class Words:
 
     def split(self, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> Iterator[list[int]]:
         """The words of each text as numbers by a vocabulary, which grows by new ones; or they are left out."""
-        for low in range(0, len(texts), ROWS):
-            part = texts.slice(low, ROWS)
+        for low in range(0, len(texts), BATCH_ROWS):
+            part = texts.slice(low, BATCH_ROWS)
             runs = part.str.normalize("NFKC").str.to_lowercase().str.extract_all(WORD)
             rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
             rows = rows.filter(pl.col("run").is_not_null())

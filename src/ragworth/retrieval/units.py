@@ -25,7 +25,7 @@ WORD = rf"{SIGN}|[^{BLANK}{UNSPACED}]+"
 """A run of signs without a blank; of scripts that are written without blanks, a single sign."""
 
 TOKEN = rf"\w+|[^\w{BLANK}]"
-"""What `ragworth.collection.WORD` counts, without those blanks."""
+"""What `ragworth.collection.WORD_PATTERN` counts, without those blanks."""
 
 FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 """A flag, out of two letters; in a row of them they are paired from its beginning."""
@@ -34,10 +34,12 @@ JOINER = "\u200d"
 JAMO = re.compile("[\u1160-\u11ff]")
 """Vowels and final consonants that belong to the Korean letter before them."""
 
-END = re.compile(r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n""")
+SENTENCE_END = re.compile(
+    r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n"""
+)
 """What may end a sentence, with the quotation marks and brackets behind it; or a blank line, which always does."""
 
-SHORT = frozenset(
+ABBREVIATIONS = frozenset(
     {
         "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "sgt", "capt", "lt", "gov", "pres",
         "rep", "sen", "hon", "messrs", "mme", "mlle", "vs", "cf", "al", "fig", "figs", "eq", "no", "nos", "vol", "pp",
@@ -49,73 +51,75 @@ SHORT = frozenset(
 """Words that a point behind them does not end a sentence."""
 
 
-LONGEST = 40
+MAX_LOOKBACK = 40
 """Signs before a point that are looked at."""
 
 
-class Unit(NamedTuple):
+class TextUnit(NamedTuple):
     """Where a unit begins, and what it counts: of a model's tokens several may belong together."""
 
     start: int
     size: int = 1
 
 
-Cutter = Callable[[Sequence[str]], Iterable[list[Unit]]]
+Cutter = Callable[[Sequence[str]], Iterable[list[TextUnit]]]
 """From texts to the units of each."""
 
 
-def cutter(by: str, tokenizer: Any = None) -> Cutter:
+def build_cutter(by: str, tokenizer: Any = None) -> Cutter:
     """How texts are cut by ``words``, ``tokens`` or ``sentences``. A tokenizer is one of the library tokenizers."""
     if by == "sentences":
-        return lambda texts: (_joined(text, [Unit(start) for start in sentences(text)]) for text in texts)
+        return lambda texts: (
+            _merge_graphemes(text, [TextUnit(start) for start in sentence_starts(text)]) for text in texts
+        )
     if by == "tokens" and tokenizer is not None:
-        return lambda texts: (_of_model(text, tokenizer) for text in texts)
-    return lambda texts: _runs(texts, TOKEN if by == "tokens" else WORD)
+        return lambda texts: (_model_tokens(text, tokenizer) for text in texts)
+    return lambda texts: _pattern_units(texts, TOKEN if by == "tokens" else WORD)
 
 
-def _runs(texts: Sequence[str], pattern: str) -> Iterator[list[Unit]]:
+def _pattern_units(texts: Sequence[str], pattern: str) -> Iterator[list[TextUnit]]:
     """The runs of signs that a pattern finds; between them there are blanks alone."""
     every = pl.Series(texts, dtype=pl.String).str.extract_all(pattern).to_list()
     for text, runs in zip(texts, every, strict=True):
         at, found = 0, []
         for run in runs:
             at = text.index(run, at)
-            found.append(Unit(at))
+            found.append(TextUnit(at))
             at += len(run)
-        yield _joined(text, found)
+        yield _merge_graphemes(text, found)
 
 
-def _of_model(text: str, tokenizer: Any) -> list[Unit]:
+def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
     """A model's tokens. Blanks in front of one belong to the one before, and those of one sign go together."""
-    found: list[Unit] = []
+    found: list[TextUnit] = []
     for start, end in tokenizer.encode(text, add_special_tokens=False).offsets:
         begin = start + len(text[start:end]) - len(text[start:end].lstrip())
         if found and (begin >= end or begin <= found[-1].start):
-            found[-1] = Unit(found[-1].start, found[-1].size + 1)
+            found[-1] = TextUnit(found[-1].start, found[-1].size + 1)
         elif begin < end:
-            found.append(Unit(begin))
+            found.append(TextUnit(begin))
     # A tokenizer may drop signs; those in front of its first token are a part of that.
-    first = _skipped(text, 0)
+    first = _skip_blanks(text, 0)
     if first < len(text):
-        found[:1] = [Unit(first, found[0].size if found else 1)]
-    return _joined(text, found)
+        found[:1] = [TextUnit(first, found[0].size if found else 1)]
+    return _merge_graphemes(text, found)
 
 
-def _joined(text: str, units: list[Unit]) -> list[Unit]:
+def _merge_graphemes(text: str, units: list[TextUnit]) -> list[TextUnit]:
     """The units without those that begin inside of a sign: they belong to the one before."""
     if text.isascii():
         return units
     halves = {match.start() + 1 for match in FLAG.finditer(text)}
-    made: list[Unit] = []
+    made: list[TextUnit] = []
     for unit in units:
-        if made and (unit.start in halves or _inside(text, unit.start)):
-            made[-1] = Unit(made[-1].start, made[-1].size + unit.size)
+        if made and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
+            made[-1] = TextUnit(made[-1].start, made[-1].size + unit.size)
         else:
             made.append(unit)
     return made
 
 
-def _inside(text: str, at: int) -> bool:
+def _is_inside_grapheme(text: str, at: int) -> bool:
     """Whether a place is inside of what a reader sees as one sign, flags apart."""
     sign, before = text[at], text[at - 1]
     if sign.isascii() and before.isascii():
@@ -125,30 +129,30 @@ def _inside(text: str, at: int) -> bool:
     return "\U0001f3fb" <= sign <= "\U0001f3ff"  # tones of skin
 
 
-def sentences(text: str) -> list[int]:
+def sentence_starts(text: str) -> list[int]:
     """Where sentences begin.
 
     A sentence ends at a point, a question or exclamation mark before a blank, unless a small letter follows, or the
     point belongs to an initial, an abbreviation or the number of an item; at the signs of Chinese and Japanese; and
     at a blank line. Scripts without such signs (Thai, Lao) have sentences that end at blank lines alone.
     """
-    begin = _skipped(text, 0)
+    begin = _skip_blanks(text, 0)
     starts = [begin]
-    for match in END.finditer(text):
-        begin = _skipped(text, max(begin, match.end()))  # of many blank lines each is passed over once
-        if begin < len(text) and begin > starts[-1] and _ends(text, match, begin, starts[-1]):
+    for match in SENTENCE_END.finditer(text):
+        begin = _skip_blanks(text, max(begin, match.end()))  # of many blank lines each is passed over once
+        if begin < len(text) and begin > starts[-1] and _ends_sentence(text, match, begin, starts[-1]):
             starts.append(begin)
     return [start for start in starts if start < len(text)]
 
 
-def _skipped(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     """The next place that is no blank."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
 
 
-def _ends(text: str, match: re.Match[str], begin: int, start: int) -> bool:
+def _ends_sentence(text: str, match: re.Match[str], begin: int, start: int) -> bool:
     """Whether a sentence that began at ``start`` ends here and another one begins."""
     point = match["point"]
     if point is None or "\n\n" in re.sub(r"[^\S\n]", "", text[match.end() : begin]):
@@ -157,25 +161,25 @@ def _ends(text: str, match: re.Match[str], begin: int, start: int) -> bool:
         return False
     if point != ".":
         return True
-    before = text[max(start, match.start() - LONGEST) : match.start()]
+    before = text[max(start, match.start() - MAX_LOOKBACK) : match.start()]
     word = re.split(r"[\s(\[\"'“‘«]", before)[-1]
     if word.isdigit() and word == before:
         return False  # the number of an item
-    return not (len(word) == 1 and word.isalpha()) and "." not in word and word.lower() not in SHORT
+    return not (len(word) == 1 and word.isalpha()) and "." not in word and word.lower() not in ABBREVIATIONS
 
 
-def tokenizer_of(name: str) -> Any:
+def load_tokenizer(name: str) -> Any:
     """A model's own tokenizer: ``embedded``, ``gguf:FILE``, or a ``tokenizer.json`` or the folder that has one."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise MissingExtraError("tokenizers", "embedded", "cutting by a model's tokens") from error
     if name == "embedded" or name.startswith("gguf:"):
-        from ragworth.llm.embedded import weights
+        from ragworth.llm.embedded import weights_file
         from ragworth.llm.local import bpe, gguf_file
 
-        path = weights() if name == "embedded" else Path(name.removeprefix("gguf:"))
-        return bpe.tokenizer(gguf_file.read(path).vocabulary)
+        path = weights_file() if name == "embedded" else Path(name.removeprefix("gguf:"))
+        return bpe.build_tokenizer(gguf_file.read_gguf(path).vocabulary)
     path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
     if not path.is_file():
         expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
-Weights = Literal["linear", "quadratic"]
-Labels = npt.ArrayLike | Sequence[Any]
+KappaWeights = Literal["linear", "quadratic"]
+JudgeLabels = npt.ArrayLike | Sequence[Any]
 
 CHUNK = 1 << 22
 """Numbers held at a time while resampling."""
@@ -39,14 +39,14 @@ class Kappa(NamedTuple):
     observed: float | None
     n: int
     missing: int
-    interval: Span | None = None
+    interval: ConfidenceInterval | None = None
 
 
 def cohen_kappa(
-    a: Labels,
-    b: Labels,
+    a: JudgeLabels,
+    b: JudgeLabels,
     *,
-    weights: Weights | None = None,
+    weights: KappaWeights | None = None,
     groups: npt.ArrayLike | None = None,
     resamples: int = 0,
     level: float = 0.95,
@@ -68,7 +68,7 @@ def cohen_kappa(
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"labels of {first.shape} and {second.shape} items")
     there = ~(_missing(first) | _missing(second))
-    unit = numbered(groups, len(first))[there]
+    unit = unit_numbers(groups, len(first))[there]
     missing, n = int((~there).sum()), int(there.sum())
     if n == 0:
         return Kappa(None, NOTHING, None, 0, missing)
@@ -94,7 +94,7 @@ def cohen_kappa(
         drawn = [
             _kappas(drawn @ tables, rows, columns, cost) for drawn in resample_counts(len(units), resamples, seed, step)
         ]
-        interval = expanded(np.concatenate(drawn), len(units), level)
+        interval = expanded_interval(np.concatenate(drawn), len(units), level)
     return Kappa(value, "", observed, n, missing, interval)
 
 
@@ -110,7 +110,7 @@ def _kappas(tables: Floats, rows: npt.NDArray[np.int64], columns: npt.NDArray[np
     return np.asarray(1 - np.divide(seen, chance, out=np.full(len(tables), np.nan), where=chance > 0))
 
 
-def _costs(labels: npt.NDArray[np.generic], weights: Weights | None) -> Floats:
+def _costs(labels: npt.NDArray[np.generic], weights: KappaWeights | None) -> Floats:
     """What it costs to say one label in place of another."""
     if weights is None:
         return 1.0 - np.eye(len(labels))

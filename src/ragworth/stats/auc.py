@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.correlation import ranks
-from ragworth.stats.paired import sign
-from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
+from ragworth.stats.correlation import average_ranks
+from ragworth.stats.paired import sign_test
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -20,7 +20,7 @@ CHUNK = 1 << 22
 """Numbers held at a time while resampling."""
 
 
-class Auc(NamedTuple):
+class AucEstimate(NamedTuple):
     """An AUC with its interval.
 
     Attributes
@@ -39,10 +39,10 @@ class Auc(NamedTuple):
     negatives: int
     missing: int
     groups: int
-    interval: Span | None
+    interval: ConfidenceInterval | None
 
 
-class WinRate(NamedTuple):
+class WinRateEstimate(NamedTuple):
     """How often the positive of a pair has the higher value.
 
     Attributes
@@ -63,7 +63,7 @@ class WinRate(NamedTuple):
     missing: int
     queries: int
     p: float
-    interval: Span | None
+    interval: ConfidenceInterval | None
     reason: str = ""
 
 
@@ -72,12 +72,12 @@ def auc(values: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
     By ranks, in O(n log n). NaN values are left out. NaN where there is no positive or no negative.
     """
-    x, positive, there = _checked(values, labels)
+    x, positive, there = _check_labels(values, labels)
     x, positive = x[there], positive[there]
     above, below = int(positive.sum()), int((~positive).sum())
     if not above or not below:
         return float("nan")
-    return float((ranks(x)[positive].sum() - above * (above + 1) / 2) / (above * below))
+    return float((average_ranks(x)[positive].sum() - above * (above + 1) / 2) / (above * below))
 
 
 def auc_interval(
@@ -88,30 +88,30 @@ def auc_interval(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> Auc:
+) -> AucEstimate:
     """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), or over values without them.
 
     Values of one query are not independent of each other, so whole queries are drawn. Resamples without a positive
     or without a negative have no AUC and are passed over.
     """
-    x, positive, there = _checked(values, labels)
-    group = numbered(groups, len(x))[there]
+    x, positive, there = _check_labels(values, labels)
+    group = unit_numbers(groups, len(x))[there]
     x, positive, missing = x[there], positive[there], int((~there).sum())
     above, below = int(positive.sum()), int((~positive).sum())
     units, group = np.unique(group, return_inverse=True)
     group = group.reshape(-1)
     if not above or not below:
         reason = "nothing has a value" if not len(x) else f"there is no {'negative' if above else 'positive'}"
-        return Auc(None, reason, above, below, missing, len(units), None)
+        return AucEstimate(None, reason, above, below, missing, len(units), None)
     order = np.argsort(x, kind="stable")
     x, positive, group = x[order], positive[order], group[order]
     starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
     step = max(1, CHUNK // len(x))
     draws = [
-        _weighted(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
+        _weighted_auc(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
     ]
-    interval = expanded(np.concatenate(draws), len(units), level) if draws else None
-    return Auc(auc(x, positive), "", above, below, missing, len(units), interval)
+    interval = expanded_interval(np.concatenate(draws), len(units), level) if draws else None
+    return AucEstimate(auc(x, positive), "", above, below, missing, len(units), interval)
 
 
 def win_rate(
@@ -121,7 +121,7 @@ def win_rate(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> WinRate:
+) -> WinRateEstimate:
     """How often the first value of a pair (the positive's) is higher than the second (the negative's).
 
     ``pairs`` is (n × 2); ``queries`` says whose pair each is, and without it every pair is a query of its own. Every
@@ -129,25 +129,25 @@ def win_rate(
     """
     values = np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
     there = ~np.isnan(values).any(axis=1)
-    query = np.unique(numbered(queries, len(values))[there], return_inverse=True)[1].reshape(-1)
+    query = np.unique(unit_numbers(queries, len(values))[there], return_inverse=True)[1].reshape(-1)
     first, second = values[there].T
     better = (first > second).astype(np.float64) - (first < second)
     wins, ties, losses = (int((better == outcome).sum()) for outcome in (1, 0, -1))
     missing = int((~there).sum())
     if not len(better):
-        return WinRate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
+        return WinRateEstimate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
     rate = 0.5 + net / (2 * size)
     (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
     reason = "" if span is not None else "there is only one query, so no interval"
-    return WinRate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign(net), span, reason)
+    return WinRateEstimate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign_test(net), span, reason)
 
 
 def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:
     """Every positive of a query with every negative of it, for :func:`win_rate`: pairs, and number of their query."""
-    x, positive, _ = _checked(values, labels)
-    query = numbered(queries, len(x))
+    x, positive, _ = _check_labels(values, labels)
+    query = unit_numbers(queries, len(x))
     pairs: list[Floats] = [np.empty((0, 2))]
     whose: list[Ints] = [np.empty(0, dtype=np.int64)]
     for rows in np.split(np.argsort(query, kind="stable"), np.flatnonzero(np.diff(np.sort(query))) + 1):
@@ -157,7 +157,7 @@ def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.Arra
     return np.concatenate(pairs), np.concatenate(whose)
 
 
-def _checked(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Bools, Bools]:
+def _check_labels(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Bools, Bools]:
     """Values, labels as booleans, and where there is a value."""
     x, y = np.asarray(values, dtype=np.float64), np.asarray(labels)
     if x.shape != y.shape or x.ndim != 1:
@@ -167,7 +167,7 @@ def _checked(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Bool
     return x, y.astype(bool), ~np.isnan(x)
 
 
-def _weighted(weight: Floats, positive: Bools, starts: Ints) -> Floats:
+def _weighted_auc(weight: Floats, positive: Bools, starts: Ints) -> Floats:
     """AUC of values in ascending order, each counted ``weight`` times, for each row of weights.
 
     ``starts`` says where each distinct value begins.

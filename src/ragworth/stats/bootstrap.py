@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.range_intervals import Bounds, unresampled
-from ragworth.stats.resampling import Span
+from ragworth.stats.range_intervals import Bounds, direct_interval
+from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,16 +20,16 @@ COLUMNS = 256
 """Columns resampled at a time; each such group draws the same rows."""
 
 
-class Interval(NamedTuple):
+class MeanIntervals(NamedTuple):
     """Lower and upper end; NaN where there is none: of fewer than two observations, or if too few of them differ."""
 
     low: Floats
     high: Floats
 
-    def spans(self) -> list[Span | None]:
+    def spans(self) -> list[ConfidenceInterval | None]:
         """One for each column; None where there is none."""
         return [
-            None if np.isnan(low) else Span(float(low), float(high))
+            None if np.isnan(low) else ConfidenceInterval(float(low), float(high))
             for low, high in zip(self.low, self.high, strict=True)
         ]
 
@@ -65,7 +65,7 @@ def mean_intervals(
     resamples: int = 2000,
     seed: int = 0,
     bounds: Bounds | None = None,
-) -> Interval:
+) -> MeanIntervals:
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
     The percentile interval is too short for few observations; its levels are widened so that for normal
@@ -73,8 +73,8 @@ def mean_intervals(
     than :data:`LARGE` observations are not resampled: their interval is the one that resampling converges to.
 
     ``bounds`` are the lowest and highest value that an observation can have. Shares, and columns in which few values
-    differ, have other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer than five
-    values differ from all others has none. No interval has length 0.
+    differ, have other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
+    than five values differ from all others has none. No interval has length 0.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -87,7 +87,7 @@ def mean_intervals(
         tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
         seen = values[:, column]
         seen = seen[~np.isnan(seen)]
-        special = unresampled(seen, bounds, level, resamples, seed)
+        special = direct_interval(seen, bounds, level, resamples, seed)
         if special is not None:
             low[column], high[column] = special
             continue
@@ -102,7 +102,7 @@ def mean_intervals(
             ends = _quantiles(means[:, place % COLUMNS], tail)
         # Linear interpolation between equal numbers can leave them by a rounding error.
         low[column], high[column] = np.clip(ends, seen.min(), seen.max())
-    return Interval(low, high)
+    return MeanIntervals(low, high)
 
 
 def _quantiles(means: Floats, tail: float) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.paired import sign
-from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
+from ragworth.stats.paired import sign_test
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 CHUNK = 1 << 22
 """Numbers held at a time while resampling."""
@@ -35,7 +35,7 @@ class Concordance(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     p: float
     concordant: int
     discordant: int
@@ -63,7 +63,7 @@ def concordance(
     y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} pairs of values with {len(y)} pairs of outcomes")
-    unit = numbered(queries, len(x))
+    unit = unit_numbers(queries, len(x))
     there = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
     metric, outcome = ((v[:, 0] > v[:, 1]).astype(np.float64) - (v[:, 0] < v[:, 1]) for v in (x, y))
     differs = there & (outcome != 0)
@@ -82,5 +82,5 @@ def concordance(
     net, size = np.bincount(inner, agreed[told]).astype(np.float64), np.bincount(inner).astype(np.float64)
     step = max(1, CHUNK // len(size))
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
-    interval = expanded(np.concatenate([np.empty(0), *draws]), len(size), level)
-    return Concordance(float(net.sum() / size.sum()), "", interval, sign(net), queries=len(size), **counts)
+    interval = expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
+    return Concordance(float(net.sum() / size.sum()), "", interval, sign_test(net), queries=len(size), **counts)

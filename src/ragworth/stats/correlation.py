@@ -32,7 +32,7 @@ def pearson(x: Floats, y: Floats) -> float:
     return float(np.clip((a @ b) / np.sqrt((a @ a) * (b @ b)), -1, 1))
 
 
-def ranks(x: Floats) -> Floats:
+def average_ranks(x: Floats) -> Floats:
     """Ranks from 1; equal values share the mean of theirs."""
     _, place, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
@@ -41,7 +41,7 @@ def ranks(x: Floats) -> Floats:
 
 def spearman(x: Floats, y: Floats) -> float:
     """Spearman's ρ: Pearson's r of the ranks."""
-    return pearson(ranks(x), ranks(y))
+    return pearson(average_ranks(x), average_ranks(y))
 
 
 def kendall(x: Floats, y: Floats) -> float:
@@ -96,12 +96,12 @@ def correlation(x: npt.ArrayLike, y: npt.ArrayLike, measure: Measure = "spearman
         raise ValueError(f"{a.shape} values with {b.shape} values")
     there = ~(np.isnan(a) | np.isnan(b))
     a, b, missing = a[there], b[there], int((~there).sum())
-    reason = why_none(a, b, measure)
+    reason = missing_reason(a, b, measure)
     value = None if reason else MEASURES[measure](a, b)
     return Correlation(value, reason, len(a), missing)
 
 
-def why_none(x: Floats, y: Floats, measure: str, names: tuple[str, str] = ("the first", "the second")) -> str:
+def missing_reason(x: Floats, y: Floats, measure: str, names: tuple[str, str] = ("the first", "the second")) -> str:
     """Why two columns have no correlation; empty where they have one."""
     if len(x) < 2:
         return SINGLE if len(x) else NOTHING

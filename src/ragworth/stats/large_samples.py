@@ -24,19 +24,19 @@ LARGE = 10_000
 DOMINANT = 0.01
 """Largest share Σd⁴/(Σd²)² for which a sum counts as normal: that of 100 equal values among zeros."""
 
-KEPT = 256
+MAX_VALUES = 256
 """Distinct values that are drawn one by one at most."""
 
 CHUNK = 1 << 21
 """Random numbers held at a time."""
 
 
-class Levels(NamedTuple):
+class DistinctValues(NamedTuple):
     """The distinct values of a sample, and how often each occurs; of many, only the farthest from the mean.
 
     Attributes
     ----------
-    values, counts: at most :data:`KEPT` distinct values with their counts.
+    values, counts: at most :data:`MAX_VALUES` distinct values with their counts.
     rest: the other observations, none of which is large; they are drawn as one normal number.
     """
 
@@ -45,15 +45,15 @@ class Levels(NamedTuple):
     rest: Floats
 
     @classmethod
-    def of(cls, sample: Floats, mean: float) -> Levels:
+    def of(cls, sample: Floats, mean: float) -> DistinctValues:
         values, counts = np.unique(sample, return_counts=True)
-        if len(values) <= KEPT:
+        if len(values) <= MAX_VALUES:
             return cls(values, counts, np.empty(0))
-        far = np.sort(np.argpartition(-np.abs(values - mean), KEPT)[:KEPT])
+        far = np.sort(np.argpartition(-np.abs(values - mean), MAX_VALUES)[:MAX_VALUES])
         return cls(values[far], counts[far], sample[~np.isin(sample, values[far])])
 
 
-def dominated(deviations: Floats) -> bool:
+def is_dominated(deviations: Floats) -> bool:
     """Whether a few deviations make up so much of the spread that their mean is far from normal."""
     squares = deviations**2
     total = float(squares.sum())
@@ -70,7 +70,7 @@ def bootstrap_quantiles(sample: Floats, tail: float, resamples: int, seed: int) 
 
     mean = float(sample.mean())
     deviations = sample - mean
-    if dominated(deviations):
+    if is_dominated(deviations):
         means = resampled_moments(sample, resamples, seed)[:, 0]
         low, high = np.quantile(means, [tail, 1 - tail], method="linear")
         return float(low), float(high)
@@ -85,7 +85,7 @@ def bootstrap_quantiles(sample: Floats, tail: float, resamples: int, seed: int) 
 
 def resampled_moments(sample: Floats, resamples: int, seed: int) -> Floats:
     """Mean and mean square of each bootstrap resample of the distinct values: (resamples × 2)."""
-    values, counts, rest = Levels.of(sample, float(sample.mean()))
+    values, counts, rest = DistinctValues.of(sample, float(sample.mean()))
     n, (centre, square) = len(sample), (rest.mean(), (rest**2).mean()) if len(rest) else (0.0, 0.0)
     both = np.stack([np.append(values, centre), np.append(values**2, square)], axis=1)
     rng = np.random.default_rng(seed)
@@ -108,10 +108,10 @@ def sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
     from scipy.special import ndtr
 
     observed = abs(float(differences.sum()))
-    if not dominated(differences):
+    if not is_dominated(differences):
         p = 2 * float(ndtr(-observed / np.sqrt(float(differences @ differences))))
         return max(p, 1 / (resamples + 1))
-    sizes, counts, rest = Levels.of(np.abs(differences), 0.0)
+    sizes, counts, rest = DistinctValues.of(np.abs(differences), 0.0)
     rng = np.random.default_rng(seed)
     # Sums that are equal in exact arithmetic must count as equal.
     bound = observed - 1e-10 * float(np.abs(differences).sum())

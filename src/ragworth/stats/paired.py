@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
-from ragworth.stats.large_samples import LARGE, dominated, resampled_moments, sign_flip_p
+from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, range_p
-from ragworth.stats.resampling import Span
+from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
 Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]
@@ -34,13 +34,13 @@ NOTHING = "no query has both values"
 SINGLE = "only one query has both values, so no interval"
 
 
-def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
+def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
     """Fisher's randomisation test of the mean: signs of the differences flipped at random.
 
     When there are no more ways to flip them than ``resamples``, all are tried and p is exact. For more than
     :data:`LARGE` differences p is that of the limit.
     """
-    moved = _moved(differences)
+    moved = _nonzero(differences)
     n = len(moved)
     if n == 0:
         return 1.0
@@ -63,17 +63,17 @@ def randomisation(differences: Floats, *, resamples: int = 10_000, seed: int = 0
     return (extreme + 1) / (resamples + 1)
 
 
-def _moved(differences: Floats) -> Floats:
+def _nonzero(differences: Floats) -> Floats:
     """Those that are not 0, nor missing."""
     return np.asarray(differences[(differences != 0) & ~np.isnan(differences)])
 
 
-def constant(values: Floats) -> bool:
+def is_constant(values: Floats) -> bool:
     """Whether all values are equal but for rounding."""
     return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max(initial=0.0))
 
 
-def t(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
+def t_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Student's paired t-test."""
     from scipy.special import stdtr
 
@@ -81,13 +81,13 @@ def t(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     n = len(differences)
     if n < 2 or not differences.any():
         return 1.0
-    if constant(differences):
-        return randomisation(differences)  # no spread, no t: only the signs can speak
+    if is_constant(differences):
+        return randomisation_test(differences)  # no spread, no t: only the signs can speak
     statistic = abs(differences.mean()) / (differences.std(ddof=1) / np.sqrt(n))
     return max(float(2 * stdtr(n - 1, -statistic)), SMALLEST)
 
 
-def wilcoxon(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
+def wilcoxon_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Wilcoxon's signed-rank test; queries without a difference are left out, equal differences share their rank.
 
     Exact, with and without ties, for up to 50 queries that differ: every way to flip the signs counts. For more, the
@@ -96,15 +96,15 @@ def wilcoxon(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float
     """
     from scipy import stats
 
-    moved = _moved(np.round(differences, DIGITS))
+    moved = _nonzero(np.round(differences, DIGITS))
     if not len(moved):
         return 1.0
     if len(moved) <= EXACT:
-        return _signed_ranks(moved)
+        return _exact_wilcoxon(moved)
     return float(np.clip(stats.wilcoxon(moved, method="approx").pvalue, SMALLEST, 1.0))
 
 
-def _signed_ranks(moved: Floats) -> float:
+def _exact_wilcoxon(moved: Floats) -> float:
     """The exact p of signed ranks: the share of all ways to flip the signs whose sum is as far from its mean.
 
     Ranks count twice, so that those of ties are whole numbers too. ``ways`` has at each place how many ways have that
@@ -122,11 +122,11 @@ def _signed_ranks(moved: Floats) -> float:
     return float(ways[np.abs(2 * np.arange(total + 1) - total) >= far].sum() / ways.sum())
 
 
-def sign(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
+def sign_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     """Sign test: queries without a difference are left out."""
     from scipy.special import bdtr
 
-    moved = _moved(differences)
+    moved = _nonzero(differences)
     n = len(moved)
     if n == 0:
         return 1.0
@@ -134,12 +134,12 @@ def sign(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     return float(np.clip(2 * bdtr(fewer, n, 0.5), SMALLEST, 1.0))
 
 
-def bootstrap(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
+def bootstrap_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
     """Bootstrap of the studentised mean, under a mean of 0."""
-    return float(bootstraps(differences[:, None], resamples=resamples, seed=seed)[0])
+    return float(bootstrap_tests(differences[:, None], resamples=resamples, seed=seed)[0])
 
 
-def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
+def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
     """The bootstrap test of each column (queries × comparisons), all in the same resamples; NaN is left out."""
     found = np.ones(differences.shape[1])
     centred, varied = [], []
@@ -147,12 +147,12 @@ def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -
         known = column[~np.isnan(column)]
         if len(known) < 2 or not known.any():
             continue
-        if constant(known):
-            found[place] = randomisation(known, resamples=resamples, seed=seed)
+        if is_constant(known):
+            found[place] = randomisation_test(known, resamples=resamples, seed=seed)
             continue
         if len(differences) > LARGE:
             few = len(known) <= LARGE  # this column has few of many rows, and is resampled without the others
-            test = bootstrap if few else _large_bootstrap
+            test = bootstrap_test if few else _large_bootstrap
             found[place] = test(known, resamples=resamples, seed=seed)
             continue
         varied.append(place)
@@ -161,20 +161,20 @@ def bootstraps(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -
         part = np.stack(centred[low : low + COLUMNS], axis=1)
         both = bootstrap_means(np.concatenate([part, part**2], axis=1), resamples, seed)
         for place, mean, square in zip(varied[low : low + COLUMNS], *np.split(both.T, 2), strict=True):
-            found[place] = _beyond(differences[:, place], mean, square, resamples)
+            found[place] = _tail_share(differences[:, place], mean, square, resamples)
     return found
 
 
 def _large_bootstrap(known: Floats, *, resamples: int, seed: int) -> float:
     """The bootstrap test of many differences: Student's, its limit, unless a few of them dominate."""
     centred = known - known.mean()
-    if not dominated(centred):
-        return max(t(known), 1 / (resamples + 1))
+    if not is_dominated(centred):
+        return max(t_test(known), 1 / (resamples + 1))
     mean, square = resampled_moments(centred, resamples, seed).T
-    return _beyond(known, mean, square, resamples)
+    return _tail_share(known, mean, square, resamples)
 
 
-def _beyond(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:
+def _tail_share(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:
     """Share of the resamples whose studentised mean is as far from 0 as that of the differences."""
     known = differences[~np.isnan(differences)]
     n = len(known)
@@ -187,7 +187,7 @@ def _beyond(differences: Floats, mean: Floats, square: Floats, resamples: int) -
     return (int((drawn >= observed * (1 - 1e-10)).sum()) + 1) / (resamples + 1)
 
 
-def bounded(differences: Floats, *, resamples: int = 10_000, seed: int = 0, bounds: Bounds = (-1.0, 1.0)) -> float:
+def bounded_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0, bounds: Bounds = (-1.0, 1.0)) -> float:
     """Test of a mean of 0 that allows for a difference not seen yet, at an end of the range ``bounds``.
 
     The other tests reject too often if few queries have large differences on one side and many have small ones on the
@@ -197,18 +197,18 @@ def bounded(differences: Floats, *, resamples: int = 10_000, seed: int = 0, boun
     known = differences[~np.isnan(differences)]
     if len(known) < 2 or not known.any():
         return 1.0
-    if len(known) > LARGE and not dominated(known - known.mean()):
-        return bootstrap(known, resamples=resamples, seed=seed)
+    if len(known) > LARGE and not is_dominated(known - known.mean()):
+        return bootstrap_test(known, resamples=resamples, seed=seed)
     return range_p(known, bounds, resamples, seed)
 
 
 TESTS: dict[str, Callable[..., float]] = {
-    "randomisation": randomisation,
-    "t": t,
-    "wilcoxon": wilcoxon,
-    "sign": sign,
-    "bootstrap": bootstrap,
-    "bounded": bounded,
+    "randomisation": randomisation_test,
+    "t": t_test,
+    "wilcoxon": wilcoxon_test,
+    "sign": sign_test,
+    "bootstrap": bootstrap_test,
+    "bounded": bounded_test,
 }
 
 
@@ -220,10 +220,10 @@ def paired_p(
         return TESTS[test](differences, resamples=resamples, seed=seed)
     if bounds is None or not np.isfinite(bounds).all():
         raise ValueError(f"the test 'bounded' needs to know the range of {of}")
-    return bounded(differences, resamples=resamples, seed=seed, bounds=bounds)
+    return bounded_test(differences, resamples=resamples, seed=seed, bounds=bounds)
 
 
-class Paired(NamedTuple):
+class PairedComparison(NamedTuple):
     """Two sides compared query by query.
 
     Attributes
@@ -240,7 +240,7 @@ class Paired(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     p: float
     wins: int
     ties: int
@@ -249,7 +249,7 @@ class Paired(NamedTuple):
     missing: int
 
 
-def paired(
+def compare_paired(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     test: Test = "randomisation",
@@ -258,7 +258,7 @@ def paired(
     resamples: int = 10_000,
     seed: int = 0,
     bounds: Bounds | None = None,
-) -> Paired:
+) -> PairedComparison:
     """The mean difference of two sides whose values may be missing (NaN), with its interval and test.
 
     Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest value that either side can have; without
@@ -273,14 +273,14 @@ def paired(
     known = np.where(np.abs(known) < 1e-12, 0.0, known)
     n, missing = len(known), len(a) - len(known)
     if n == 0:
-        return Paired(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
+        return PairedComparison(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
     wins, ties, losses = (int((np.sign(known) == kind).sum()) for kind in (1, 0, -1))
     p = paired_p(known, test, resamples=resamples, seed=seed, bounds=difference_bounds(bounds))
     (interval,) = mean_intervals(
         known[:, None], level=level, resamples=resamples, seed=seed, bounds=difference_bounds(bounds)
     ).spans()
     reason = "" if interval is not None else TOO_FEW if n > 1 else SINGLE
-    return Paired(float(known.mean()), reason, interval, p, wins, ties, losses, n, missing)
+    return PairedComparison(float(known.mean()), reason, interval, p, wins, ties, losses, n, missing)
 
 
 def holm(p_values: Floats) -> Floats:
@@ -301,7 +301,7 @@ def smallest_detectable(differences: Floats, *, alpha: float = 0.05, power: floa
     from scipy.special import stdtrit
 
     n = len(differences)
-    if n < 2 or constant(differences):
+    if n < 2 or is_constant(differences):
         return float("nan")
     quantiles = stdtrit(n - 1, 1 - alpha / 2) + stdtrit(n - 1, power)
     return float(quantiles * differences.std(ddof=1) / np.sqrt(n))

@@ -12,9 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.correlation import MEASURES, Measure, check_measure, why_none
-from ragworth.stats.resampling import Span, expanded, expanded_p, numbered, on_fisher_z, resample_counts, standard_error
-from ragworth.stats.weighted_correlation import resampler
+from ragworth.stats.correlation import MEASURES, Measure, check_measure, missing_reason
+from ragworth.stats.resampling import (
+    ConfidenceInterval,
+    expanded_interval,
+    expanded_p,
+    fisher_z_interval,
+    resample_counts,
+    standard_error,
+    unit_numbers,
+)
+from ragworth.stats.weighted_correlation import make_resampler
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +35,7 @@ ONE_QUERY = "there is only one query, so no interval"
 UNSTEADY = "a side is constant in most resamples, so no interval"
 
 
-class Correlated(NamedTuple):
+class PooledCorrelation(NamedTuple):
     """How a metric goes with the outcome, over all rows.
 
     Attributes
@@ -42,13 +50,13 @@ class Correlated(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     n: int
     missing: int
     queries: int
 
 
-class Gap(NamedTuple):
+class CorrelationGap(NamedTuple):
     """By how much one metric goes better with the outcome than another, over the rows and queries both have.
 
     Attributes
@@ -64,7 +72,7 @@ class Gap(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     p: float | None
     first: float | None
     second: float | None
@@ -72,7 +80,7 @@ class Gap(NamedTuple):
     queries: int
 
 
-def pooled(
+def pooled_correlations(
     values: npt.ArrayLike,
     outcome: npt.ArrayLike,
     queries: npt.ArrayLike | None = None,
@@ -81,7 +89,7 @@ def pooled(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[Correlated]:
+) -> list[PooledCorrelation]:
     """The correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
 
     ``queries`` says whose row each is; without it every row is a query of its own. A metric is taken over the rows
@@ -90,9 +98,12 @@ def pooled(
     because both are too small for few queries and the former the more so. A perfect correlation, ±1, has an interval
     of length 0: resampling cannot tell that it could have been otherwise.
     """
-    rows = Rows.of(values, outcome, queries, measure)
-    wanted = [_Wanted(column, rows.there(column)) for column in range(rows.values.shape[1])]
-    return [_correlated(made, len(rows.outcome), level) for made in _drawn(rows, wanted, measure, resamples, seed)]
+    rows = PooledRows.of(values, outcome, queries, measure)
+    wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
+    return [
+        _pooled_correlation(made, len(rows.outcome), level)
+        for made in _resample(rows, wanted, measure, resamples, seed)
+    ]
 
 
 def pooled_gaps(
@@ -105,7 +116,7 @@ def pooled_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[Gap]:
+) -> list[CorrelationGap]:
     """The difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
 
     Paired bootstrap over queries: both correlations are made in the same resamples, over the rows that both metrics
@@ -113,13 +124,13 @@ def pooled_gaps(
     level at which the interval comes to hold 0. For fewer than five queries the interval's levels lie beyond the
     resamples there are, and p is the more careful of the two.
     """
-    rows = Rows.of(values, outcome, queries, measure)
-    wanted = [_Wanted(column, rows.there(*pair)) for pair in pairs for column in pair]
-    made = _drawn(rows, wanted, measure, resamples, seed)
+    rows = PooledRows.of(values, outcome, queries, measure)
+    wanted = [_ColumnSelection(column, rows.there(*pair)) for pair in pairs for column in pair]
+    made = _resample(rows, wanted, measure, resamples, seed)
     return [_gap(first, second, level) for first, second in zip(made[::2], made[1::2], strict=True)]
 
 
-class Rows(NamedTuple):
+class PooledRows(NamedTuple):
     """Checked input: values (rows × metrics), outcome, and the number of each row's query."""
 
     values: Floats
@@ -127,28 +138,30 @@ class Rows(NamedTuple):
     unit: Ints
 
     @classmethod
-    def of(cls, values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike | None, measure: str) -> Rows:
+    def of(
+        cls, values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike | None, measure: str
+    ) -> PooledRows:
         check_measure(measure)
         y = np.asarray(outcome, dtype=np.float64)
         x = np.asarray(values, dtype=np.float64)
         x = x[:, None] if x.ndim == 1 else x
         if y.ndim != 1 or x.ndim != 2 or len(x) != len(y):
             raise ValueError(f"{x.shape} values with an outcome of {y.shape}; rows × metrics and rows are needed")
-        return cls(x, y, numbered(queries, len(y)))
+        return cls(x, y, unit_numbers(queries, len(y)))
 
     def there(self, *columns: int) -> Bools:
         """Where these metrics and the outcome have a value."""
         return ~(np.isnan(self.outcome) | np.isnan(self.values[:, columns]).any(axis=1))
 
 
-class _Wanted(NamedTuple):
+class _ColumnSelection(NamedTuple):
     """A metric, over some of the rows."""
 
     column: int
     there: Bools
 
 
-class _Drawn(NamedTuple):
+class _ResampledCorrelation(NamedTuple):
     """A correlation or why there is none, its values in the resamples, and with each query left out in turn."""
 
     value: float | None
@@ -159,36 +172,40 @@ class _Drawn(NamedTuple):
     queries: int
 
 
-def _drawn(rows: Rows, wanted: Sequence[_Wanted], measure: Measure, resamples: int, seed: int) -> list[_Drawn]:
+def _resample(
+    rows: PooledRows, wanted: Sequence[_ColumnSelection], measure: Measure, resamples: int, seed: int
+) -> list[_ResampledCorrelation]:
     """What is wanted, all metrics that have the same rows at once."""
-    groups: dict[bytes, dict[int, _Drawn]] = {}
+    groups: dict[bytes, dict[int, _ResampledCorrelation]] = {}
     for _, there in wanted:
         groups.setdefault(there.tobytes(), {})
     for key, made in groups.items():
         same = [one for one in wanted if one.there.tobytes() == key]
         columns = sorted({one.column for one in same})
-        made.update(zip(columns, _together(rows, columns, same[0].there, measure, resamples, seed), strict=True))
+        made.update(
+            zip(columns, _resample_columns(rows, columns, same[0].there, measure, resamples, seed), strict=True)
+        )
     return [groups[there.tobytes()][column] for column, there in wanted]
 
 
-def _together(
-    rows: Rows, columns: list[int], there: Bools, measure: Measure, resamples: int, seed: int
-) -> list[_Drawn]:
+def _resample_columns(
+    rows: PooledRows, columns: list[int], there: Bools, measure: Measure, resamples: int, seed: int
+) -> list[_ResampledCorrelation]:
     y, x = rows.outcome[there], rows.values[there][:, columns]
     unit = np.unique(rows.unit[there], return_inverse=True)[1].reshape(-1)
     units = int(unit.max(initial=-1)) + 1
-    reasons = [why_none(column, y, measure, ("the metric", "the outcome")) for column in x.T]
+    reasons = [missing_reason(column, y, measure, ("the metric", "the outcome")) for column in x.T]
     good = [place for place, reason in enumerate(reasons) if not reason]
     draws, left_out = np.empty((0, len(columns))), np.empty((0, len(columns)))
     if good and units > 1:
-        maker = resampler(measure, x[:, good], y, unit)
+        maker = make_resampler(measure, x[:, good], y, unit)
         draws = np.full((resamples, len(columns)), np.nan)
         draws[:, good] = maker.over(lambda block: resample_counts(units, resamples, seed, block))
         if units <= JACKKNIFED:
             left_out = np.full((units, len(columns)), np.nan)
             left_out[:, good] = maker.of(1.0 - np.eye(units))
     return [
-        _Drawn(
+        _ResampledCorrelation(
             None if reason else MEASURES[measure](x[:, place], y),
             reason,
             draws[:, place],
@@ -200,28 +217,28 @@ def _together(
     ]
 
 
-def _correlated(made: _Drawn, total: int, level: float) -> Correlated:
+def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -> PooledCorrelation:
     missing = total - made.n
     if made.value is None:
-        return Correlated(None, made.reason, None, made.n, missing, made.queries)
-    reason, error = _unsteady(made.draws, made.queries), standard_error(made.draws, made.left_out)
-    interval = None if reason or error is None else on_fisher_z(made.value, error, made.queries, level)
-    return Correlated(made.value, reason, interval, made.n, missing, made.queries)
+        return PooledCorrelation(None, made.reason, None, made.n, missing, made.queries)
+    reason, error = _instability_reason(made.draws, made.queries), standard_error(made.draws, made.left_out)
+    interval = None if reason or error is None else fisher_z_interval(made.value, error, made.queries, level)
+    return PooledCorrelation(made.value, reason, interval, made.n, missing, made.queries)
 
 
-def _gap(first: _Drawn, second: _Drawn, level: float) -> Gap:
+def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: float) -> CorrelationGap:
     n, queries = first.n, first.queries
     if first.value is None or second.value is None:
-        return Gap(None, first.reason or second.reason, None, None, first.value, second.value, n, queries)
+        return CorrelationGap(None, first.reason or second.reason, None, None, first.value, second.value, n, queries)
     value, draws = first.value - second.value, first.draws - second.draws
-    reason = _unsteady(draws, queries)
+    reason = _instability_reason(draws, queries)
     if reason:
-        return Gap(value, reason, None, None, first.value, second.value, n, queries)
-    interval, p = expanded(draws, queries, level), expanded_p(draws, queries)
-    return Gap(value, "", interval, p, first.value, second.value, n, queries)
+        return CorrelationGap(value, reason, None, None, first.value, second.value, n, queries)
+    interval, p = expanded_interval(draws, queries, level), expanded_p(draws, queries)
+    return CorrelationGap(value, "", interval, p, first.value, second.value, n, queries)
 
 
-def _unsteady(draws: Floats, queries: int) -> str:
+def _instability_reason(draws: Floats, queries: int) -> str:
     """Why resamples give no interval; empty where they do."""
     if queries < 2:
         return ONE_QUERY

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.paired import constant
+from ragworth.stats.paired import is_constant
 
 MOST = 10**9
 """Queries beyond which there is no use to count."""
@@ -22,7 +22,7 @@ FEW = "there are fewer than two differences"
 FLAT = "the differences do not vary"
 
 
-class Detectable(NamedTuple):
+class DetectableDifference(NamedTuple):
     """The smallest true difference that a comparison can show, or why that cannot be said.
 
     Attributes
@@ -41,7 +41,7 @@ class Detectable(NamedTuple):
     missing: int
 
 
-def power(difference: float, spread: float, n: int, *, alpha: float = 0.05) -> float:
+def test_power(difference: float, spread: float, n: int, *, alpha: float = 0.05) -> float:
     """Probability that ``n`` queries show a true mean difference as significant.
 
     ``spread`` is the standard deviation of the differences. Fewer than two queries show nothing (0).
@@ -59,7 +59,9 @@ def power(difference: float, spread: float, n: int, *, alpha: float = 0.05) -> f
     return min(1.0, far + (0.0 if math.isnan(other) else other))
 
 
-def detectable(differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8) -> Detectable:
+def detectable_difference(
+    differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8
+) -> DetectableDifference:
     """The smallest true mean difference that as many queries, spread like these, show with probability ``chance``.
 
     Exact where :func:`ragworth.stats.paired.smallest_detectable` adds two quantiles; from ten queries on they differ
@@ -69,13 +71,13 @@ def detectable(differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float
     known = given[~np.isnan(given)]
     n, missing = len(known), int(np.isnan(given).sum())
     if n < 2:
-        return Detectable(None, FEW, None, n, missing)
-    if constant(known):
-        return Detectable(None, FLAT, 0.0, n, missing)
+        return DetectableDifference(None, FEW, None, n, missing)
+    if is_constant(known):
+        return DetectableDifference(None, FLAT, 0.0, n, missing)
     spread = float(known.std(ddof=1))
     _check(alpha=alpha, spread=spread, chance=chance)
-    found = spread * _rising(lambda effect: power(effect, 1.0, n, alpha=alpha), chance)
-    return Detectable(found, "", spread, n, missing)
+    found = spread * _solve_increasing(lambda effect: test_power(effect, 1.0, n, alpha=alpha), chance)
+    return DetectableDifference(found, "", spread, n, missing)
 
 
 def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, chance: float = 0.8) -> int | None:
@@ -84,10 +86,10 @@ def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, cha
     Also None where it would be more than a thousand million.
     """
     _check(alpha=alpha, spread=spread, chance=chance)
-    return least(lambda n: power(difference, spread, n, alpha=alpha) >= chance) if difference else None
+    return smallest_enough(lambda n: test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
 
 
-def least(enough: Callable[[int], bool]) -> int | None:
+def smallest_enough(enough: Callable[[int], bool]) -> int | None:
     """The smallest number that is enough, where every larger one is too; None beyond a thousand million."""
     low, high = 0, 1
     while not enough(high):
@@ -100,7 +102,7 @@ def least(enough: Callable[[int], bool]) -> int | None:
     return high
 
 
-def _rising(function: Callable[[float], float], target: float) -> float:
+def _solve_increasing(function: Callable[[float], float], target: float) -> float:
     """Where a rising function reaches the target."""
     from scipy.optimize import brentq
 

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.paired import SMALLEST, constant, randomisation
-from ragworth.stats.power import least
+from ragworth.stats.paired import SMALLEST, is_constant, randomisation_test
+from ragworth.stats.power import smallest_enough
 from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ
-from ragworth.stats.resampling import Span
+from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ NOTHING = "there is no expensive value that has a cheap one beside it"
 SINGLE = "there is only one expensive value, so no interval"
 
 
-class Powered(NamedTuple):
+class PpiEstimate(NamedTuple):
     """The mean of the expensive values over all queries, as far as it can be told.
 
     Attributes
@@ -48,7 +48,7 @@ class Powered(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     p: float | None
     weight: float
     n: int
@@ -56,7 +56,7 @@ class Powered(NamedTuple):
     missing: int
     cheap: float | None
     plain: float | None
-    plain_interval: Span | None
+    plain_interval: ConfidenceInterval | None
     needed: int | None
 
     @property
@@ -65,14 +65,14 @@ class Powered(NamedTuple):
         return None if self.needed is None else self.needed - self.n
 
 
-def predicted_mean(
+def ppi_mean(
     cheap: npt.ArrayLike,
     expensive: npt.ArrayLike,
     *,
     weight: float | None = None,
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Powered:
+) -> PpiEstimate:
     """Mean of the expensive values over all queries: ȳ + λ·(mean cheap over all − mean cheap over the sample).
 
     ``expensive`` is NaN where there is none. λ makes the interval shortest, cov(y, f) / var(f) in the sample (power
@@ -96,16 +96,16 @@ def predicted_mean(
     n, total = int(bought.sum()), len(f)
     mean_cheap = float(f.mean()) if total else None
     if n == 0:
-        return Powered(None, NOTHING, None, None, 0.0, 0, total, missing, mean_cheap, None, None, None)
+        return PpiEstimate(None, NOTHING, None, None, 0.0, 0, total, missing, mean_cheap, None, None, None)
     mean = float(y[bought].mean())
     if n == 1:
-        return Powered(mean, SINGLE, None, None, 0.0, 1, total, missing, mean_cheap, mean, None, None)
+        return PpiEstimate(mean, SINGLE, None, None, 0.0, 1, total, missing, mean_cheap, mean, None, None)
     plain = _Estimate(mean, float(y[bought].std(ddof=1)) / math.sqrt(n), n - 1, 0.0)
     if weight is None and few_differ(y[bought]):
-        return _of_few(y[bought], plain, total, missing, mean_cheap, level, bounds)
+        return _few_differ_estimate(y[bought], plain, total, missing, mean_cheap, level, bounds)
     best = _estimate(f, y, bought, weight) or plain
     interval = best.interval(level)
-    return Powered(
+    return PpiEstimate(
         best.value,
         "",
         interval,
@@ -117,11 +117,11 @@ def predicted_mean(
         mean_cheap,
         mean,
         plain.interval(level),
-        _needed(plain.error * math.sqrt(n), interval, n, level),
+        _sample_needed(plain.error * math.sqrt(n), interval, n, level),
     )
 
 
-def _of_few(
+def _few_differ_estimate(
     values: Floats,
     plain: _Estimate,
     total: int,
@@ -129,31 +129,31 @@ def _of_few(
     mean_cheap: float | None,
     level: float,
     bounds: Bounds | None,
-) -> Powered:
+) -> PpiEstimate:
     """The plain mean of expensive values of which few differ, with an interval that does not rest on their spread."""
     (span,) = mean_intervals(values[:, None], level=level, bounds=bounds).spans()
     n, mean, p = len(values), plain.value, plain.p(values)
     reason, needed = (TOO_FEW, None) if span is None else ("", n)
-    return Powered(mean, reason, span, p, 0.0, n, total, missing, mean_cheap, mean, span, needed)
+    return PpiEstimate(mean, reason, span, p, 0.0, n, total, missing, mean_cheap, mean, span, needed)
 
 
-def predicted_difference(
+def ppi_difference(
     cheap: tuple[npt.ArrayLike, npt.ArrayLike],
     expensive: tuple[npt.ArrayLike, npt.ArrayLike],
     *,
     weight: float | None = None,
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Powered:
+) -> PpiEstimate:
     """Mean difference of two systems, second less first, query by query.
 
-    Like :func:`predicted_mean` of the differences, so that what makes a query easy or hard for both cancels out.
+    Like :func:`ppi_mean` of the differences, so that what makes a query easy or hard for both cancels out.
     ``bounds`` are the lowest and highest value that either system can have.
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in cheap)
     bought_before, bought_after = (np.asarray(side, dtype=np.float64) for side in expensive)
     gaps = bought_after - bought_before
-    return predicted_mean(after - before, gaps, weight=weight, level=level, bounds=difference_bounds(bounds))
+    return ppi_mean(after - before, gaps, weight=weight, level=level, bounds=difference_bounds(bounds))
 
 
 class _Estimate(NamedTuple):
@@ -162,16 +162,16 @@ class _Estimate(NamedTuple):
     freedom: int
     weight: float
 
-    def interval(self, level: float) -> Span:
-        half = _half(self.error, self.freedom, level)
-        return Span(self.value - half, self.value + half)
+    def interval(self, level: float) -> ConfidenceInterval:
+        half = _half_width(self.error, self.freedom, level)
+        return ConfidenceInterval(self.value - half, self.value + half)
 
     def p(self, values: Floats) -> float:
         """Of a mean of 0; where nothing varies only the signs can speak."""
         from scipy.special import stdtr
 
         if self.error <= 1e-12 * abs(self.value) or self.error == 0:
-            return randomisation(values)
+            return randomisation_test(values)
         return max(float(2 * stdtr(self.freedom, -abs(self.value) / self.error)), SMALLEST)
 
 
@@ -179,7 +179,7 @@ def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float
     """With the cheap values; None where they can add nothing."""
     n, total = int(bought.sum()), len(f)
     some, values = f[bought], y[bought]
-    if n == total or (weight is None and (n < 4 or constant(some))):
+    if n == total or (weight is None and (n < 4 or is_constant(some))):
         return None
     off = float(f.mean() - some.mean())
     if weight is not None:
@@ -199,15 +199,17 @@ def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float
     return _Estimate(float(values.mean()) + slope * off, error, n - 2, slope)
 
 
-def _half(error: float, freedom: int, level: float) -> float:
+def _half_width(error: float, freedom: int, level: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.5 + level / 2)) * error
 
 
-def _needed(spread: float, interval: Span, n: int, level: float) -> int | None:
+def _sample_needed(spread: float, interval: ConfidenceInterval, n: int, level: float) -> int | None:
     """How many values of this spread have an interval as short."""
     half = (interval.high - interval.low) / 2
     if half <= 0 or spread <= 0:
         return n
-    return least(lambda size: size > 1 and _half(spread / math.sqrt(size), size - 1, level) <= half * (1 + 1e-9))
+    return smallest_enough(
+        lambda size: size > 1 and _half_width(spread / math.sqrt(size), size - 1, level) <= half * (1 + 1e-9)
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.large_samples import CHUNK, KEPT, LARGE
+from ragworth.stats.large_samples import CHUNK, LARGE, MAX_VALUES
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -30,7 +30,7 @@ EQUAL = 1e-12
 TOO_FEW = "too few values differ to give an interval"
 
 
-def wilson(successes: int, n: int, level: float) -> tuple[float, float]:
+def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]:
     """Wilson's interval of a share. Its ends lie within 0 and 1, and it has a length also if all or none succeed.
 
     With one to three successes its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
@@ -59,7 +59,7 @@ def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int,
     observation at the lowest possible value counts half, for the upper end one at the highest. With values of 0 and 1 a
     whole one would give the interval of Clopper and Pearson, and half of one a shorter interval.
     """
-    sums, total, unseen = _weighted(sample, resamples, seed)
+    sums, total, unseen = _weighted_sums(sample, resamples, seed)
     tail = (1 - level) / 2
     low = np.quantile((sums + unseen * bounds[0]) / (total + unseen), tail)
     high = np.quantile((sums + unseen * bounds[1]) / (total + unseen), 1 - tail)
@@ -68,15 +68,15 @@ def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int,
 
 def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
     """Two-sided p of a mean of 0: 1 − the level at which :func:`range_interval` comes to hold 0; never 0."""
-    low, high = _widened(bounds, sample)
-    if _mirrored(sample):  # p must not depend on which side is called the first
+    low, high = _widen_bounds(bounds, sample)
+    if _is_mirrored(sample):  # p must not depend on which side is called the first
         sample, low, high = -sample, -high, -low
-    sums, _, unseen = _weighted(sample, resamples, seed)
+    sums, _, unseen = _weighted_sums(sample, resamples, seed)
     beyond = min(int((sums + unseen * low <= 0).sum()), int((sums + unseen * high >= 0).sum()))
     return min(1.0, 2 * (beyond + 1) / (resamples + 1))
 
 
-def _mirrored(sample: Floats) -> bool:
+def _is_mirrored(sample: Floats) -> bool:
     """Whether the mean is below 0; of a mean of 0, whether the values below 0 come first in order of size."""
     total = float(sample.sum())
     if abs(total) > EQUAL * float(np.abs(sample).sum()):
@@ -84,7 +84,7 @@ def _mirrored(sample: Floats) -> bool:
     return bool(np.sort(sample).tolist() < np.sort(-sample).tolist())
 
 
-def _weighted(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
+def _weighted_sums(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
     """Sums of the values with random weights, sums of the weights, and the weights of half an unseen observation."""
     values, counts = np.unique(sample, return_counts=True)
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def _weighted(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats
     return sums, total, unseen
 
 
-def unresampled(
+def direct_interval(
     sample: Floats, bounds: Bounds | None, level: float, resamples: int, seed: int
 ) -> tuple[float, float] | None:
     """The interval of a mean that should not be resampled; NaN where nothing can be said, None where it may be.
@@ -106,18 +106,18 @@ def unresampled(
     are taken for the ends if both occur.
     """
     n = len(sample)
-    low, high = _widened(bounds, sample) if bounds is not None else (-np.inf, np.inf)
+    low, high = _widen_bounds(bounds, sample) if bounds is not None else (-np.inf, np.inf)
     known = bool(np.isfinite(low) and np.isfinite(high) and low < high)
     ends = (low, high) if known else (0.0, 1.0)
     successes, failures = (int((sample == end).sum()) for end in ends[::-1])
     if successes + failures == n and (known or (successes and failures)):
-        share = wilson(successes, n, level)
+        share = wilson_interval(successes, n, level)
         return ends[0] + (ends[1] - ends[0]) * share[0], ends[0] + (ends[1] - ends[0]) * share[1]
     if not known:
         return (np.nan, np.nan) if few_differ(sample, FEWEST) else None
-    if not few_differ(sample) and not _skewed(sample):
+    if not few_differ(sample) and not _is_skewed(sample):
         return None
-    if n > LARGE and len(np.unique(sample)) > KEPT:
+    if n > LARGE and len(np.unique(sample)) > MAX_VALUES:
         return None
     return range_interval(sample, (low, high), level, resamples, seed)
 
@@ -135,13 +135,13 @@ def difference_bounds(bounds: Bounds | None) -> Bounds | None:
     return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
-def _widened(bounds: Bounds, sample: Floats) -> Bounds:
+def _widen_bounds(bounds: Bounds, sample: Floats) -> Bounds:
     """The bounds, and beyond them if an observation is."""
     low, high = min(bounds[0], float(sample.min())), max(bounds[1], float(sample.max()))
     return low, high
 
 
-def _skewed(sample: Floats) -> bool:
+def _is_skewed(sample: Floats) -> bool:
     """Whether the mean is far from normal because few values stand far out on one side."""
     deviations = sample - sample.mean()
     square = float(deviations @ deviations)

@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.resampling import Span, expanded, numbered, resample_counts
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Level = Literal["nominal", "ordinal", "interval"]
-Ratings = npt.ArrayLike | Sequence[Sequence[Any]]
+MeasurementLevel = Literal["nominal", "ordinal", "interval"]
+RaterLabels = npt.ArrayLike | Sequence[Sequence[Any]]
 
 CHUNK = 1 << 22
 """Numbers held at a time while resampling."""
@@ -27,7 +27,7 @@ NOTHING = "no item has two ratings"
 CONSTANT = "all ratings are the same, so chance agrees as often"
 
 
-class Agreement(NamedTuple):
+class RaterAgreement(NamedTuple):
     """How far judges agree beyond chance.
 
     Attributes
@@ -45,26 +45,26 @@ class Agreement(NamedTuple):
     items: int
     ratings: int
     left_out: int
-    interval: Span | None = None
+    interval: ConfidenceInterval | None = None
 
 
 def fleiss_kappa(
-    ratings: Ratings,
+    ratings: RaterLabels,
     *,
     groups: npt.ArrayLike | None = None,
     resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
-) -> Agreement:
+) -> RaterAgreement:
     """Fleiss' κ (1971): (P̄ − Pₑ) / (1 − Pₑ).
 
     P̄ is the mean over items of the share of their pairs of ratings that are equal; Pₑ the chance that two ratings of
     the whole are, Σ pⱼ² over labels. Who gave a rating does not matter. Fleiss has as many ratings for every item;
     where the numbers differ, every item still counts the same in P̄, and every rating in pⱼ.
     """
-    table = _tabled(ratings, groups)
+    table = _count_labels(ratings, groups)
     if not len(table.counts):
-        return Agreement(None, NOTHING, 0, 0, table.left_out)
+        return RaterAgreement(None, NOTHING, 0, 0, table.left_out)
     each = table.counts.sum(axis=1)
     agreed = (table.counts * (table.counts - 1)).sum(axis=1) / (each * (each - 1))
     sums = np.column_stack([np.ones(len(each)), agreed, table.counts])
@@ -72,20 +72,20 @@ def fleiss_kappa(
     def kappas(totals: Floats) -> Floats:
         items, seen, labels = totals[:, 0], totals[:, 1], totals[:, 2:]
         chance = ((labels / labels.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
-        return _beyond(1 - seen / items, 1 - chance)
+        return _beyond_chance(1 - seen / items, 1 - chance)
 
     return _with_interval(table, sums, kappas, resamples, level, seed)
 
 
 def krippendorff_alpha(
-    ratings: Ratings,
-    measure: Level = "nominal",
+    ratings: RaterLabels,
+    measure: MeasurementLevel = "nominal",
     *,
     groups: npt.ArrayLike | None = None,
     resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
-) -> Agreement:
+) -> RaterAgreement:
     """Krippendorff's α: 1 − (disagreement within items / disagreement of all ratings with each other).
 
     What two ratings differ by is 0 or 1 (``nominal``), the square of the difference of their mean ranks among all
@@ -94,9 +94,9 @@ def krippendorff_alpha(
     """
     if measure not in ("nominal", "ordinal", "interval"):
         raise ValueError(f"measure={measure!r} is none of nominal, ordinal, interval")
-    table = _tabled(ratings, groups)
+    table = _count_labels(ratings, groups)
     if not len(table.counts):
-        return Agreement(None, NOTHING, 0, 0, table.left_out)
+        return RaterAgreement(None, NOTHING, 0, 0, table.left_out)
     if measure != "nominal" and table.labels.dtype.kind not in "biuf":
         raise ValueError(f"measure={measure!r} needs numbers; the ratings are such as {table.labels[0]!r}")
     rows, columns, cells = _coincidences(table.counts)
@@ -109,16 +109,16 @@ def krippendorff_alpha(
             seen = together[:, rows != columns].sum(axis=1)
             chance = n**2 - (margins**2).sum(axis=1)
         else:
-            places = _places(margins, table.labels, measure)
+            places = _label_positions(margins, table.labels, measure)
             seen = (together * (places[:, rows] - places[:, columns]) ** 2).sum(axis=1)
             mean = (margins * places).sum(axis=1, keepdims=True) / n[:, None]
             chance = 2 * n * (margins * (places - mean) ** 2).sum(axis=1)
-        return _beyond(seen * (n - 1), chance)
+        return _beyond_chance(seen * (n - 1), chance)
 
     return _with_interval(table, sums, alphas, resamples, level, seed)
 
 
-class _Table(NamedTuple):
+class _LabelCounts(NamedTuple):
     """How often each item with two ratings or more got each label, and which group it is of."""
 
     counts: Floats
@@ -127,20 +127,20 @@ class _Table(NamedTuple):
     left_out: int
 
 
-def _tabled(ratings: Ratings, groups: npt.ArrayLike | None) -> _Table:
+def _count_labels(ratings: RaterLabels, groups: npt.ArrayLike | None) -> _LabelCounts:
     given = np.asarray(ratings, dtype=object)
     given = given.reshape(0, 0) if not given.size else given
     if given.ndim != 2:
         raise ValueError(f"ratings of shape {given.shape}; items × judges are needed")
     there = np.array([[r is not None and r == r for r in row] for row in given], dtype=bool).reshape(given.shape)
     enough = there.sum(axis=1) > 1
-    unit = numbered(groups, len(given))[enough]
+    unit = unit_numbers(groups, len(given))[enough]
     item, judge = np.nonzero(there & enough[:, None])
     labels, label = np.unique(np.array(given[item, judge].tolist()), return_inverse=True)
     counts = np.zeros((len(given), len(labels)))
     np.add.at(counts, (item, label.reshape(-1)), 1.0)
     unit = np.unique(unit, return_inverse=True)[1].reshape(-1)
-    return _Table(counts[enough], labels, unit, int((~enough).sum()))
+    return _LabelCounts(counts[enough], labels, unit, int((~enough).sum()))
 
 
 def _coincidences(counts: Floats) -> tuple[Ints, Ints, Floats]:
@@ -150,27 +150,27 @@ def _coincidences(counts: Floats) -> tuple[Ints, Ints, Floats]:
     return rows, columns, pairs / (counts.sum(axis=1, keepdims=True) - 1)
 
 
-def _places(margins: Floats, labels: npt.NDArray[np.generic], measure: Level) -> Floats:
+def _label_positions(margins: Floats, labels: npt.NDArray[np.generic], measure: MeasurementLevel) -> Floats:
     """Where labels lie: at their value, or at their mean rank among the ratings there are."""
     if measure == "interval":
         return np.broadcast_to(labels.astype(np.float64), margins.shape)
     return np.cumsum(margins, axis=1) - margins / 2
 
 
-def _beyond(seen: Floats, chance: Floats) -> Floats:
+def _beyond_chance(seen: Floats, chance: Floats) -> Floats:
     """1 − seen/chance; NaN where chance cannot disagree."""
     share = np.divide(seen, chance, out=np.full(len(seen), np.nan), where=chance > 1e-12)
     return np.asarray(1 - share)
 
 
 def _with_interval(
-    table: _Table, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
-) -> Agreement:
+    table: _LabelCounts, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
+) -> RaterAgreement:
     """The agreement that ``measured`` makes of the sums over items, and of resampled sums over groups."""
     items, ratings = len(table.counts), int(table.counts.sum())
     value = float(measured(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
-        return Agreement(None, CONSTANT, items, ratings, table.left_out)
+        return RaterAgreement(None, CONSTANT, items, ratings, table.left_out)
     units = int(table.unit.max()) + 1
     interval = None
     if resamples:
@@ -178,5 +178,5 @@ def _with_interval(
         np.add.at(by_unit, table.unit, sums)
         step = max(1, CHUNK // max(units, sums.shape[1]))
         draws = [measured(drawn @ by_unit) for drawn in resample_counts(units, resamples, seed, step)]
-        interval = expanded(np.concatenate(draws), units, level)
-    return Agreement(value, "", items, ratings, table.left_out, interval)
+        interval = expanded_interval(np.concatenate(draws), units, level)
+    return RaterAgreement(value, "", items, ratings, table.left_out, interval)

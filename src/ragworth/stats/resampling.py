@@ -12,14 +12,14 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Span(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """Lower and upper end of the interval of one number."""
 
     low: float
     high: float
 
 
-def expanded(draws: Floats, n: int, level: float) -> Span | None:
+def expanded_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval | None:
     """The expanded percentile interval of a statistic over ``n`` independent units, as for means.
 
     Resamples in which the statistic is not defined (NaN) are passed over. One unit, or none, has no interval, nor has
@@ -33,14 +33,16 @@ def expanded(draws: Floats, n: int, level: float) -> Span | None:
     tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
     low, high = np.quantile(draws, [tail, 1 - tail], method="linear")
     # Linear interpolation between equal numbers can leave them by a rounding error.
-    return Span(float(np.clip(low, draws.min(), draws.max())), float(np.clip(high, draws.min(), draws.max())))
+    return ConfidenceInterval(
+        float(np.clip(low, draws.min(), draws.max())), float(np.clip(high, draws.min(), draws.max()))
+    )
 
 
 def expanded_p(draws: Floats, n: int) -> float | None:
     """Two-sided p of a statistic being 0: 1 − the level at which its expanded percentile interval comes to hold 0.
 
     It is never 0, because the sample counts as one more resample, on the far side. Resamples of exactly 0 count half
-    on either side. None where :func:`expanded` gives no interval.
+    on either side. None where :func:`expanded_interval` gives no interval.
     """
     from scipy.special import ndtri, stdtr
 
@@ -66,7 +68,7 @@ def standard_error(draws: Floats, left_out: Floats) -> float | None:
     return max(float(known.std(ddof=1)), jackknife)
 
 
-def on_fisher_z(value: float, error: float, n: int, level: float) -> Span:
+def fisher_z_interval(value: float, error: float, n: int, level: float) -> ConfidenceInterval:
     """Student's interval of a correlation over ``n`` units on Fisher's scale, z = artanh r, which has no ends to cross.
 
     Its standard error there is ``error`` / (1 − r²). That of a perfect correlation is a point.
@@ -74,10 +76,10 @@ def on_fisher_z(value: float, error: float, n: int, level: float) -> Span:
     from scipy.special import stdtrit
 
     if abs(value) >= 1 - 1e-12:
-        return Span(value, value)
+        return ConfidenceInterval(value, value)
     half = float(stdtrit(n - 1, 0.5 + level / 2)) * error / (1 - value**2)
     z = np.arctanh(value)
-    return Span(float(np.tanh(z - half)), float(np.tanh(z + half)))
+    return ConfidenceInterval(float(np.tanh(z - half)), float(np.tanh(z + half)))
 
 
 def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterator[Floats]:
@@ -89,7 +91,7 @@ def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterato
         yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
-def numbered(units: npt.ArrayLike | None, size: int) -> Ints:
+def unit_numbers(units: npt.ArrayLike | None, size: int) -> Ints:
     """Each of ``size`` rows with the number of its unit; without units every row is one of its own."""
     if units is None:
         return np.arange(size)

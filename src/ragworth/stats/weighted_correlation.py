@@ -19,7 +19,7 @@ from ragworth.stats.correlation import Measure
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
-Draw = Callable[[int], Iterable[Floats]]
+CountSampler = Callable[[int], Iterable[Floats]]
 """Gives counts (resamples × units) in blocks of at most so many resamples, the same ones at every call."""
 
 CHUNK = 1 << 21
@@ -53,12 +53,12 @@ class Resampler(ABC):
     def of(self, counts: Floats) -> Floats:
         """Correlations (resamples × metrics) for counts (resamples × units); NaN where a side is constant."""
 
-    def over(self, draw: Draw) -> Floats:
+    def over(self, draw: CountSampler) -> Floats:
         """Correlations for all counts that are drawn."""
         return np.concatenate([np.empty((0, self.columns.shape[1])), *map(self.of, draw(self.block))])
 
 
-class Pearson(Resampler):
+class PearsonResampler(Resampler):
     """By sums over each unit: the rest is one product of matrices."""
 
     def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
@@ -76,33 +76,33 @@ class Pearson(Resampler):
         return _ratio(xy - x * y, _variance(xx, x), _variance(yy, y))
 
 
-class Spearman(Resampler):
+class SpearmanResampler(Resampler):
     """By the ranks that values have in the resample, from running sums of the counts in the order of the values."""
 
     def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
         super().__init__(columns, outcome, unit)
-        self.y = _Values(outcome, unit, self.units)
-        self.x = [_Values(column, unit, self.units) for column in columns.T]
+        self.y = _DistinctColumn(outcome, unit, self.units)
+        self.x = [_DistinctColumn(column, unit, self.units) for column in columns.T]
 
     def of(self, counts: Floats) -> Floats:
         found = np.empty((len(counts), len(self.x)))
         # Resamples along the rows, so that a step from value to value is one for all of them.
         times = np.ascontiguousarray(counts.T)
         alike = self.y.counted(times)
-        cube, yy = alike.sum(axis=0) ** 3, _cubes(alike)
-        ranked = _running(alike.copy()) - (alike + alike.sum(axis=0)) / 2
+        cube, yy = alike.sum(axis=0) ** 3, _tie_cubes(alike)
+        ranked = _running_sums(alike.copy()) - (alike + alike.sum(axis=0)) / 2
         rows = times[self.unit]
         weighted = rows * ranked[self.y.kind]
-        untied = _cubes(rows), _products(rows, weighted) / 2  # the same for all columns without ties
+        untied = _tie_cubes(rows), _column_products(rows, weighted) / 2  # the same for all columns without ties
         for place, x in enumerate(self.x):
             alike, outcome = x.counted(times), x.summed(weighted)
-            xx, half = (_cubes(alike), _products(alike, outcome) / 2) if x.tied else untied
-            cross = 12 * (_products(_running(alike), outcome) - half)
+            xx, half = (_tie_cubes(alike), _column_products(alike, outcome) / 2) if x.tied else untied
+            cross = 12 * (_column_products(_running_sums(alike), outcome) - half)
             found[:, place] = _ratio(cross, _flattened(cube - xx, cube), _flattened(cube - yy, cube))
         return found
 
 
-class Kendall(Resampler):
+class KendallResampler(Resampler):
     """By the pairs of rows of every two units: (concordant − discordant) is a quadratic form of the counts.
 
     A unit drawn twice is two units, and rows of the one stand against rows of the other like any others.
@@ -113,31 +113,31 @@ class Kendall(Resampler):
         self.c = c
         self.order = np.argsort(unit, kind="stable")
         self.edges = np.searchsorted(unit[self.order], np.arange(self.units + 1))
-        self.y = _Values(outcome, unit, self.units)
-        self.x = [_Values(column, unit, self.units) for column in columns.T]
+        self.y = _DistinctColumn(outcome, unit, self.units)
+        self.x = [_DistinctColumn(column, unit, self.units) for column in columns.T]
 
     def of(self, counts: Floats) -> Floats:
         return self.over(lambda block: (counts[low : low + block] for low in range(0, len(counts), block)))
 
-    def over(self, draw: Draw) -> Floats:
+    def over(self, draw: CountSampler) -> Floats:
         parts = [np.empty((0, len(self.x)))]
         parts += [np.stack([self._scale(x, counts) for x in self.x], axis=1) for counts in draw(self.block)]
         scale = np.concatenate(parts)
         net = np.stack([self._net(x, draw) for x in self.x], axis=1)
         return _divided(net, scale)
 
-    def _net(self, x: _Values, draw: Draw) -> Floats:
+    def _net(self, x: _DistinctColumn, draw: CountSampler) -> Floats:
         """Concordant less discordant ordered pairs of rows, for each resample."""
         net: list[Floats] = []
         size = max(1, PAIRS // self.units)
         for low in range(0, self.units, size):
             edges = [*range(low, min(low + size, self.units), TALL), min(low + size, self.units)]
             tables = [(a, self._table(x, a, b)) for a, b in pairwise(edges)]
-            part = [sum(_form(counts, a, table) for a, table in tables) for counts in draw(WIDEST)]
+            part = [sum(_quadratic_form(counts, a, table) for a, table in tables) for counts in draw(WIDEST)]
             net.append(np.concatenate([np.empty(0), *part]))
         return np.asarray(np.sum(net, axis=0))
 
-    def _scale(self, x: _Values, counts: Floats) -> Floats:
+    def _scale(self, x: _DistinctColumn, counts: Floats) -> Floats:
         """What concordant less discordant ordered pairs are divided by; 0 where a side is constant."""
         times = np.ascontiguousarray(counts.T)
         of_x, of_y = x.counted(times), self.y.counted(times)
@@ -145,10 +145,10 @@ class Kendall(Resampler):
         kinds = np.minimum((of_x > 0).sum(axis=0), (of_y > 0).sum(axis=0))
         if self.c:
             return np.asarray(pairs * (kinds - 1) / kinds)
-        untied = [pairs - _products(alike, alike) for alike in (of_x, of_y)]
+        untied = [pairs - _column_products(alike, alike) for alike in (of_x, of_y)]
         return np.asarray(np.sqrt(untied[0] * untied[1]))
 
-    def _table(self, x: _Values, low: int, high: int) -> Singles:
+    def _table(self, x: _DistinctColumn, low: int, high: int) -> Singles:
         """Concordant less discordant pairs of rows: units ``low`` to ``high`` × units from ``low`` on.
 
         Pairs of units of which the second comes after ``high`` count twice: they are not met again.
@@ -171,13 +171,13 @@ class Kendall(Resampler):
         return table
 
 
-def _form(counts: Floats, low: int, table: Singles) -> Floats:
+def _quadratic_form(counts: Floats, low: int, table: Singles) -> Floats:
     """What a table of pairs, of units from ``low`` on, adds up to when units are counted so often."""
     against = counts[:, low:].astype(np.float32) @ table.T
     return np.asarray(np.vecdot(against.astype(np.float64), counts[:, low : low + len(table)]))
 
 
-class _Values:
+class _DistinctColumn:
     """The distinct values of one column, in ascending order, and the rows and units that have them."""
 
     def __init__(self, values: Floats, unit: Ints, units: int) -> None:
@@ -203,7 +203,7 @@ class _Values:
         return np.asarray(self._rows @ numbers if self.tied else numbers[self._rows])
 
 
-def _running(numbers: Floats) -> Floats:
+def _running_sums(numbers: Floats) -> Floats:
     """Running sums down the rows, in place. Row by row, which NumPy's own cumsum does several times slower."""
     rows = list(numbers)
     for before, row in pairwise(rows):
@@ -211,12 +211,12 @@ def _running(numbers: Floats) -> Floats:
     return numbers
 
 
-def _cubes(alike: Floats) -> Floats:
+def _tie_cubes(alike: Floats) -> Floats:
     """What ties take from the sum of squared ranks: Σt³, of (T³ − Σt³)/12."""
-    return _products(alike * alike, alike)
+    return _column_products(alike * alike, alike)
 
 
-def _products(first: Floats, second: Floats) -> Floats:
+def _column_products(first: Floats, second: Floats) -> Floats:
     """Sum of the products down each column."""
     return np.asarray(np.einsum("kr,kr->r", first, second))
 
@@ -225,13 +225,13 @@ def _flattened(variance: Floats, scale: Floats) -> Floats:
     return np.where(variance > FLAT * scale, variance, 0.0)
 
 
-def resampler(measure: Measure, columns: Floats, outcome: Floats, unit: Ints) -> Resampler:
+def make_resampler(measure: Measure, columns: Floats, outcome: Floats, unit: Ints) -> Resampler:
     """What makes correlations of this kind."""
     if measure == "pearson":
-        return Pearson(columns, outcome, unit)
+        return PearsonResampler(columns, outcome, unit)
     if measure == "spearman":
-        return Spearman(columns, outcome, unit)
-    return Kendall(columns, outcome, unit, c=measure == "kendall-c")
+        return SpearmanResampler(columns, outcome, unit)
+    return KendallResampler(columns, outcome, unit, c=measure == "kendall-c")
 
 
 def _scaled(values: Floats) -> Floats:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import Measure
-from ragworth.stats.paired import bootstraps
-from ragworth.stats.pooled import Gap, Rows
-from ragworth.stats.resampling import Span
+from ragworth.stats.paired import bootstrap_tests
+from ragworth.stats.pooled import CorrelationGap, PooledRows
+from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,13 +30,14 @@ FLAT_OUTCOME = "the outcome is constant"
 FLAT_BOTH = "both are constant"
 INFINITE = "a value is infinite"
 REASONS = ("", FEW, FLAT_METRIC, FLAT_OUTCOME, FLAT_BOTH, INFINITE)
-"""Why a query has no correlation, at the place of the number that :class:`ByQuery` gives; the first: it has one."""
+"""Why a query has no correlation, at the place of the number that :class:`WithinQueryCorrelations` gives; the "
+"first: it has one."""
 
 NO_QUERY = "no query has a correlation"
 ONE_QUERY = "only one query has a correlation, so no interval"
 
 
-class ByQuery(NamedTuple):
+class WithinQueryCorrelations(NamedTuple):
     """Correlations (queries × metrics) of queries in ascending order; NaN where there is none.
 
     ``why`` has the place in :data:`REASONS` for each, ``rows`` the rows that each is from.
@@ -47,7 +48,7 @@ class ByQuery(NamedTuple):
     rows: Ints
 
 
-class Averaged(NamedTuple):
+class MeanCorrelation(NamedTuple):
     """The mean over queries of a metric's correlation with the outcome.
 
     Attributes
@@ -63,32 +64,34 @@ class Averaged(NamedTuple):
 
     value: float | None
     reason: str
-    interval: Span | None
+    interval: ConfidenceInterval | None
     queries: int
     left_out: dict[str, int]
     n: int
     missing: int
 
 
-def by_query(
+def query_correlations(
     values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike, *, measure: Measure = "spearman"
-) -> ByQuery:
+) -> WithinQueryCorrelations:
     """The correlation of each column of ``values`` (rows × metrics) with ``outcome`` within each query."""
-    rows = Rows.of(values, outcome, queries, measure)
+    rows = PooledRows.of(values, outcome, queries, measure)
     order = np.argsort(rows.unit, kind="stable")
     x, y, unit = rows.values[order], rows.outcome[order], rows.unit[order]
     units = int(unit.max(initial=-1)) + 1
     shape = (units, x.shape[1])
-    found = ByQuery(np.full(shape, np.nan), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+    found = WithinQueryCorrelations(
+        np.full(shape, np.nan), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    )
     for place in range(x.shape[1]):
         there = ~(np.isnan(x[:, place]) | np.isnan(y))
-        one = _one(x[there, place], y[there], unit[there], units, measure)
+        one = _column_correlations(x[there, place], y[there], unit[there], units, measure)
         for whole, part in zip(found, one, strict=True):
             whole[:, place] = part
     return found
 
 
-def within(
+def within_query_correlations(
     values: npt.ArrayLike,
     outcome: npt.ArrayLike,
     queries: npt.ArrayLike,
@@ -97,9 +100,9 @@ def within(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[Averaged]:
+) -> list[MeanCorrelation]:
     """The mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
-    found = by_query(values, outcome, queries, measure=measure)
+    found = query_correlations(values, outcome, queries, measure=measure)
     spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
     total = len(np.asarray(outcome))
     result = []
@@ -107,7 +110,7 @@ def within(
         known = ~np.isnan(column)
         count = int(known.sum())
         result.append(
-            Averaged(
+            MeanCorrelation(
                 float(column[known].mean()) if count else None,
                 "" if count > 1 else ONE_QUERY if count else NO_QUERY,
                 spans[place],
@@ -120,7 +123,7 @@ def within(
     return result
 
 
-def within_gaps(
+def within_query_gaps(
     values: npt.ArrayLike,
     outcome: npt.ArrayLike,
     queries: npt.ArrayLike,
@@ -130,38 +133,40 @@ def within_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[Gap]:
+) -> list[CorrelationGap]:
     """The mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
 
     Over the queries in which both have one. The interval is that of a mean; p is of the studentised bootstrap
-    (:func:`ragworth.stats.paired.bootstrap`).
+    (:func:`ragworth.stats.paired.bootstrap_test`).
     """
-    found = by_query(values, outcome, queries, measure=measure)
+    found = query_correlations(values, outcome, queries, measure=measure)
     firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     a, b = found.values[:, firsts], found.values[:, seconds]
     gaps = a - b
     gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
     spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
-    p = bootstraps(gaps, resamples=resamples, seed=seed)
+    p = bootstrap_tests(gaps, resamples=resamples, seed=seed)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
     result = []
     for place, gap in enumerate(gaps.T):
         both = ~np.isnan(gap)
         count, n = int(both.sum()), int(rows[both, place].sum())
         if not count:
-            result.append(Gap(None, NO_QUERY, None, None, None, None, 0, 0))
+            result.append(CorrelationGap(None, NO_QUERY, None, None, None, None, 0, 0))
             continue
         means = [float(column[both, place].mean()) for column in (a, b)]
         chance = float(p[place]) if count > 1 else None
         reason = "" if count > 1 else ONE_QUERY
-        result.append(Gap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count))
+        result.append(
+            CorrelationGap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count)
+        )
     return result
 
 
-def _one(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:
+def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:
     """Correlations within queries of rows in their order, why there is none, and the rows that each has."""
     size = np.bincount(unit, minlength=units)
-    flat_x, flat_y = _flat(x, unit, units), _flat(y, unit, units)
+    flat_x, flat_y = _is_flat(x, unit, units), _is_flat(y, unit, units)
     why = np.select([size < 2, flat_x & flat_y, flat_x, flat_y], [1, 4, 2, 3], 0)
     if measure == "pearson":
         endless = np.bincount(unit, ~(np.isfinite(x) & np.isfinite(y)), minlength=units) > 0
@@ -174,7 +179,7 @@ def _one(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tupl
     return values, why.astype(np.int64), size.astype(np.int64)
 
 
-def _flat(x: Floats, unit: Ints, units: int) -> npt.NDArray[np.bool_]:
+def _is_flat(x: Floats, unit: Ints, units: int) -> npt.NDArray[np.bool_]:
     """Whether all values of a query are equal."""
     first = np.zeros(units)
     first[unit[::-1]] = x[::-1]
@@ -215,11 +220,11 @@ def _kendall(x: Floats, y: Floats, unit: Ints, units: int, *, c: bool) -> Floats
         for low in range(0, len(same), step):
             some = same[low : low + step]
             rows = start[some][:, None] + np.arange(m)
-            found[some] = _square(x[rows], y[rows], c)
+            found[some] = _kendall_rows(x[rows], y[rows], c)
     return found
 
 
-def _square(x: Floats, y: Floats, c: bool) -> Floats:
+def _kendall_rows(x: Floats, y: Floats, c: bool) -> Floats:
     """Kendall's τ of each row of two arrays."""
     m = x.shape[1]
     of_x, of_y = (np.sign(v[:, :, None] - v[:, None, :]).astype(np.int8) for v in (x, y))

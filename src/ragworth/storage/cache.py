@@ -9,14 +9,14 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 from ragworth.storage.private import private_file, private_folder
 
 TAG = "CACHEDIR.TAG"
-TEXT = """Signature: 8a477f597d28d172789f06886806bc55
+TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder is a cache of ragworth. It may be deleted at any time.
 """
-EARLIER = ("evaluating.lock", "stages")
+LEGACY_NAMES = ("evaluating.lock", "stages")
 """What caches of versions without a tag have in them."""
 
 
@@ -27,7 +27,7 @@ def check_cache(folder: Path) -> None:
     others = sorted(each.name for each in folder.iterdir())
     if others:
         raise InputError(
-            f"this folder is no cache: it holds other files, such as {quoted(others[0])}",
+            f"this folder is no cache: it holds other files, such as {quote_short(others[0])}",
             file=str(folder),
             expected="an empty folder, or a cache of ragworth",
             remedy='name another one under [paths], such as cache = ".ragworth", or with --cache DIR',
@@ -40,10 +40,10 @@ def mark_cache(folder: Path) -> None:
         private_folder(folder)
         if not (folder / TAG).exists():
             private_file(folder / TAG)
-            (folder / TAG).write_text(TEXT, encoding="ascii")
+            (folder / TAG).write_text(TAG_TEXT, encoding="ascii")
 
 
 def _is_cache(folder: Path) -> bool:
     if (folder / "ragworth.toml").exists():
         return False
-    return (folder / TAG).is_file() or any((folder / name).exists() for name in EARLIER)
+    return (folder / TAG).is_file() or any((folder / name).exists() for name in LEGACY_NAMES)

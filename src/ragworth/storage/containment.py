@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-SQLITE = ("", "-wal", "-shm", "-journal", ".lock")
+SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
 """What SQLite and a store of calls add to the name of a file."""
 
 
@@ -18,12 +18,12 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
         return False
 
 
-def places_outside(path: Path, folder: Path) -> Iterator[Path]:
+def paths_outside(path: Path, folder: Path) -> Iterator[Path]:
     """Places outside of ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
 
     For a file, those that SQLite keeps beside it count too.
     """
-    for ending in SQLITE if not path.is_dir() else ("",):
+    for ending in SQLITE_SUFFIXES if not path.is_dir() else ("",):
         beside = path.with_name(path.name + ending) if ending else path
         if not is_inside(beside, folder):
             yield beside

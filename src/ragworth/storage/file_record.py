@@ -15,39 +15,41 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from ragworth.errors import FormatError, InputError, counted
-from ragworth.storage.private import PART, open_beside, private_folder
+from ragworth.errors import FormatError, InputError, format_count
+from ragworth.storage.private import PART_NAME, open_part_file, private_folder
 
-NAME = ".ragworth-files.json"
+RECORD_NAME = ".ragworth-files.json"
 FORMAT = 1
 DAY = 24 * 60 * 60
-SHOWN = 12
+MAX_LISTED = 12
 """How many files an error lists."""
 
-Earlier = Callable[[Path], Mapping[str, str]]
+LegacyRecord = Callable[[Path], Mapping[str, str]]
 """Finds what a version of ragworth without records wrote to a folder: digests by name."""
 
 
-Writer = Callable[[IO[bytes]], object]
+WriteFile = Callable[[IO[bytes]], object]
 """Writes the content of a file, so that a large one need not be in memory as a whole."""
 
 
-def nothing(folder: Path) -> Mapping[str, str]:
+def no_legacy_record(folder: Path) -> Mapping[str, str]:
     return {}
 
 
-class Record:
+class FileRecord:
     """The files of a folder that ragworth wrote.
 
     ``earlier`` is asked where the folder has no record yet. ``remedy`` ends the error about a file in the way.
     """
 
-    def __init__(self, folder: str | Path, earlier: Earlier = nothing, remedy: str = "move it away") -> None:
+    def __init__(
+        self, folder: str | Path, earlier: LegacyRecord = no_legacy_record, remedy: str = "move it away"
+    ) -> None:
         self.folder = Path(folder)
         self.remedy = remedy
-        file = self.folder / NAME
+        file = self.folder / RECORD_NAME
         self._digests: dict[str, tuple[str, ...]] = (
-            _read(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
+            _read_record(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
         )
 
     @property
@@ -64,13 +66,13 @@ class Record:
         if taken := self.foreign(names):
             it, was = ("it", "it was") if len(taken) == 1 else ("them", "they were")
             raise InputError(
-                f"{counted(len(taken), 'file')} in the way: ragworth did not write {it}, or {was} changed since",
-                more=(*taken[:SHOWN], *(["…"] if len(taken) > SHOWN else [])),
+                f"{format_count(len(taken), 'file')} in the way: ragworth did not write {it}, or {was} changed since",
+                more=(*taken[:MAX_LISTED], *(["…"] if len(taken) > MAX_LISTED else [])),
                 file=str(self.folder),
                 remedy=self.remedy,
             )
 
-    def write(self, name: str, data: bytes | Writer, *, adopt: bool = False) -> str:
+    def write(self, name: str, data: bytes | WriteFile, *, adopt: bool = False) -> str:
         """Write a file, whole or not at all, for its owner alone; its digest.
 
         ``adopt``: the user has named the file, so that it is replaced whoever wrote it.
@@ -79,7 +81,7 @@ class Record:
             self.refuse_foreign([name])
         path = self.folder / name
         self._make(path.parent)
-        with _replacing(path, data) as part:
+        with _replace_file(path, data) as part:
             digest = _digest(part)
             self._digests[name] = (*self._digests.get(name, ())[-1:], digest)
             self.save()
@@ -96,14 +98,14 @@ class Record:
         """Forget files that are gone, and remove what killed processes left half written a day ago or earlier."""
         self._digests = {name: each for name, each in self._digests.items() if (self.folder / name).is_file()}
         self.save()
-        for folder in {(self.folder / name).parent for name in (NAME, *self._digests)}:
+        for folder in {(self.folder / name).parent for name in (RECORD_NAME, *self._digests)}:
             _sweep(folder)
 
     def save(self) -> None:
         """Write the record."""
         files = {name: list(each) for name, each in sorted(self._digests.items())}
         text = json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n"
-        with _replacing(self.folder / NAME, text.encode()):
+        with _replace_file(self.folder / RECORD_NAME, text.encode()):
             pass
 
     def _make(self, folder: Path) -> None:
@@ -128,11 +130,11 @@ class Record:
 
 
 @contextmanager
-def _replacing(path: Path, data: bytes | Writer) -> Iterator[Path]:
+def _replace_file(path: Path, data: bytes | WriteFile) -> Iterator[Path]:
     """Write a new file beside ``path``; it takes its place when the block ends without an error."""
     part = None
     try:
-        part, stream = open_beside(path, private=True)
+        part, stream = open_part_file(path, private=True)
         with stream:
             stream.write(data) if isinstance(data, bytes) else data(stream)
         yield part
@@ -150,17 +152,17 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read(path: Path) -> dict[str, tuple[str, ...]]:
+def _read_record(path: Path) -> dict[str, tuple[str, ...]]:
     """What a record says; one that is damaged says nothing, so that nothing is replaced or deleted."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = said["files"] if said["format"] == FORMAT else {}
-        return {name: tuple(each) for name, each in files.items() if _plain(name) and isinstance(each, list)}
+        return {name: tuple(each) for name, each in files.items() if _is_plain_name(name) and isinstance(each, list)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
 
-def _plain(name: str) -> bool:
+def _is_plain_name(name: str) -> bool:
     """Whether a name stays in its folder on any system."""
     return not any(part in ("", ".", "..") or set(part) & set("\\:\0") for part in name.split("/"))
 
@@ -168,5 +170,5 @@ def _plain(name: str) -> bool:
 def _sweep(folder: Path) -> None:
     for path in folder.glob(".*.part"):
         with suppress(OSError):
-            if PART.fullmatch(path.name) and path.lstat().st_mtime < time.time() - DAY:
+            if PART_NAME.fullmatch(path.name) and path.lstat().st_mtime < time.time() - DAY:
                 path.unlink()

@@ -15,18 +15,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-FILE, FOLDER = 0o600, 0o700
-PUBLIC = 0o666
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+PUBLIC_MODE = 0o666
 """Mode of a file that the user named; their umask decides."""
 
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 """For a new file: one that exists is an error, and so is a link."""
 
-PART = re.compile(r"\..*\.[0-9a-f]{8}\.part", re.DOTALL)
+PART_NAME = re.compile(r"\..*\.[0-9a-f]{8}\.part", re.DOTALL)
 """Names of files that are being written, or were when their process was killed."""
 
 
-class Part(NamedTuple):
+class PartFile(NamedTuple):
     """A new file that takes the place of another one when it is whole."""
 
     path: Path
@@ -37,10 +37,10 @@ def private_folder(path: str | Path) -> None:
     """Create a folder and its missing parents, each for the owner alone. Folders that exist keep their mode."""
     path = Path(path)
     try:
-        path.mkdir(mode=FOLDER)
+        path.mkdir(mode=FOLDER_MODE)
     except FileNotFoundError:
         private_folder(path.parent)
-        path.mkdir(mode=FOLDER, exist_ok=True)
+        path.mkdir(mode=FOLDER_MODE, exist_ok=True)
     except OSError:
         if not path.is_dir():
             raise
@@ -52,10 +52,10 @@ def private_file(path: str | Path) -> None:
     SQLite opens it afterwards, and gives its log and its shared memory the same mode.
     """
     with suppress(FileExistsError):
-        os.close(os.open(path, FLAGS, FILE))
+        os.close(os.open(path, FLAGS, FILE_MODE))
 
 
-def open_beside(path: Path, *, private: bool) -> Part:
+def open_part_file(path: Path, *, private: bool) -> PartFile:
     """A new file in the same folder, under a name that nobody else has.
 
     ``private``: for the owner alone. A file that it will replace is a limit: its mode is kept, and a private file gets
@@ -64,21 +64,21 @@ def open_beside(path: Path, *, private: bool) -> Part:
     while True:
         part = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}.part")
         with suppress(FileExistsError):
-            descriptor = os.open(part, FLAGS, FILE if private else PUBLIC)
+            descriptor = os.open(part, FLAGS, FILE_MODE if private else PUBLIC_MODE)
             break
     stream = os.fdopen(descriptor, "wb")
-    _keep_mode(stream, path, private=private)
-    return Part(part, stream)
+    _copy_mode(stream, path, private=private)
+    return PartFile(part, stream)
 
 
-def tighten(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Take permissions for others away from a folder that was just created, and from all that is in it."""
     for path in (folder, *folder.rglob("*")):
         if os.name == "posix" and not path.is_symlink():
-            path.chmod(stat.S_IMODE(path.stat().st_mode) & FOLDER)
+            path.chmod(stat.S_IMODE(path.stat().st_mode) & FOLDER_MODE)
 
 
-def _keep_mode(stream: IO[bytes], old: Path, *, private: bool) -> None:
+def _copy_mode(stream: IO[bytes], old: Path, *, private: bool) -> None:
     if os.name != "posix":
         return
     with suppress(OSError):

@@ -21,7 +21,7 @@ STUDIES: Registry[type[Study]] = Registry(
     "ragworth.studies",
     {
         "alignment": "ragworth.studies.alignment:Alignment",
-        "ideal": "ragworth.studies.ideal:Ideal",
+        "ideal": "ragworth.studies.ideal:IdealStudy",
         "distractors": "ragworth.studies.distractors:Distractors",
         "position": "ragworth.studies.position:Position",
         "context-size": "ragworth.studies.context_size:ContextSize",

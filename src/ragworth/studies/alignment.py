@@ -16,16 +16,16 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import dots, heat
-from ragworth.studies.alignment_results import Aligned, Resampling
-from ragworth.studies.arms import nobody_left
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import dot_chart, heat_chart
+from ragworth.studies.alignment_results import CaseAlignment, Resampling
+from ragworth.studies.arms import no_queries_error
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.studies.score_rows import rows_of
 from ragworth.studies.sentences import left_out_rows, measure_words
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 TOGETHER = "here also what makes one query easier than another counts; intervals over queries"
 CONSTANT = "left out: queries in which the metric or the outcome is constant, or that have fewer than two contexts"
@@ -45,11 +45,11 @@ class Alignment(Study):
     counted. Metrics are compared over the queries that both have, by a paired bootstrap, corrected by Holm.
     """
 
-    contexts: int = setting(10, "contexts drawn for each query", low=2)
-    k: int = setting(5, "passages of a context", low=1)
-    depth: int = setting(25, "passages from the top that contexts are drawn from", low=2)
-    measure: str = setting("spearman", "correlation within queries", choices=MEASURES)
-    outcome: str | None = setting(None, "which outcome to predict; the grade where there is one")
+    contexts: int = option(10, "contexts drawn for each query", low=2)
+    k: int = option(5, "passages of a context", low=1)
+    depth: int = option(25, "passages from the top that contexts are drawn from", low=2)
+    measure: str = option("spearman", "correlation within queries", choices=MEASURES)
+    outcome: str | None = option(None, "which outcome to predict; the grade where there is one")
 
     kind: ClassVar[str] = "alignment"
     title: ClassVar[str] = "which metric predicts what the model makes of a context"
@@ -63,7 +63,7 @@ class Alignment(Study):
     def run(self, bench: Bench) -> Case:
         pool = bench.pool(self.depth)
         drawn, left = draw(pool, self.contexts, self.k)
-        contexts = made(drawn)
+        contexts = contexts_from_lists(drawn)
         bench.judge(list(bench.space.judgments), contexts)
         bench.answer(contexts)
         design = pl.DataFrame(
@@ -79,7 +79,7 @@ class Alignment(Study):
     def find(self, cases: Sequence[Case]) -> Findings:
         measure = measure_words(self.measure)
         how = Resampling(self.measure, self.level, self.resamples, self.seed)  # type: ignore[arg-type]
-        every = [Aligned(case.name, rows_of(case.results, self.outcome, name=case.name), how) for case in cases]
+        every = [CaseAlignment(case.name, rows_of(case.results, self.outcome, name=case.name), how) for case in cases]
         table = pl.concat([each.table() for each in every])
         pairs = pl.concat([each.pairs() for each in every])
         everything = pl.concat([each.together() for each in every])
@@ -93,30 +93,30 @@ class Alignment(Study):
             " ".join(each.lead for each in every),
             tuple(each.sentence() for each in every),
             (
-                Shown("alignment", f"Mean {measure} with the outcome, within queries", table, CONSTANT),
-                Shown(
+                StudyTable("alignment", f"Mean {measure} with the outcome, within queries", table, CONSTANT),
+                StudyTable(
                     "differences", "The best metric against the others", pl.concat([e.gaps() for e in every]), PAIRED
                 ),
-                Shown("together", f"{measure} with the outcome, over all contexts at once", everything, TOGETHER),
-                Shown("agreement", "How far the metrics agree: Spearman ρ over all contexts", pairs, aside=True),
+                StudyTable("together", f"{measure} with the outcome, over all contexts at once", everything, TOGETHER),
+                StudyTable("agreement", "How far the metrics agree: Spearman ρ over all contexts", pairs, aside=True),
             ),
             (self._correlations(table, measure), *agreements(pairs)),
             left_out_rows(left),
         )
 
-    def _correlations(self, table: pl.DataFrame, measure: str) -> Figure:
+    def _correlations(self, table: pl.DataFrame, measure: str) -> StudyFigure:
         group = [pl.col("case").alias("group")] if table["case"].n_unique() > 1 else []
         named = {"label": "metric", "value": "correlation", "low": "low", "high": "high", "n": "queries"}
         shown = table.drop_nulls("correlation").select(*(pl.col(old).alias(new) for new, old in named.items()), *group)
-        return Figure(
+        return StudyFigure(
             "alignment",
             "How well each metric predicts the answers",
             f"Mean {measure} within queries, with {self.level:.0%} intervals over queries.",
-            dots(shown, measure, zero=True),
+            dot_chart(shown, measure, zero=True),
         )
 
 
-def agreements(pairs: pl.DataFrame) -> list[Figure]:
+def agreements(pairs: pl.DataFrame) -> list[StudyFigure]:
     """A matrix of how far the metrics agree, for each case."""
     figures = []
     names = pairs["case"].unique(maintain_order=True).to_list()
@@ -127,17 +127,17 @@ def agreements(pairs: pl.DataFrame) -> list[Figure]:
         same = pl.DataFrame({"first": metrics, "second": metrics, "value": [1.0] * len(metrics)})
         both = pl.concat([mine.select("first", "second", "value"), other, same]).drop_nulls("value")
         figures.append(
-            Figure(
+            StudyFigure(
                 f"agreement-{number}",
                 "How far the metrics agree" + (f": {name}" if len(names) > 1 else ""),
                 "Spearman ρ between metrics over all contexts.",
-                heat(both, metrics, metrics, "Spearman ρ"),
+                heat_chart(both, metrics, metrics, "Spearman ρ"),
             )
         )
     return figures
 
 
-def draw(pool: Pool, number: int, k: int) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
+def draw(pool: PassagePool, number: int, k: int) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
     """Contexts by their name and query, every other one with a relevant passage; and queries left out, by reason."""
     drawn: dict[str, dict[str, list[str]]] = {f"c{at:02d}": {} for at in range(number)}
     left: Counter[str] = Counter()
@@ -150,11 +150,11 @@ def draw(pool: Pool, number: int, k: int) -> tuple[dict[str, dict[str, list[str]
         for at, name in enumerate(drawn):
             drawn[name][query] = _context(relevant if at % 2 == 0 else [], others, k, chance)
     if not any(drawn.values()):
-        raise nobody_left(left, "retrieve more passages, or give more labels")
+        raise no_queries_error(left, "retrieve more passages, or give more labels")
     return drawn, left
 
 
-def _unfit(pool: Pool, query: str, relevant: list[str], others: list[str], k: int) -> str:
+def _unfit(pool: PassagePool, query: str, relevant: list[str], others: list[str], k: int) -> str:
     if query in pool.without_answers:
         return "no accepted answers"
     if not relevant:

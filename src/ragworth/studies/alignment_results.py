@@ -9,12 +9,12 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from ragworth.errors import counted, listed
+from ragworth.errors import format_count, format_list
 from ragworth.stats.correlation import Measure, spearman
 from ragworth.stats.paired import holm
-from ragworth.stats.pooled import Correlated, Gap, pooled
-from ragworth.stats.within_query import Averaged, within, within_gaps
-from ragworth.studies.score_rows import Rows
+from ragworth.stats.pooled import CorrelationGap, PooledCorrelation, pooled_correlations
+from ragworth.stats.within_query import MeanCorrelation, within_query_correlations, within_query_gaps
+from ragworth.studies.score_rows import ScoreRows
 from ragworth.studies.sentences import between, measure_words, signed
 
 MAIN = "UDCG"
@@ -69,18 +69,18 @@ class Resampling:
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class CaseAlignment:
     """How the metrics of one case go with its outcome, within queries."""
 
     name: str
-    rows: Rows
+    rows: ScoreRows
     how: Resampling = field(default_factory=Resampling)
 
     @cached_property
-    def found(self) -> list[Averaged]:
+    def found(self) -> list[MeanCorrelation]:
         """Each metric's mean correlation."""
         how = self.how
-        return within(
+        return within_query_correlations(
             self.rows.values,
             self.rows.outcome,
             self.rows.units,
@@ -116,12 +116,12 @@ class Aligned:
         return self.found[self.best].left_out
 
     @cached_property
-    def compared(self) -> list[tuple[int, Gap, float]]:
+    def compared(self) -> list[tuple[int, CorrelationGap, float]]:
         """The best metric less each other: which, the difference, and p after Holm (NaN where there is none)."""
         others, how = self.order[1:], self.how
         if not others:
             return []
-        found = within_gaps(
+        found = within_query_gaps(
             self.rows.values,
             self.rows.outcome,
             self.rows.units,
@@ -142,9 +142,9 @@ class Aligned:
         """What there was, in one sentence."""
         rows = self.rows
         return (
-            f"{self.name}: {counted(len(rows.queries), 'context')} of "
-            f"{counted(len(set(rows.queries)), 'query', 'queries')} with the outcome {rows.aspect!r}, "
-            f"{counted(len(rows.metrics), 'metric')}."
+            f"{self.name}: {format_count(len(rows.queries), 'context')} of "
+            f"{format_count(len(set(rows.queries)), 'query', 'queries')} with the outcome {rows.aspect!r}, "
+            f"{format_count(len(rows.metrics), 'metric')}."
         )
 
     def table(self) -> pl.DataFrame:
@@ -161,7 +161,7 @@ class Aligned:
     def together(self) -> pl.DataFrame:
         """Each metric over all contexts at once: what makes one query easier than another counts here too."""
         how = self.how
-        found = pooled(
+        found = pooled_correlations(
             self.rows.values,
             self.rows.outcome,
             self.rows.units,
@@ -201,7 +201,7 @@ class Aligned:
             return f"{self.name}: no metric has a correlation with the outcome: {best.reason}."
         total = best.queries + sum(best.left_out.values())
         figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.queries:,} of "
-        figures += f"{counted(total, 'query', 'queries')}."
+        figures += f"{format_count(total, 'query', 'queries')}."
         if best.interval is not None and best.interval.high < 0:
             words = (
                 f"{self.name}: the metrics go against the outcome: contexts that they call better lead to worse answers"
@@ -216,16 +216,16 @@ class Aligned:
                 told[("worse" if one.value > 0 else "better") if sure else "same"].append(self.rows.metrics[at])
         use = f"use {name}: {figures}" if told["worse"] or not told["same"] else f"{name} is highest: {figures}"
         words = f"{self.name}: {use}"
-        words += f" It is significantly better than {listed(told['worse'], 20)}." if told["worse"] else ""
+        words += f" It is significantly better than {format_list(told['worse'], 20)}." if told["worse"] else ""
         if told["same"]:
             none = "" if told["worse"] else ", so that nothing speaks for one of them"
-            words += f" It cannot be told apart from {listed(told['same'], 20)}{none}."
+            words += f" It cannot be told apart from {format_list(told['same'], 20)}{none}."
         if told["better"]:
-            words += f" In the queries that both have, it is behind {listed(told['better'], 20)}."
+            words += f" In the queries that both have, it is behind {format_list(told['better'], 20)}."
         return words + (f" With {best.queries} queries that is no more than a hint." if best.queries < FEWEST else "")
 
 
-def _ends(one: Averaged | Correlated | Gap) -> tuple[float | None, float | None]:
+def _ends(one: MeanCorrelation | PooledCorrelation | CorrelationGap) -> tuple[float | None, float | None]:
     return (one.interval.low, one.interval.high) if one.interval is not None else (None, None)
 
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import InputError
-from ragworth.report.study.charts import bars, outcomes
+from ragworth.report.study.charts import bar_chart, outcome_chart
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.paired import Paired, holm, paired
-from ragworth.stats.power import detectable
+from ragworth.stats.paired import PairedComparison, compare_paired, holm
+from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds
-from ragworth.stats.resampling import Span
+from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.score_rows import GRADE, aspect_of
 from ragworth.studies.sentences import signed
@@ -89,7 +89,7 @@ class Arms(NamedTuple):
         """An average in words: grades in per cent."""
         return f"{100 * value:.1f} %" if self.graded else signed(value)
 
-    def span(self, span: Span | None) -> str:
+    def span(self, span: ConfidenceInterval | None) -> str:
         if span is None:
             return "(no interval)"
         ends = (100 * span.low, 100 * span.high) if self.graded else span
@@ -133,18 +133,18 @@ def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) 
     return made
 
 
-class Mean(NamedTuple):
+class ArmMean(NamedTuple):
     """An average over queries with its interval; no value of no query.
 
     There is no interval of a single query, nor if too few values differ and their range is unknown.
     """
 
     value: float | None
-    span: Span | None
+    span: ConfidenceInterval | None
     n: int
 
 
-def means(values: Floats, study: Study, bounds: Bounds | None = None) -> list[Mean]:
+def arm_means(values: Floats, study: Study, bounds: Bounds | None = None) -> list[ArmMean]:
     """The mean of each column, whose values lie within ``bounds``; NaN is left out."""
     made = []
     for column, span in zip(
@@ -153,7 +153,7 @@ def means(values: Floats, study: Study, bounds: Bounds | None = None) -> list[Me
         strict=True,
     ):
         known = column[~np.isnan(column)]
-        made.append(Mean(float(known.mean()) if len(known) else None, span, len(known)))
+        made.append(ArmMean(float(known.mean()) if len(known) else None, span, len(known)))
     return made
 
 
@@ -163,7 +163,7 @@ def arms_table(case: Case, label: str, arms: Arms, study: Study, shown: Mapping[
     ``shown`` says what stands for each arm in the column ``label``.
     """
     rows: list[dict[str, object]] = []
-    for at, (name, mean) in enumerate(zip(arms.names, means(arms.worth, study, arms.bounds), strict=True)):
+    for at, (name, mean) in enumerate(zip(arms.names, arm_means(arms.worth, study, arms.bounds), strict=True)):
         row: dict[str, object] = {"case": case.name, label: shown[name]}
         if arms.graded:
             row |= {kind: float(arms.of(kind)[:, at].mean()) for kind in KINDS}
@@ -193,7 +193,7 @@ def arms_figure(tables: Sequence[pl.DataFrame], label: str, what: str) -> dict[s
             if kind != "partial" or any(each["partial"].sum() for each in tables)
         ]
         order = pl.concat([table.select(pl.col(label).cast(pl.String).alias("label"), *group) for table in tables])
-        return outcomes(order.join(pl.concat(parts), on=order.columns, maintain_order="left"))
+        return outcome_chart(order.join(pl.concat(parts), on=order.columns, maintain_order="left"))
     parts = [
         table.select(
             pl.col(label).cast(pl.String).alias("label"),
@@ -205,7 +205,7 @@ def arms_figure(tables: Sequence[pl.DataFrame], label: str, what: str) -> dict[s
         )
         for table in tables
     ]
-    return bars(pl.concat(parts), what)
+    return bar_chart(pl.concat(parts), what)
 
 
 class Contrast(NamedTuple):
@@ -214,7 +214,7 @@ class Contrast(NamedTuple):
     measure: str
     first: str
     second: str
-    found: Paired
+    found: PairedComparison
     detectable: float | None
 
 
@@ -227,8 +227,10 @@ def contrast(
 ) -> Contrast:
     """The first side less the second, by Wilcoxon's signed-rank test over queries; ``bounds`` are those of a side."""
     (name, a), (other, b) = first, second
-    found = paired(b, a, "wilcoxon", level=study.level, resamples=study.resamples, seed=study.seed, bounds=bounds)
-    return Contrast(measure, name, other, found, detectable(a - b, alpha=1 - study.level).value)
+    found = compare_paired(
+        b, a, "wilcoxon", level=study.level, resamples=study.resamples, seed=study.seed, bounds=bounds
+    )
+    return Contrast(measure, name, other, found, detectable_difference(a - b, alpha=1 - study.level).value)
 
 
 CONTRASTS = {"case": pl.String, "measure": pl.String, "first": pl.String, "second": pl.String} | {
@@ -274,18 +276,18 @@ def of_design(case: Case, kind: str, column: str) -> Case:
     )
 
 
-def left_of(case: Case, arms: Arms) -> list[tuple[str, str, int]]:
+def left_out_rows_of(case: Case, arms: Arms) -> list[tuple[str, str, int]]:
     """What was left out of a case: before anything was asked, and for want of an outcome."""
     rows = [(case.name, reason, number) for reason, number in case.left_out.items()]
     return rows + ([(case.name, NO_OUTCOME, arms.missing)] if arms.missing else [])
 
 
-def chance(p: float) -> str:
+def p_words(p: float) -> str:
     """A p-value in words."""
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
-def nobody_left(left: Mapping[str, int], remedy: str) -> InputError:
+def no_queries_error(left: Mapping[str, int], remedy: str) -> InputError:
     """That no query can be studied, with the reasons counted."""
     reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items()) or "there are none"
     return InputError(f"no query is left to study ({reasons})", remedy=remedy)

@@ -12,17 +12,17 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators import KINDS, annotation
-from ragworth.collection import COUNTER, Collection
-from ragworth.config import Asked, Task, Workspace, Writing
-from ragworth.errors import InputError, counted
+from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.collection import WORD_UNIT, Collection
+from ragworth.config import AnswerConfig, ModelSpec, TaskConfig, Workspace
+from ragworth.errors import InputError, format_count
 from ragworth.evaluation import stages
-from ragworth.evaluation.inputs import Material
-from ragworth.evaluation.manifest import manifest
-from ragworth.evaluation.model_pool import Models
-from ragworth.evaluation.plan import Stage
-from ragworth.evaluation.stage_cache import Kept
-from ragworth.evaluation.state import Console, Silent, State
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.manifest import build_manifest
+from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.plan import StagePlan
+from ragworth.evaluation.stage_cache import StageCache
+from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.generation import answering
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.declaration import parse
@@ -30,7 +30,7 @@ from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.studies.contract import Case
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 FOLDER = "studies"
@@ -40,19 +40,19 @@ GRADER = "deterministic"
 """How answers are graded where the workspace does not say."""
 
 
-class Planned(Exception):  # noqa: N818 (nothing went wrong)
+class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)
     """Nothing more can be said before the model was asked."""
 
 
-def fitted(space: Workspace, judges: Sequence[str], *, answers: bool) -> Workspace:
+def fit_workspace(space: Workspace, judges: Sequence[str], *, answers: bool) -> Workspace:
     """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
-    more = {kind: Task() for kind in judges if kind not in space.judgments}
-    writing = space.answers if space.answers is not None and space.answers.file is None else Writing()
+    more = {kind: TaskConfig() for kind in judges if kind not in space.judgments}
+    writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
     return replace(
         space,
         judgments={**space.judgments, **more},
         answers=replace(writing, oracle=False) if answers else None,
-        grades=(dict(space.grades) or {GRADER: Task()}) if answers else {},
+        grades=(dict(space.grades) or {GRADER: TaskConfig()}) if answers else {},
         graded=() if answers else space.graded,  # outcomes in files are of other contexts
     )
 
@@ -65,19 +65,19 @@ class Bench:
     case.
     """
 
-    material: Material
-    models: Models
+    material: EvaluationInputs
+    models: ModelPool
     study: str
     name: str
-    console: Console = field(default_factory=Silent)
-    plan: list[Stage] | None = None
+    console: Console = field(default_factory=SilentConsole)
+    plan: list[StagePlan] | None = None
     """What would be asked, where nothing is to be asked; None where it is."""
     metrics: tuple[str, ...] = ()
     """Those that the user wants; none: those that the study takes."""
     judgments: list[pl.DataFrame] = field(default_factory=list)
     outcomes: list[Outcomes] = field(default_factory=list)
     ratings: Ratings | None = None
-    _last: State | None = None
+    _last: EvaluationState | None = None
     _stages: list[dict[str, Any]] = field(default_factory=list)
     _said: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _answers: list[pl.DataFrame] = field(default_factory=list)
@@ -94,28 +94,28 @@ class Bench:
     def retrieved(self) -> Contexts:
         """What the systems of the workspace show."""
         state = self._state(None, "pool")
-        told = stages.show(state, plan=self.plan is not None)
+        told = stages.run_retrieve(state, plan=self.plan is not None)
         if self.plan is not None:
-            self.plan += [Stage(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
+            self.plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
         self._stages += state.stages
         return state.contexts
 
-    def pool(self, depth: int) -> Pool:
+    def pool(self, depth: int) -> PassagePool:
         """What contexts can be made of: the first passages that the workspace's systems found.
 
         Where there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
-        pool = Pool.of(self.material, self.retrieved(), depth)
+        pool = PassagePool.of(self.material, self.retrieved(), depth)
         if pool.labels or "relevance" not in self.space.judgments:
             return pool
-        self.judge(["relevance"], made({"pool": pool.found}), "pool")
+        self.judge(["relevance"], contexts_from_lists({"pool": pool.found}), "pool")
         labels: dict[str, dict[str, float]] = {}
         for (query, passage), value in self.known("relevance").items():
             labels.setdefault(query, {})[passage] = value
         return replace(pool, labels=labels)
 
     def judge(
-        self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: Asked | None = None
+        self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None
     ) -> None:
         """Have the passages of contexts (or the contexts) judged; see :meth:`known` for what came of it.
 
@@ -126,15 +126,15 @@ class Bench:
             if self.plan is not None and not self._kept(state, kind):
                 self._plan_judging(state, kind, part)
                 continue
-            stages.judge(state, kind)
+            stages.run_annotate(state, kind)
             self._took(state, kind)
 
-    def able(self, kinds: Sequence[str], model: Asked) -> None:
+    def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
         """Refuse a model that cannot give these kinds of judgment, before anything is asked."""
         state = self._state(None, "able", model)
         for kind in kinds:
             with self.models.job(model, plan=True) as job:
-                stages.annotator_of(state, kind, job)
+                stages.stage_annotator(state, kind, job)
 
     def known(self, aspect: str) -> dict[tuple[str, str], float]:
         """Values of an aspect by query and passage: those of files and those that the model gave.
@@ -149,11 +149,11 @@ class Bench:
             for query, passage, value in table.filter(wanted).select("query", "passage", "value").iter_rows()
         }
         if not found and self.plan is not None:
-            raise Planned
+            raise PlanComplete
         return found
 
     def answer(
-        self, contexts: Contexts, part: str = "answered", *, model: Asked | None = None, without: bool = False
+        self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None, without: bool = False
     ) -> None:
         """Have contexts answered and the answers graded. ``without``: once more without any context, as system
         ``none``.
@@ -162,11 +162,11 @@ class Bench:
         if self.plan is not None:
             self._plan_answering(state, part)
             return
-        stages.write(state)
+        stages.run_answer(state)
         assert state.answers is not None
         self._answers.append(state.answers.table.frame)
         for kind in state.space.grades:
-            stages.grade(state, kind)
+            stages.run_grade(state, kind)
         self.outcomes += state.outcomes[len(self._given_outcomes()) :]
         self._remember(state)
 
@@ -179,10 +179,10 @@ class Bench:
     ) -> Case:
         """All that came of the study, with the scores of its contexts."""
         if self.plan is not None:
-            raise Planned
+            raise PlanComplete
         judgments = self.all_judgments()
         wanted = list(self.metrics or self._possible(metrics, contexts))
-        tokens = Tokens.of(self.collection.tokens(), COUNTER) if self.collection.passages.height else None
+        tokens = Tokens.of(self.collection.tokens(), WORD_UNIT) if self.collection.passages.height else None
         ratings = self.ratings or self.material.collection.ratings
         scores = (
             score(contexts, judgments, wanted, ratings=ratings, tokens=tokens, complete=False)
@@ -232,7 +232,9 @@ class Bench:
     def _given_outcomes(self) -> list[Outcomes]:
         return [self.material.outcomes] if self.material.outcomes is not None else []
 
-    def _state(self, contexts: Contexts | None, part: str, model: Asked | None = None, without: bool = False) -> State:
+    def _state(
+        self, contexts: Contexts | None, part: str, model: ModelSpec | None = None, without: bool = False
+    ) -> EvaluationState:
         """A state of its own for a step, whose contexts are read whole."""
         space = self.space
         if contexts is not None:
@@ -250,26 +252,28 @@ class Bench:
             space = replace(space, answers=replace(space.answers, without=without))
         folder = space.path(space.cache) / FOLDER / self.study / part
         only = "nothing" if self.plan is not None and contexts is not None else None
-        state = State(replace(self.material, workspace=space), self.models, Kept(folder, only), self.console)
+        state = EvaluationState(
+            replace(self.material, workspace=space), self.models, StageCache(folder, only), self.console
+        )
         if contexts is not None:
             state.contexts = contexts
         self._last = state
         return state
 
-    def _kept(self, state: State, kind: str) -> bool:
+    def _kept(self, state: EvaluationState, kind: str) -> bool:
         """Whether what a kind of judgment gives is there already, in a plan."""
-        trial = State(state.material, state.models, state.kept, Silent())
+        trial = EvaluationState(state.material, state.models, state.kept, SilentConsole())
         trial.contexts = state.contexts
         try:
-            stages.judge(trial, kind)
+            stages.run_annotate(trial, kind)
         except InputError:
             return False
         return True
 
-    def _took(self, state: State, kind: str) -> None:
+    def _took(self, state: EvaluationState, kind: str) -> None:
         if kind in state.said:
             frame = state.said[kind]
-            unit = KINDS.get(kind).unit
+            unit = ANNOTATORS.get(kind).unit
             if unit == "rating":
                 self.ratings = Ratings.trusted(frame.select(list(Ratings.schema)))
             elif "passage" in frame.columns:
@@ -278,33 +282,33 @@ class Bench:
                 self.outcomes += state.outcomes[len(self._given_outcomes()) :]
         self._remember(state)
 
-    def _remember(self, state: State) -> None:
+    def _remember(self, state: EvaluationState) -> None:
         self._stages += state.stages
         self._prompts |= state.prompts
         for name, frame in state.said.items():
             self._said.setdefault(name, []).append(frame)
 
-    def _plan_judging(self, state: State, kind: str, part: str) -> None:
+    def _plan_judging(self, state: EvaluationState, kind: str, part: str) -> None:
         assert self.plan is not None
         with self.models.job(state.space.judgments[kind].model or state.space.model, plan=True) as job:
-            annotator = stages.annotator_of(state, kind, job)
-            things = stages.judged_items(state, annotator)
-            words = str(annotation.planned(annotator, things, job)) if things else "nothing is left to judge"
-        self.plan.append(Stage(f"{part}.{kind}", words))
+            annotator = stages.stage_annotator(state, kind, job)
+            things = stages.items_to_judge(state, annotator)
+            words = str(annotation.plan_annotation(annotator, things, job)) if things else "nothing is left to judge"
+        self.plan.append(StagePlan(f"{part}.{kind}", words))
 
-    def _plan_answering(self, state: State, part: str) -> None:
+    def _plan_answering(self, state: EvaluationState, part: str) -> None:
         assert self.plan is not None and state.space.answers is not None
         with self.models.job(state.space.answers.task.model or state.space.model, plan=True) as job:
-            writer, items = stages.writer_of(state, job, plan=True)
-            self.plan.append(Stage(part, str(answering.planned(writer, items, job))))
+            writer, items = stages.stage_writer(state, job, plan=True)
+            self.plan.append(StagePlan(part, str(answering.plan_answering(writer, items, job))))
         asking = [kind for kind in state.space.grades if GRADERS.get(kind).asks]
-        self.plan += [Stage(f"grade.{kind}", f"{counted(len(items), 'answer')} to grade") for kind in asking]
+        self.plan += [StagePlan(f"grade.{kind}", f"{format_count(len(items), 'answer')} to grade") for kind in asking]
 
     def _manifest(self) -> dict[str, Any]:
         assert self._last is not None
         state = self._last
         state.stages, state.prompts = self._stages, self._prompts
-        return manifest(state)
+        return build_manifest(state)
 
 
 def metrics_for(known: set[str], k: int, *, rated: bool = False) -> list[str]:

@@ -11,16 +11,16 @@ from typing import Any
 import polars as pl
 
 from ragworth import __version__, config
-from ragworth.collection import COUNTER
+from ragworth.collection import WORD_UNIT
 from ragworth.errors import FormatError, InputError, MetricError
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.metrics.declaration import parse
 from ragworth.metrics.engine import Tokens
-from ragworth.report.page import listed_again
-from ragworth.report.study import Findings, write
-from ragworth.results import Results, delete
-from ragworth.scoring import digests, score
-from ragworth.storage.file_record import NAME as RECORD
+from ragworth.report.page import update_study_list
+from ragworth.report.study import Findings, write_study
+from ragworth.results import Results, delete_results
+from ragworth.scoring import metric_file_digests, score
+from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Answers, Contexts, Outcomes, Scores
@@ -33,7 +33,7 @@ MANIFEST, STUDY = "manifest.json", "study.json"
 
 def is_results(place: Path) -> bool:
     """Whether a place is a folder of results, and not a workspace."""
-    return place.is_dir() and (place / MANIFEST).is_file() and not (place / config.NAME).is_file()
+    return place.is_dir() and (place / MANIFEST).is_file() and not (place / config.WORKSPACE_FILE).is_file()
 
 
 def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int | None = None) -> Case:
@@ -80,7 +80,7 @@ def _scores(results: Results, metrics: Sequence[str]) -> Scores:
     lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
     if lacking:
         texts = results.collection
-        tokens = Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None
+        tokens = Tokens.of(texts.tokens(), WORD_UNIT) if texts.passages.height else None
         more = score(
             results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
         )
@@ -96,7 +96,7 @@ def reads_file(metric: str) -> bool:
         return False  # a measure of another package
 
 
-def named(cases: Sequence[Case]) -> list[Case]:
+def number_cases(cases: Sequence[Case]) -> list[Case]:
     """Cases of the same name get a number."""
     counts = Counter(case.name for case in cases)
     seen: Counter[str] = Counter()
@@ -108,9 +108,9 @@ def named(cases: Sequence[Case]) -> list[Case]:
     return made
 
 
-def not_there(place: Path) -> InputError | None:
+def missing_place_error(place: Path) -> InputError | None:
     """Why a place is neither a workspace nor results, with what may have been meant; None where it is a workspace."""
-    if (place if place.suffix == ".toml" else place / config.NAME).is_file():
+    if (place if place.suffix == ".toml" else place / config.WORKSPACE_FILE).is_file():
         return None
     if place.is_file():
         found = "it is neither a workspace nor a table that this study reads"
@@ -121,14 +121,14 @@ def not_there(place: Path) -> InputError | None:
         )
     below = sorted(each.parent for pattern in ("*", "*/*", "*/*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
     return InputError(
-        f"it has neither {config.NAME} nor {MANIFEST}",
+        f"it has neither {config.WORKSPACE_FILE} nor {MANIFEST}",
         file=str(place),
         expected="a workspace, or a folder of results",
-        remedy=f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {config.NAME}",
+        remedy=f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {config.WORKSPACE_FILE}",
     )
 
 
-def folder_of(place: Path, kind: str, paths: config.Paths = config.Paths()) -> Path:  # noqa: B008 (it cannot change)
+def folder_of(place: Path, kind: str, paths: config.OutputPaths = config.OutputPaths()) -> Path:  # noqa: B008 (it cannot change)
     """Where a study of a place is written."""
     if is_results(place):
         inside = place.resolve()
@@ -177,9 +177,9 @@ def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path
         results.write(folder / CASES / f"{number:02d}")
     if cases:
         _tidy(folder / CASES, len(cases))
-    page = write(findings, folder, back=report if there else None)
+    page = write_study(findings, folder, back=report if there else None)
     if there:
-        listed_again(report)
+        update_study_list(report)
     return page
 
 
@@ -187,7 +187,7 @@ def _tidy(folder: Path, number: int) -> None:
     """Delete the tables that an earlier study of more places wrote; other files in their folders stay."""
     for old in folder.iterdir():
         if old.name.isdigit() and int(old.name) > number and (old / MANIFEST).is_file() and not old.is_symlink():
-            delete(old)
+            delete_results(old)
 
 
 def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> 
     made: dict[str, Any] = {"study": chosen.kind, "ragworth": __version__, "settings": chosen.settings}
     if metrics:
         made["metrics"] = list(metrics)
-        made["files of metrics"] = digests(list(metrics))
+        made["files of metrics"] = metric_file_digests(list(metrics))
     made["cases"] = [
         {
             "name": case.name,

@@ -13,10 +13,10 @@ from ragworth.collection import Collection
 from ragworth.config import Workspace
 from ragworth.studies.arms import Floats, matrix
 from ragworth.studies.contract import Case
-from ragworth.studies.pool import Pool
+from ragworth.studies.pool import PassagePool
 from ragworth.tables import OK
-from ragworth.tasks.text_lookup import Texts
-from ragworth.text_match.matching import match, read
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.matching import match_answer, to_matchable
 
 KIND = "confidence"
 """The kind of judgment that gives the measures."""
@@ -44,14 +44,14 @@ def confidences_of(case: Case, systems: list[str], queries: list[str]) -> dict[s
     return {name: matrix(good.filter(pl.col("aspect") == name), systems, queries) for name in MEASURES if name in known}
 
 
-def gold(pool: Pool, query: str) -> str | None:
+def gold(pool: PassagePool, query: str) -> str | None:
     """The relevant passage: of several the one with the highest label, of equals the one that was found first."""
     known = [each for each in pool.relevant(query) if pool.has_text(each)]
     labels = pool.labels.get(query, {})
     return max(known, key=lambda each: labels[each], default=None)
 
 
-def unsuited(pool: Pool, query: str) -> str:
+def unsuited_reason(pool: PassagePool, query: str) -> str:
     """Why nothing can be made of a query: no accepted answers, or no relevant passage; empty where something can."""
     if query in pool.without_answers:
         return "no accepted answers"
@@ -59,7 +59,7 @@ def unsuited(pool: Pool, query: str) -> str:
 
 
 @dataclass
-class Distractors:
+class DistractorPool:
     """Passages that cannot give the answer away: those in which an accepted one is found by its words are passed over.
 
     ``held`` counts how many were.
@@ -67,10 +67,10 @@ class Distractors:
 
     collection: Collection
     held: int = 0
-    _texts: Texts = field(init=False)
+    _texts: TextLookup = field(init=False)
 
     def __post_init__(self) -> None:
-        self._texts = Texts(self.collection)
+        self._texts = TextLookup(self.collection)
 
     def first(self, query: str, passages: Iterable[str], number: int) -> list[str]:
         """The first of the passages that have a text and no accepted answer of the query in it."""
@@ -87,7 +87,7 @@ class Distractors:
     def _holds(self, query: str, passage: str) -> bool | None:
         """None where there is no text to look at."""
         try:
-            text = read(self._texts.passage(passage))
+            text = to_matchable(self._texts.passage(passage))
         except NoValue:
             return None
-        return any(match(text, answer) is not None for answer in self._texts.known_answers(query))
+        return any(match_answer(text, answer) is not None for answer in self._texts.known_answers(query))

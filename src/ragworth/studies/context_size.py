@@ -13,23 +13,23 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, counted
+from ragworth.errors import InputError, format_count
 from ragworth.metrics.declaration import parse
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import curve, outcomes
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import curve_chart, outcome_chart
 from ragworth.studies.alignment import draw
 from ragworth.studies.arms import KINDS
 from ragworth.studies.bench import Bench
-from ragworth.studies.context_size_results import Sized, family, scored
+from ragworth.studies.context_size_results import SizedCase, family, scored
 from ragworth.studies.context_size_sentences import lead, sentences
 from ragworth.studies.context_size_tables import change, correlations, lines, spread
 from ragworth.studies.context_size_tables import outcomes as became
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.studies.sentences import left_out_rows, measure_words
 from ragworth.tables import Scores
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 LINES = 8
 """Curves in a figure; more would hide each other."""
@@ -49,12 +49,12 @@ class ContextSize(Study):
     are correlated too.
     """
 
-    sizes: str = setting("1-5,10,15", "numbers of passages shown, such as 1-5,10,15")
-    contexts: int = setting(10, "contexts of each size drawn for each query", low=2, high=1000)
-    depth: int = setting(25, "passages from the top that contexts are drawn from", low=2, high=10_000)
-    measure: str = setting("spearman", "correlation of metrics with the outcome", choices=MEASURES)
-    outcome: str | None = setting(None, "which outcome to predict; the grade where there is one")
-    against: str | None = setting(
+    sizes: str = option("1-5,10,15", "numbers of passages shown, such as 1-5,10,15")
+    contexts: int = option(10, "contexts of each size drawn for each query", low=2, high=1000)
+    depth: int = option(25, "passages from the top that contexts are drawn from", low=2, high=10_000)
+    measure: str = option("spearman", "correlation of metrics with the outcome", choices=MEASURES)
+    outcome: str | None = option(None, "which outcome to predict; the grade where there is one")
+    against: str | None = option(
         None, "metric to predict in place of an outcome: Cov is cut at each size, Cov@20 stays as it is"
     )
 
@@ -84,7 +84,7 @@ class ContextSize(Study):
                 f"contexts of {largest} passages cannot be drawn from {self.depth}", expected="depth ≥ the largest size"
             )
         drawn, left = self._drawn(bench.pool(self.depth))
-        contexts = made(drawn)
+        contexts = contexts_from_lists(drawn)
         bench.judge(list(bench.space.judgments), contexts)
         if self.against is None:
             bench.answer(contexts)
@@ -99,11 +99,11 @@ class ContextSize(Study):
         case = bench.case(contexts, design, (), left)
         wanted = list(bench.metrics) or bench.default_metrics(largest)
         families = list(dict.fromkeys(each for name in wanted if (each := family(name)) is not None))
-        parts = [scored(case.results, of, families, size) for size, of in Sized.parts(case, self.cuts).items()]
+        parts = [scored(case.results, of, families, size) for size, of in SizedCase.parts(case, self.cuts).items()]
         scores = Scores.trusted(pl.concat([part.frame for part in parts]))
         return replace(case, results=replace(case.results, scores=scores))
 
-    def _drawn(self, pool: Pool) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
+    def _drawn(self, pool: PassagePool) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
         """Contexts of every size, of the queries that have enough passages for the largest."""
         try:
             by_size = {size: draw(pool, self.contexts, size) for size in reversed(self.cuts)}
@@ -124,38 +124,38 @@ class ContextSize(Study):
                 f"{case.name}: another study made these contexts, and they have no size",
                 remedy=f"name the workspace, an evaluation's results, or what ragworth study {self.kind} wrote before",
             )
-        Sized(self, case)  # refuses what cannot be cut and scored
+        SizedCase(self, case)  # refuses what cannot be cut and scored
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [Sized(self, case) for case in cases]
+        every = [SizedCase(self, case) for case in cases]
         table = pl.concat([correlations(each) for each in every])
         return Findings(
             "Context size: do metrics keep predicting the answers when more is shown?",
             " ".join(lead(each) for each in every),
             tuple(sentence for each in every for sentence in sentences(each)),
             (
-                Shown(
+                StudyTable(
                     "correlation",
                     f"{measure_words(self.measure)} with the outcome, by context size",
                     table,
                     "over queries: mean of the correlations within queries; deviation: their standard deviation; n: "
                     "queries that have one. Over systems: of the systems' means; n: systems",
                 ),
-                Shown(
+                StudyTable(
                     "spread",
                     "How far it strays over the sizes",
                     pl.concat([spread(each) for each in every]),
                     "deviation: standard deviation of the correlation over the sizes",
                 ),
-                Shown(
+                StudyTable(
                     "change",
                     "From the smallest size to the largest",
                     pl.concat([change(each) for each in every]),
                     "correlation within queries at the largest size less that at the smallest, over queries that have "
                     "both; p by a paired bootstrap, p_holm corrected by Holm for the metrics of a case",
                 ),
-                Shown(
+                StudyTable(
                     "outcomes",
                     "What became of the contexts, by size",
                     pl.concat([became(each) for each in every], how="diagonal"),
@@ -167,7 +167,7 @@ class ContextSize(Study):
             tuple(note for each in every for note in each.notes),
         )
 
-    def _figures(self, each: Sized, number: int, cases: int) -> list[Figure]:
+    def _figures(self, each: SizedCase, number: int, cases: int) -> list[StudyFigure]:
         last, name = ("", "") if cases == 1 else (f"-{number}", f": {each.case.name}")
         words = measure_words(self.measure)
         figures = []
@@ -178,11 +178,11 @@ class ContextSize(Study):
             band = drawn["line"].n_unique() <= BANDS
             ends = f"; {self.level:.0%} intervals over queries" if band else "; intervals are in the table"
             caption = f"{words} {OVER[over]}{ends}. Metrics that agree share a line."
-            caption += f" {counted(more, 'more metric')} in the table." if more else ""
+            caption += f" {format_count(more, 'more metric')} in the table." if more else ""
             title = f"How well metrics predict, by context size{'' if over == 'queries' else ', over systems'}{name}"
             below = drawn.filter(pl.min_horizontal("value", "low") < 0).height > 0
-            spec = curve(drawn, "passages shown", words, zero=below, band=band)
-            figures.append(Figure(f"correlation-{over}{last}", title, caption, spec))
+            spec = curve_chart(drawn, "passages shown", words, zero=below, band=band)
+            figures.append(StudyFigure(f"correlation-{over}{last}", title, caption, spec))
         table = became(each)
         if each.moves and "correct" in table.columns:
             kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
@@ -197,7 +197,9 @@ class ContextSize(Study):
             )
             title = f"What became of the answers, by context size{name}"
             figures.append(
-                Figure(f"answers{last}", title, "Half of the contexts hold a relevant passage.", outcomes(stacked))
+                StudyFigure(
+                    f"answers{last}", title, "Half of the contexts hold a relevant passage.", outcome_chart(stacked)
+                )
             )
         elif each.moves:
             line = table.select(
@@ -209,5 +211,5 @@ class ContextSize(Study):
             )
             title = f"{each.aspect} by context size{name}"
             caption = f"Mean with its {self.level:.0%} interval over queries."
-            figures.append(Figure(f"outcome{last}", title, caption, curve(line, "passages shown", "mean")))
+            figures.append(StudyFigure(f"outcome{last}", title, caption, curve_chart(line, "passages shown", "mean")))
         return figures

@@ -11,21 +11,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.collection import COUNTER
-from ragworth.errors import InputError, RagworthError, listed
+from ragworth.collection import WORD_UNIT
+from ragworth.errors import InputError, RagworthError, format_list
 from ragworth.metrics.declaration import Metric, parse
 from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure
-from ragworth.stats.paired import Paired, holm, paired
-from ragworth.stats.resampling import Span, expanded
-from ragworth.stats.within_query import by_query, within
+from ragworth.stats.paired import PairedComparison, compare_paired, holm
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval
+from ragworth.stats.within_query import query_correlations, within_query_correlations
 from ragworth.studies.arms import KINDS, is_grade
 from ragworth.studies.contract import Case
-from ragworth.studies.score_rows import Rows, aspect_of, rows_of
-from ragworth.studies.system_correlation import Went, went
+from ragworth.studies.score_rows import ScoreRows, aspect_of, rows_of
+from ragworth.studies.system_correlation import SystemCorrelation, correlate_systems
 from ragworth.studies.system_order import FEWEST
 from ragworth.tables import OK, Contexts, Outcomes, Scores
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-class Found(NamedTuple):
+class SizeCorrelation(NamedTuple):
     """What one metric predicts at one size."""
 
     over: str
     metric: str
     k: int
     value: float | None
-    span: Span | None
+    span: ConfidenceInterval | None
     deviation: float | None
     n: int
     left_out: dict[str, int]
@@ -60,12 +60,12 @@ def family(name: str) -> Metric | None:
 
 def scored(results: Results, contexts: Contexts, families: Sequence[Metric], k: int) -> Scores:
     """Scores of contexts by metrics that are cut at k."""
-    tokens = Tokens.of(results.collection.tokens(), COUNTER) if results.collection.passages.height else None
+    tokens = Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
     cut = [str(replace(metric, cutoff=k)) for metric in families]
     return score(contexts, results.judgments, cut, ratings=results.ratings, tokens=tokens, complete=False)
 
 
-class Sized:
+class SizedCase:
     """One case, by context size."""
 
     def __init__(self, study: ContextSize, case: Case) -> None:
@@ -86,7 +86,7 @@ class Sized:
         self.ways = ["queries"] if self.made or len(case.results.contexts.systems) < FEWEST else ["queries", "systems"]
 
     @cached_property
-    def rows(self) -> dict[int, Rows]:
+    def rows(self) -> dict[int, ScoreRows]:
         """Scores beside outcomes, by size."""
         return {size: self._rows(size) for size in self.contexts}
 
@@ -97,7 +97,7 @@ class Sized:
         return self.against is None and is_grade(self.aspect, values)
 
     @cached_property
-    def found(self) -> list[Found]:
+    def found(self) -> list[SizeCorrelation]:
         """What each metric predicts at each size."""
         each = {"queries": self._over_queries, "systems": self._over_systems}
         return [one for size in self.contexts for over in self.ways for one in each[over](size)]
@@ -122,7 +122,7 @@ class Sized:
         found = {name: family(name) for name in names}
         fixed = [name for name, metric in found.items() if metric is None]
         if fixed:
-            self.notes.append(f"{self.case.name}: {listed(fixed, 12)} cannot be cut at other sizes, and left out")
+            self.notes.append(f"{self.case.name}: {format_list(fixed, 12)} cannot be cut at other sizes, and left out")
         own = replace(self.against, cutoff=None) if self.against is not None else None
         return list(dict.fromkeys(metric for metric in found.values() if metric is not None and metric != own))
 
@@ -138,9 +138,9 @@ class Sized:
             )
         lost = [k for k in self.study.cuts if k not in self.contexts]
         if lost:
-            self.notes.append(f"{name}: no context has {listed([str(k) for k in lost], 20)} passages")
+            self.notes.append(f"{name}: no context has {format_list([str(k) for k in lost], 20)} passages")
 
-    def _rows(self, size: int) -> Rows:
+    def _rows(self, size: int) -> ScoreRows:
         """Scores cut at a size beside the outcome."""
         results, contexts = self.case.results, self.contexts[size]
         scores = scored(results, contexts, self.families, size)
@@ -155,10 +155,10 @@ class Sized:
             raise InputError(f"{self.case.name}: no context of {size} passages has both an outcome and scores")
         return rows._replace(metrics=[str(metric) for metric in self.families])
 
-    def _over_queries(self, size: int) -> list[Found]:
+    def _over_queries(self, size: int) -> list[SizeCorrelation]:
         rows, study = self.rows[size], self.study
-        each = by_query(rows.values, rows.outcome, rows.units, measure=self.measure).values
-        found = within(
+        each = query_correlations(rows.values, rows.outcome, rows.units, measure=self.measure).values
+        found = within_query_correlations(
             rows.values,
             rows.outcome,
             rows.units,
@@ -172,25 +172,27 @@ class Sized:
             known = column[~np.isnan(column)]
             deviation = float(known.std(ddof=1)) if len(known) > 1 else None
             made.append(
-                Found(
+                SizeCorrelation(
                     "queries", metric, size, one.value, one.interval, deviation, one.queries, one.left_out, one.reason
                 )
             )
         return made
 
-    def _over_systems(self, size: int) -> list[Found]:
+    def _over_systems(self, size: int) -> list[SizeCorrelation]:
         """Correlations of the systems' means, over the queries for which all systems have both values."""
         made = []
         for metric in self.rows[size].metrics:
             one = self._went(metric, [size])
             left = {"a system has no value": one.left_out} if one.left_out else {}
-            made.append(Found("systems", metric, size, one.value, one.span, None, one.systems, left, one.reason))
+            made.append(
+                SizeCorrelation("systems", metric, size, one.value, one.span, None, one.systems, left, one.reason)
+            )
         return made
 
-    def _went(self, metric: str, sizes: Sequence[int]) -> Went:
+    def _went(self, metric: str, sizes: Sequence[int]) -> SystemCorrelation:
         """The correlation of systems' means by a metric with those of the outcome, averaged over sizes."""
         study = self.study
-        return went(
+        return correlate_systems(
             [self._sides(metric, size) for size in sizes],
             measure=self.measure,
             level=study.level,
@@ -213,7 +215,7 @@ class Sized:
         """All queries of the case, in one order for every size."""
         return sorted({query for rows in self.rows.values() for query in rows.queries})
 
-    def mean(self, over: str, metric: str) -> tuple[float, Span | None, int]:
+    def mean(self, over: str, metric: str) -> tuple[float, ConfidenceInterval | None, int]:
         """A metric's correlation averaged over the sizes at which it has one, its interval over queries, and n."""
         line = self.line(over, metric)
         value = float(np.mean(list(line.values())))
@@ -225,7 +227,7 @@ class Sized:
         each = each[~np.isnan(each).all(axis=1)]
         # A size at which no query that is drawn has a correlation gives none for the resample.
         draws = bootstrap_means(each, self.study.resamples, self.study.seed).mean(axis=1)
-        return value, expanded(draws, len(each), self.study.level), len(each)
+        return value, expanded_interval(draws, len(each), self.study.level), len(each)
 
     def line(self, over: str, metric: str) -> dict[int, float]:
         """The correlations of a metric by size, where it has one."""
@@ -240,7 +242,7 @@ class Sized:
             known, key=lambda name: (-len(lines[name]), -round(float(np.mean(list(lines[name].values()))), 12))
         )
 
-    def changes(self) -> list[tuple[str, Paired, float | None]]:
+    def changes(self) -> list[tuple[str, PairedComparison, float | None]]:
         """By metric, the correlation within queries at the largest size less that at the smallest; and Holm's p."""
         sizes = list(self.rows)
         if len(sizes) < 2:
@@ -248,7 +250,9 @@ class Sized:
         columns = [self._by_query(size) for size in (sizes[0], sizes[-1])]
         study = self.study
         found = [
-            paired(a, b, "bootstrap", bounds=(-1.0, 1.0), level=study.level, resamples=study.resamples, seed=study.seed)
+            compare_paired(
+                a, b, "bootstrap", bounds=(-1.0, 1.0), level=study.level, resamples=study.resamples, seed=study.seed
+            )
             for a, b in zip(*(column.T for column in columns), strict=True)
         ]
         p = holm(np.array([one.p if one.n > 1 else np.nan for one in found]))
@@ -260,7 +264,9 @@ class Sized:
         rows = self.rows[size]
         made = np.full((len(self._queries), len(rows.metrics)), np.nan)
         mine = sorted(set(rows.queries))
-        made[places(mine, self._queries)] = by_query(rows.values, rows.outcome, rows.units, measure=self.measure).values
+        made[places(mine, self._queries)] = query_correlations(
+            rows.values, rows.outcome, rows.units, measure=self.measure
+        ).values
         return made
 
     def worth(self, size: int) -> tuple[list[str], Floats]:

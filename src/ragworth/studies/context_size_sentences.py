@@ -7,36 +7,36 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from ragworth.errors import counted, listed
-from ragworth.stats.paired import paired
-from ragworth.studies.arms import SHARE, chance
-from ragworth.studies.context_size_results import Sized, places
+from ragworth.errors import format_count, format_list
+from ragworth.stats.paired import compare_paired
+from ragworth.studies.arms import SHARE, p_words
+from ragworth.studies.context_size_results import SizedCase, places
 from ragworth.studies.context_size_tables import spread
 from ragworth.studies.sentences import between, measure_words, signed
 
 
-def lead(sized: Sized) -> str:
+def lead(sized: SizedCase) -> str:
     """Which contexts, of how many queries, with which outcome."""
-    sizes = listed([str(k) for k in sized.rows], 20)
-    queries = counted(len({query for rows in sized.rows.values() for query in rows.queries}), "query", "queries")
+    sizes = format_list([str(k) for k in sized.rows], 20)
+    queries = format_count(len({query for rows in sized.rows.values() for query in rows.queries}), "query", "queries")
     if sized.made:
-        number = counted(sum(len(rows.queries) for rows in sized.rows.values()), "context")
+        number = format_count(sum(len(rows.queries) for rows in sized.rows.values()), "context")
         return f"{sized.case.name}: {number} of {queries}, {sizes} passages each, with the outcome {sized.aspect!r}."
     whole = "" if sized.moves else " of the whole context"
-    systems = counted(len(sized.case.results.contexts.systems), "system")
+    systems = format_count(len(sized.case.results.contexts.systems), "system")
     return (
         f"{sized.case.name}: the contexts of {systems} for {queries}, cut at {sizes} passages, with the outcome "
         f"{sized.aspect!r}{whole}."
     )
 
 
-def sentences(sized: Sized) -> list[str]:
+def sentences(sized: SizedCase) -> list[str]:
     """Which metric predicts best and which is steadiest; then what more passages change."""
     made = [sentence for over in sized.ways for sentence in _best(sized, over)]
     return made + _changed(sized) + _answers(sized)
 
 
-def _best(sized: Sized, over: str) -> list[str]:
+def _best(sized: SizedCase, over: str) -> list[str]:
     """Which metric predicts best over all sizes, and which strays least."""
     where = f"{sized.case.name}: " + ("" if over == "queries" else "over systems ")
     ranked, words = sized.ranked(over), measure_words(sized.measure)
@@ -45,13 +45,13 @@ def _best(sized: Sized, over: str) -> list[str]:
     lines = {metric: sized.line(over, metric) for metric in ranked}
     best = _alike(ranked, {name: (len(line), _average(line)) for name, line in lines.items()})
     line, (value, span, n) = lines[best[0]], sized.mean(over, best[0])
-    many, who = len(best) > 1, listed(best, 20)
+    many, who = len(best) > 1, format_list(best, 20)
     if span is not None and span.low > 0:
         what = f"{who} {'predict' if many else 'predicts'} best"
     else:
         what = f"no metric surely predicts the outcome; {who} {'come' if many else 'comes'} nearest"
     low, high = min(line, key=lambda k: line[k]), max(line, key=lambda k: line[k])
-    unit = counted(n, "query", "queries") if over == "queries" else counted(n, "system")
+    unit = format_count(n, "query", "queries") if over == "queries" else format_count(n, "system")
     figure = f"{words} {signed(value)} {between(span)} over {unit}"
     if len(line) == 1:
         return [f"{where}{what}: {figure} (k = {low})."]
@@ -60,7 +60,7 @@ def _best(sized: Sized, over: str) -> list[str]:
     return [f"{where}{what} over all sizes: mean {figure}{ends}.", *_strays(sized, over, where)]
 
 
-def _strays(sized: Sized, over: str, where: str) -> list[str]:
+def _strays(sized: SizedCase, over: str, where: str) -> list[str]:
     """Which metric strays least over the sizes, and which most."""
     rows = spread(sized).filter(pl.col("over") == over).drop_nulls("deviation").select("metric", "deviation").rows()
     known = {metric: round(value, 12) for metric, value in rows}
@@ -69,8 +69,8 @@ def _strays(sized: Sized, over: str, where: str) -> list[str]:
     order = sorted(known, key=lambda name: known[name])
     least, most = _alike(order, known), _alike(order[::-1], known)
     return [
-        f"{where}{listed(least, 20)} {'strays' if len(least) == 1 else 'stray'} least over the sizes (standard "
-        f"deviation {known[least[0]]:.3f}), {listed(most, 20)} most ({known[most[0]]:.3f})."
+        f"{where}{format_list(least, 20)} {'strays' if len(least) == 1 else 'stray'} least over the sizes (standard "
+        f"deviation {known[least[0]]:.3f}), {format_list(most, 20)} most ({known[most[0]]:.3f})."
     ]
 
 
@@ -83,7 +83,7 @@ def _average(line: Mapping[int, float]) -> float:
     return round(float(np.mean(list(line.values()))), 12)
 
 
-def _changed(sized: Sized) -> list[str]:
+def _changed(sized: SizedCase) -> list[str]:
     """Whether the best metric predicts otherwise at the largest size than at the smallest."""
     best, sizes = sized.ranked("queries")[:1], list(sized.rows)
     for metric, one, p in sized.changes():
@@ -91,13 +91,13 @@ def _changed(sized: Sized) -> list[str]:
             sure = "" if p < 1 - sized.study.level else ", which may be chance"
             return [
                 f"{sized.case.name}: from k = {sizes[0]} to k = {sizes[-1]} the correlation of {metric} changes by "
-                f"{signed(one.value)} {between(one.interval)}, {chance(p)} after Holm{sure}, over "
-                f"{counted(one.n, 'query', 'queries')}."
+                f"{signed(one.value)} {between(one.interval)}, {p_words(p)} after Holm{sure}, over "
+                f"{format_count(one.n, 'query', 'queries')}."
             ]
     return []
 
 
-def _answers(sized: Sized) -> list[str]:
+def _answers(sized: SizedCase) -> list[str]:
     """What more passages do to the outcome."""
     sizes = list(sized.rows)
     if not sized.moves or len(sizes) < 2:
@@ -105,7 +105,7 @@ def _answers(sized: Sized) -> list[str]:
     (first, a), (last, b) = (sized.worth(size) for size in (sizes[0], sizes[-1]))
     both = sorted(set(first) & set(last))
     a, b = a[places(both, first)], b[places(both, last)]
-    one = paired(
+    one = compare_paired(
         a,
         b,
         "wilcoxon",
@@ -124,5 +124,5 @@ def _answers(sized: Sized) -> list[str]:
         gap = f"{points[0]} points [{', '.join(points[1:])}]" if one.interval else f"{points[0]} points (no interval)"
     return [
         f"{sized.case.name}: {what} goes from {ends[0]} at k = {sizes[0]} to {ends[1]} at k = {sizes[-1]}, a "
-        f"difference of {gap}, Wilcoxon {chance(one.p)}."
+        f"difference of {gap}, Wilcoxon {p_words(one.p)}."
     ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ragworth.errors import listed
-from ragworth.studies.arms import KINDS, SHARE, Mean, means
-from ragworth.studies.context_size_results import Sized
+from ragworth.errors import format_list
+from ragworth.studies.arms import KINDS, SHARE, ArmMean, arm_means
+from ragworth.studies.context_size_results import SizedCase
 
 
-def correlations(sized: Sized) -> pl.DataFrame:
+def correlations(sized: SizedCase) -> pl.DataFrame:
     """What each metric predicts at each size."""
     rows = []
     for one in sized.found:
@@ -23,7 +23,7 @@ def correlations(sized: Sized) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema | {"n": pl.Int64, "left out": pl.Int64, "why": pl.String}, orient="row")
 
 
-def spread(sized: Sized) -> pl.DataFrame:
+def spread(sized: SizedCase) -> pl.DataFrame:
     """How far each metric strays over the sizes, the best first."""
     rows = []
     for over in sized.ways:
@@ -40,7 +40,7 @@ def spread(sized: Sized) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def change(sized: Sized) -> pl.DataFrame:
+def change(sized: SizedCase) -> pl.DataFrame:
     """By how much each metric predicts better or worse at the largest size than at the smallest."""
     sizes, rows = list(sized.rows), []
     for metric, one, p in sized.changes():
@@ -52,11 +52,11 @@ def change(sized: Sized) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema | {"queries": pl.Int64}, orient="row")
 
 
-def outcomes(sized: Sized) -> pl.DataFrame:
+def outcomes(sized: SizedCase) -> pl.DataFrame:
     """What became of the contexts of each size; every query counts the same. One row where size makes no difference."""
     made = []
     for size, rows in list(sized.rows.items())[: None if sized.moves else 1]:
-        mean: Mean = means(sized.worth(size)[1][:, None], sized.study, SHARE if sized.graded else None)[0]
+        mean: ArmMean = arm_means(sized.worth(size)[1][:, None], sized.study, SHARE if sized.graded else None)[0]
         row: dict[str, object] = {"case": sized.case.name, "k": size if sized.moves else None}
         if sized.graded:
             count = np.bincount(rows.units)
@@ -73,13 +73,13 @@ def outcomes(sized: Sized) -> pl.DataFrame:
     return pl.DataFrame(made, schema_overrides={"k": pl.Int64, **dict.fromkeys(numbers, pl.Float64)})
 
 
-def lines(sized: Sized, over: str, most: int) -> tuple[pl.DataFrame, int]:
+def lines(sized: SizedCase, over: str, most: int) -> tuple[pl.DataFrame, int]:
     """Curves to draw, the best first, those of equal metrics as one; and how many metrics are not drawn."""
     same: dict[tuple[tuple[int, float], ...], list[str]] = {}
     for metric in sized.ranked(over):
         line = sized.line(over, metric)
         same.setdefault(tuple((k, round(value, 9)) for k, value in line.items()), []).append(metric)
-    names = {group[0]: listed(group, 4) for group in list(same.values())[:most]}
+    names = {group[0]: format_list(group, 4) for group in list(same.values())[:most]}
     rows = [
         (names[one.metric], one.k, one.value, *(one.span or (None, None)), one.n)
         for metric in names

@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth.errors import InputError
 from ragworth.results import Results
-from ragworth.tasks.options import check_settings, setting
+from ragworth.tasks.options import option, validate_options
 
 if TYPE_CHECKING:
     from ragworth.config import Workspace
@@ -59,9 +59,9 @@ class Case:
 class Study:
     """One study with its settings."""
 
-    resamples: int = setting(2000, "resamples of the bootstrap", low=100)
-    level: float = setting(0.95, "confidence level of intervals", low=0.5, high=0.999)
-    seed: int = setting(0, "seed of resampling; contexts are drawn by the seed of the workspace", low=0)
+    resamples: int = option(2000, "resamples of the bootstrap", low=100)
+    level: float = option(0.95, "confidence level of intervals", low=0.5, high=0.999)
+    seed: int = option(0, "seed of resampling; contexts are drawn by the seed of the workspace", low=0)
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -76,7 +76,7 @@ class Study:
     """Whether it needs relevance labels."""
 
     def __post_init__(self) -> None:
-        check_settings(self, self.kind)
+        validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
@@ -116,6 +116,6 @@ class Study:
     @property
     def settings(self) -> dict[str, Any]:
         """All settings, by name."""
-        from ragworth.tasks.options import settings_of
+        from ragworth.tasks.options import options_of
 
-        return {each.name: getattr(self, each.name) for each in settings_of(type(self))}
+        return {each.name: getattr(self, each.name) for each in options_of(type(self))}

@@ -14,31 +14,31 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, counted
-from ragworth.report.study import Figure, Findings, Shown
+from ragworth.errors import InputError, format_count
+from ragworth.report.study import Findings, StudyFigure, StudyTable
 from ragworth.studies.arms import (
     CONTRASTED,
     KINDS,
     Arms,
     Contrast,
+    arm_means,
     arms_figure,
     arms_of,
     arms_table,
-    chance,
     contrast,
     contrasts,
-    left_of,
+    left_out_rows_of,
     matrix,
-    means,
-    nobody_left,
+    no_queries_error,
     of_design,
+    p_words,
 )
-from ragworth.studies.bench import Bench, Planned
+from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.plan_gaps import unasked
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.plan_gaps import has_unasked
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.studies.sentences import left_out_rows
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 WEAK, HARD = "weak", "hard"
 
@@ -53,11 +53,11 @@ class Distractors(Study):
     one kind is left out and counted.
     """
 
-    k: int = setting(5, "passages of a context, one of them relevant", low=2, high=1000)
-    depth: int = setting(25, "passages from the top that distractors are taken from", low=2, high=10_000)
-    weak: float = setting(0.2, "distracting effect below which a distractor is weak", low=0, high=1)
-    hard: float = setting(0.8, "distracting effect above which a distractor is hard", low=0, high=1)
-    outcome: str | None = setting(None, "which outcome to compare; the grade where there is one")
+    k: int = option(5, "passages of a context, one of them relevant", low=2, high=1000)
+    depth: int = option(25, "passages from the top that distractors are taken from", low=2, high=10_000)
+    weak: float = option(0.2, "distracting effect below which a distractor is weak", low=0, high=1)
+    hard: float = option(0.8, "distracting effect above which a distractor is hard", low=0, high=1)
+    outcome: str | None = option(None, "which outcome to compare; the grade where there is one")
 
     kind: ClassVar[str] = "distractors"
     title: ClassVar[str] = "what hard distractors cost beside weak ones"
@@ -78,15 +78,15 @@ class Distractors(Study):
         relevant = {query: self._relevant(pool, query, left) for query in pool.queries}
         relevant = {query: passage for query, passage in relevant.items() if passage}
         if not relevant:
-            raise nobody_left(left, "retrieve more passages, or give more labels")
+            raise no_queries_error(left, "retrieve more passages, or give more labels")
         judged = {query: [passage, *pool.others(query)] for query, passage in relevant.items()}
-        bench.judge(self.judges, made({"pool": judged}))
-        if bench.plan is not None and unasked(bench, "abstention", ((q, p) for q in judged for p in judged[q])):
+        bench.judge(self.judges, contexts_from_lists({"pool": judged}))
+        if bench.plan is not None and has_unasked(bench, "abstention", ((q, p) for q in judged for p in judged[q])):
             # Which distractors are weak or hard is not known before; how many contexts at most is.
             some = {WEAK: {q: all_[: self.k] for q, all_ in judged.items()}}
             some[HARD] = {q: [all_[0], *all_[1 - self.k :]] for q, all_ in judged.items()}
-            bench.answer(made(some), "answered-at-most")
-            raise Planned
+            bench.answer(contexts_from_lists(some), "answered-at-most")
+            raise PlanComplete
         known = bench.known("abstention")
         shown: dict[str, dict[str, list[str]]] = {WEAK: {}, HARD: {}}
         for query, passages in judged.items():
@@ -102,14 +102,16 @@ class Distractors(Study):
                 others = some_[: self.k - 1]
                 shown[kind][query] = [*others[:place], passages[0], *others[place:]]
         if not shown[WEAK]:
-            raise nobody_left(left, "a deeper pool (--depth), fewer passages (--k), or other limits (--weak, --hard)")
-        contexts = made(shown)
+            raise no_queries_error(
+                left, "a deeper pool (--depth), fewer passages (--k), or other limits (--weak, --hard)"
+            )
+        contexts = contexts_from_lists(shown)
         bench.answer(contexts)
         effects = [f"below {self.weak:g}", f"above {self.hard:g}"]
         design = pl.DataFrame({"system": [WEAK, HARD], "distractors": [WEAK, HARD], "effect": effects})
         return bench.case(contexts, design, bench.default_metrics(self.k), left)
 
-    def _relevant(self, pool: Pool, query: str, left: Counter[str]) -> str:
+    def _relevant(self, pool: PassagePool, query: str, left: Counter[str]) -> str:
         """The relevant passage of a query's contexts; nothing where the query is left out."""
         found = pool.relevant(query)
         why = "no relevant passage" if not found else ""
@@ -123,35 +125,36 @@ class Distractors(Study):
         if few:
             number = self.k - 1
             words = f"{few[0]} ones" if len(few) == 1 else "either kind"
-            left[f"fewer than {counted(number, 'distractor')}, {words}"] += 1
+            left[f"fewer than {format_count(number, 'distractor')}, {words}"] += 1
         return bool(few)
 
     def take(self, case: Case) -> Case:
         return of_design(case, self.kind, "distractors")
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [_Distracted(self, case) for case in cases]
+        every = [_DistractorCase(self, case) for case in cases]
         tables = [each.table() for each in every]
         queries = sum(len(each.arms.queries) for each in every)
         return Findings(
             "Distractors: what do misleading passages cost?",
-            f"The model answered {counted(queries, 'query', 'queries')} twice: from one relevant passage among weak "
+            f"The model answered {format_count(queries, 'query', 'queries')} twice: from one relevant passage among "
+            "weak "
             f"distractors, and from the same one, at the same position, among hard ones.",
             tuple(each.sentence() for each in every),
             (
-                Shown(
+                StudyTable(
                     "outcomes",
                     "What became of the answers",
                     pl.concat(tables, how="diagonal"),
                     "low and high: of the share of correct answers, or of the mean",
                 ),
-                Shown(
+                StudyTable(
                     "differences",
                     "Weak against hard distractors",
                     pl.concat([contrasts(each.case, each.contrasts).drop("p_holm") for each in every]),
                     CONTRASTED,
                 ),
-                Shown(
+                StudyTable(
                     "metrics",
                     "What the metrics say of the two",
                     pl.concat([each.metrics() for each in every]),
@@ -159,18 +162,18 @@ class Distractors(Study):
                 ),
             ),
             (
-                Figure(
+                StudyFigure(
                     "outcomes",
                     "What became of the answers, by kind of distractor",
                     "One relevant passage, at the same position, among weak and among hard distractors.",
                     arms_figure(tables, "distractors", every[0].arms.what),
                 ),
             ),
-            left_out_rows([row for each in every for row in left_of(each.case, each.arms)]),
+            left_out_rows([row for each in every for row in left_out_rows_of(each.case, each.arms)]),
         )
 
 
-class _Distracted:
+class _DistractorCase:
     """Weak and hard distractors of one case."""
 
     def __init__(self, study: Distractors, case: Case) -> None:
@@ -193,7 +196,7 @@ class _Distracted:
         for (metric,), part in self.case.results.scores.frame.group_by("metric", maintain_order=True):
             values = matrix(part, self.arms.names, self.arms.queries)
             values = values[~np.isnan(values).any(axis=1)]
-            weak, hard = means(values, self.study)
+            weak, hard = arm_means(values, self.study)
             gap = weak.value - hard.value if weak.value is not None and hard.value is not None else None
             rows.append((self.case.name, str(metric), weak.value, hard.value, gap, len(values)))
         numbers = dict.fromkeys((WEAK, HARD, "difference"), pl.Float64)
@@ -206,9 +209,9 @@ class _Distracted:
         value = one.found.value or 0.0
         found = (
             f"{arms.what} {arms.say(weak)} among weak distractors and {arms.say(hard)} among hard ones, over "
-            f"{counted(len(arms.queries), 'query', 'queries')}"
+            f"{format_count(len(arms.queries), 'query', 'queries')}"
         )
-        test = f"{arms.span(one.found.interval)}, Wilcoxon {chance(one.found.p)}"
+        test = f"{arms.span(one.found.interval)}, Wilcoxon {p_words(one.found.p)}"
         if one.found.p < 1 - self.study.level:
             verb = "cost" if value > 0 else "add"
             return f"{self.case.name}: hard distractors {verb} {arms.gap(value)} of {arms.what} {test}: {found}."

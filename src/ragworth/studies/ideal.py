@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, counted
-from ragworth.report.study import Figure, Findings, Shown
+from ragworth.errors import InputError, format_count
+from ragworth.report.study import Findings, StudyFigure, StudyTable
 from ragworth.studies.arms import (
     CONTRASTED,
     SHARE,
@@ -24,20 +24,20 @@ from ragworth.studies.arms import (
     arms_figure,
     arms_of,
     arms_table,
-    chance,
     contrast,
     contrasts,
     corrected,
-    left_of,
-    nobody_left,
+    left_out_rows_of,
+    no_queries_error,
     of_design,
+    p_words,
 )
-from ragworth.studies.bench import Bench, Planned
+from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.plan_gaps import unasked
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.plan_gaps import has_unasked
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.studies.sentences import left_out_rows
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 ORACLES = {
     "relevance": "relevant passages, in the order found, then others",
@@ -51,7 +51,7 @@ Values = dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
-class Ideal(Study):
+class IdealStudy(Study):
     """Which kind of judgment makes the best oracle.
 
     The first d passages that were found are judged, and for each kind of judgment an oracle picks the k best: by
@@ -61,10 +61,10 @@ class Ideal(Study):
     and counted; those without a relevant passage stay, since a good context then makes the model abstain.
     """
 
-    k: int = setting(5, "passages that an oracle picks", low=1, high=1000)
-    depth: int = setting(25, "passages from the top that it picks from", low=2, high=10_000)
-    erag: bool = setting(True, "an oracle by the downstream score too: an answer from each passage alone")
-    outcome: str | None = setting(None, "which outcome to compare; the grade where there is one")
+    k: int = option(5, "passages that an oracle picks", low=1, high=1000)
+    depth: int = option(25, "passages from the top that it picks from", low=2, high=10_000)
+    erag: bool = option(True, "an oracle by the downstream score too: an answer from each passage alone")
+    outcome: str | None = option(None, "which outcome to compare; the grade where there is one")
 
     kind: ClassVar[str] = "ideal"
     title: ClassVar[str] = "which judgment makes the best oracle"
@@ -85,69 +85,70 @@ class Ideal(Study):
         found = {query: self._found(pool, query, left) for query in pool.queries}
         found = {query: passages for query, passages in found.items() if passages}
         if not found:
-            raise nobody_left(left, "retrieve more passages, or give accepted answers")
+            raise no_queries_error(left, "retrieve more passages, or give accepted answers")
         aspects = [NEEDS[name] for name in self.oracles if NEEDS[name]]
-        bench.judge(aspects, made({"pool": found}))
+        bench.judge(aspects, contexts_from_lists({"pool": found}))
         pairs = [(query, passage) for query, passages in found.items() for passage in passages]
-        if bench.plan is not None and any(unasked(bench, aspect, pairs) for aspect in aspects):
+        if bench.plan is not None and any(has_unasked(bench, aspect, pairs) for aspect in aspects):
             # What would be picked is not known before; how many contexts at most is.
             some = {
                 name: {q: shown[at : at + self.k] for q, shown in found.items()} for at, name in enumerate(self.oracles)
             }
-            bench.answer(made(some), "answered-at-most")
-            raise Planned
+            bench.answer(contexts_from_lists(some), "answered-at-most")
+            raise PlanComplete
         values = {aspect: bench.known(aspect) for aspect in aspects}
         picked = self._picked(pool, found, values, left)
-        contexts = made(picked)
+        contexts = contexts_from_lists(picked)
         bench.answer(contexts)
         design = pl.DataFrame({"system": self.oracles, "oracle": [ORACLES[name] for name in self.oracles]})
         return bench.case(contexts, design, bench.default_metrics(self.k), left)
 
-    def _found(self, pool: Pool, query: str, left: Counter[str]) -> list[str]:
+    def _found(self, pool: PassagePool, query: str, left: Counter[str]) -> list[str]:
         why = "no accepted answers" if query in pool.without_answers else ""
         if not why and len(pool.found[query]) <= self.k:
-            why = f"no more than {counted(self.k, 'passage')} found"
+            why = f"no more than {format_count(self.k, 'passage')} found"
         left.update([why] if why else [])
         return [] if why else pool.found[query]
 
     def _picked(
-        self, pool: Pool, found: dict[str, list[str]], values: dict[str, Values], left: Counter[str]
+        self, pool: PassagePool, found: dict[str, list[str]], values: dict[str, Values], left: Counter[str]
     ) -> dict[str, dict[str, list[str]]]:
         """What each oracle shows for each query."""
         picked: dict[str, dict[str, list[str]]] = {name: {} for name in self.oracles}
         for query, passages in found.items():
             judged = [each for each in passages if all((query, each) in known for known in values.values())]
             if len(judged) <= self.k:
-                left[f"no more than {counted(self.k, 'passage')} that could be judged"] += 1
+                left[f"no more than {format_count(self.k, 'passage')} that could be judged"] += 1
                 continue
             for name in self.oracles:
                 worth = _worth(name, pool, query, values.get(NEEDS[name], {}))
                 picked[name][query] = sorted(judged, key=worth, reverse=True)[: self.k]
         if not any(picked.values()):
-            raise nobody_left(left, "see why passages could not be judged: ragworth judge")
+            raise no_queries_error(left, "see why passages could not be judged: ragworth judge")
         return picked
 
     def take(self, case: Case) -> Case:
         return of_design(case, self.kind, "oracle")
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [_Judged(self, case) for case in cases]
+        every = [_OracleCase(self, case) for case in cases]
         tables = [each.table() for each in every]
         queries = sum(len(each.arms.queries) for each in every)
         return Findings(
             "Ideal: which judgment makes the best oracle?",
-            f"The model answered {counted(queries, 'query', 'queries')} from the {counted(_shown(cases), 'passage')} "
+            f"The model answered {format_count(queries, 'query', 'queries')} from the "
+            f"{format_count(_shown(cases), 'passage')} "
             "that an oracle picked by each kind of judgment.",
             tuple(sentence for each in every for sentence in each.sentences()),
             (
-                Shown(
+                StudyTable(
                     "outcomes",
                     "What became of the answers",
                     pl.concat(tables, how="diagonal"),
                     "low and high: of the share of correct answers, or of the mean; with_relevant: share of the "
                     "contexts that hold a relevant passage",
                 ),
-                Shown(
+                StudyTable(
                     "differences",
                     "Oracles against each other",
                     pl.concat([contrasts(each.case, each.contrasts) for each in every]),
@@ -155,14 +156,14 @@ class Ideal(Study):
                 ),
             ),
             (
-                Figure(
+                StudyFigure(
                     "outcomes",
                     "What became of the answers, by oracle",
                     "Each oracle picks from the same passages; what it goes by is all that differs.",
                     arms_figure(tables, "oracle", every[0].arms.what),
                 ),
             ),
-            left_out_rows([row for each in every for row in left_of(each.case, each.arms)]),
+            left_out_rows([row for each in every for row in left_out_rows_of(each.case, each.arms)]),
         )
 
 
@@ -171,7 +172,7 @@ def _shown(cases: Sequence[Case]) -> int:
     return max(int(case.results.contexts.frame["rank"].max() or 0) for case in cases)  # type: ignore[arg-type]
 
 
-def _worth(name: str, pool: Pool, query: str, values: Values) -> Callable[[str], float]:
+def _worth(name: str, pool: PassagePool, query: str, values: Values) -> Callable[[str], float]:
     """What a passage is worth to an oracle."""
     if name == "relevance":
         return lambda passage: float(pool.is_relevant(query, passage))
@@ -180,10 +181,10 @@ def _worth(name: str, pool: Pool, query: str, values: Values) -> Callable[[str],
     return lambda passage: (1 if pool.is_relevant(query, passage) else -1) * (1 - values[query, passage])
 
 
-class _Judged:
+class _OracleCase:
     """The oracles of one case."""
 
-    def __init__(self, study: Ideal, case: Case) -> None:
+    def __init__(self, study: IdealStudy, case: Case) -> None:
         self.study, self.case = study, case
         self.arms: Arms = arms_of(case, case.design["system"].to_list(), study.outcome)
         arms = self.arms
@@ -222,7 +223,7 @@ class _Judged:
         who = f"the {best[0]} oracle has" if len(best) == 1 else f"the oracles {' and '.join(best)} have"
         who = "all oracles have" if len(best) == len(arms.names) else who
         what = f"the same {arms.what}" if len(best) == len(arms.names) else f"the highest {arms.what}"
-        over = counted(len(arms.queries), "query", "queries")
+        over = format_count(len(arms.queries), "query", "queries")
         words = [f"{self.case.name}: {who} {what}, {arms.say(max(average))} over {over}."]
         told = ("correct", "wrong") if arms.graded else (arms.aspect,)
         found = dict(zip(((one.measure, one.first, one.second) for one in self.contrasts), self._said(), strict=True))
@@ -243,6 +244,6 @@ class _Judged:
             gap = f"{'−' if value < 0 else '+' if value > 0 else ''}{self.arms.gap(value)}"
             sure = "" if p < 1 - self.study.level else ", which may be chance"
             words.append(
-                f"{one.measure} {gap} {self.arms.span(one.found.interval)}, Wilcoxon {chance(p)} after Holm{sure}"
+                f"{one.measure} {gap} {self.arms.span(one.found.interval)}, Wilcoxon {p_words(p)} after Holm{sure}"
             )
         return words

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import counted
+from ragworth.errors import format_count
 from ragworth.stats.agreement import cohen_kappa
-from ragworth.stats.pooled import pooled
+from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
-from ragworth.stats.resampling import Span, expanded, resample_counts
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts
 from ragworth.studies.judge_tables import FILES, GRADES, word
 from ragworth.studies.judges import Judges
 from ragworth.studies.sentences import between, signed
@@ -32,7 +32,7 @@ CONTINUOUS = f"more than {LABELS} different values, so that equal ones mean litt
 
 
 @dataclass
-class Panel:
+class JudgePanel:
     """The judges of one aspect of one case; ``values`` is things × judges, NaN where there is no judgment."""
 
     study: Judges
@@ -98,7 +98,7 @@ class Panel:
             x, y = self.values[:, a], self.values[:, b]
             plain = cohen_kappa(x, y, groups=self.queries, **self.how)
             weighted = cohen_kappa(x, y, weights="quadratic", groups=self.queries, **self.how) if self.ordered else None
-            rank = pooled(x[:, None], y, self.queries, **self.how)[0] if self.ordered else None
+            rank = pooled_correlations(x[:, None], y, self.queries, **self.how)[0] if self.ordered else None
             usable = self.few
             made.append(
                 self.where
@@ -179,9 +179,9 @@ class Panel:
             "things": len(given),
         }
 
-    def _span(self, part: Floats, whole: Floats, size: int) -> Span | None:
+    def _span(self, part: Floats, whole: Floats, size: int) -> ConfidenceInterval | None:
         shares = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-        return expanded(shares, size, self.study.level)
+        return expanded_interval(shares, size, self.study.level)
 
     @cached_property
     def confusions(self) -> list[dict[str, Any]]:
@@ -222,9 +222,10 @@ class Panel:
         if not values:
             return f"{where}agreement has no value: {self.together[0]['why'] if self.together else CONTINUOUS}."
         alpha = next((one for one in values if one["measure"].endswith("ordinal")), values[0])
-        span = Span(alpha["low"], alpha["high"]) if alpha["low"] is not None else None
+        span = ConfidenceInterval(alpha["low"], alpha["high"]) if alpha["low"] is not None else None
         said = (
-            f"{where}{counted(len(self.judges), 'judge')} of {counted(alpha['things'], 'thing')}: {alpha['measure']} "
+            f"{where}{format_count(len(self.judges), 'judge')} of {format_count(alpha['things'], 'thing')}: "
+            f"{alpha['measure']} "
             f"{signed(alpha['value'])} {between(span)}."
         )
         known = [one for one in self.pairs if one["κ"] is not None]
@@ -248,7 +249,7 @@ def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
 
 
-def _ends(name: str, value: float | None, span: Span | None) -> dict[str, float | None]:
+def _ends(name: str, value: float | None, span: ConfidenceInterval | None) -> dict[str, float | None]:
     low, high = ("low", "high") if name == "value" else (f"{name} low", f"{name} high")
     return {name: value, low: span.low if span else None, high: span.high if span else None}
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from ragworth import formats
-from ragworth.errors import FormatError, InputError, listed, shown
-from ragworth.formats.files import stem
+from ragworth.errors import FormatError, InputError, format_list, format_names
+from ragworth.formats.files import run_name
 from ragworth.formats.frames import read_table
 from ragworth.results import Results
 from ragworth.tables import OK, coercion
@@ -53,15 +53,15 @@ def read(place: Path) -> pl.DataFrame:
         frame, _ = read_table(place, words=("label", "judge"))
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(place), expected="judgments")
-    return tabled(frame, stem(place), str(place))
+    return judgment_table(frame, run_name(place), str(place))
 
 
-def tabled(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
+def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
     """Any table of judgments as one of opinions."""
     column = next((name for name in ("label", "value", "grade", "rating") if name in frame.columns), None)
     if column is None or not any(name in frame.columns for name in ID_ALIASES["query"]):
         raise FormatError(
-            f"no judgments among the columns {shown(frame.columns)}",
+            f"no judgments among the columns {format_names(frame.columns)}",
             file=source,
             expected="query, what is judged (system, passage, subquestion) and value or label; maybe judge and aspect",
         )
@@ -91,7 +91,7 @@ def tabled(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
     ).with_columns(
         pl.when(status).then(pl.col("value")).alias("value"), pl.when(status).then(pl.col("label")).alias("label")
     )
-    return checked(made, source)
+    return check_single_judgments(made, source)
 
 
 def _values(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -139,7 +139,8 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
         bare = {number for number, said in zip(numbers, label, strict=True) if said is None and number is not None}
         if bare and bare.isdisjoint(words):
             raise InputError(
-                f"some judges use words ({listed(sorted(words), 6)}), others numbers ({listed(sorted(bare), 6)})",
+                f"some judges use words ({format_list(sorted(words), 6)}), others numbers "
+                f"({format_list(sorted(bare), 6)})",
                 expected="the same words, or numbers, by all who judge the same things",
             )
         label = pl.Series("label", [said or number for said, number in zip(label, numbers, strict=True)], pl.String)
@@ -148,7 +149,7 @@ def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(label, pl.when(label.is_not_null()).then(value).otherwise(frame["value"]).alias("value"))
 
 
-def checked(frame: pl.DataFrame, source: str = "") -> pl.DataFrame:
+def check_single_judgments(frame: pl.DataFrame, source: str = "") -> pl.DataFrame:
     """Refuse a table in which one judge judges one thing twice."""
     again = frame.filter(pl.struct("aspect", "query", "thing", "judge").is_duplicated())
     if again.height:
@@ -174,12 +175,14 @@ def of_results(results: Results, aspects: Iterable[str], name: str) -> pl.DataFr
             continue
         known = table.frame["aspect"].unique(maintain_order=True).to_list()
         for aspect, judge, of in _judges(known, wanted, name, several=table is results.outcomes):
-            parts.append(tabled(table.frame.filter(pl.col("aspect") == aspect).with_columns(aspect=pl.lit(of)), judge))
+            parts.append(
+                judgment_table(table.frame.filter(pl.col("aspect") == aspect).with_columns(aspect=pl.lit(of)), judge)
+            )
     if results.ratings is not None and not wanted:
-        parts.append(tabled(results.ratings.frame.with_columns(aspect=pl.lit("ratings")), name))
+        parts.append(judgment_table(results.ratings.frame.with_columns(aspect=pl.lit("ratings")), name))
     found = {judge for part in parts for judge in part["judge"].unique()}
     if lacking := [each for each in wanted if each not in found]:
-        raise InputError(f"{name}: there is no {listed(lacking)} among outcomes and judgments")
+        raise InputError(f"{name}: there is no {format_list(lacking)} among outcomes and judgments")
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
 

@@ -13,17 +13,17 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotators import KINDS
+from ragworth.annotators import ANNOTATORS
 from ragworth.collection import Collection
-from ragworth.config import Asked, Task, Workspace
-from ragworth.errors import InputError, listed
+from ragworth.config import ModelSpec, TaskConfig, Workspace
+from ragworth.errors import InputError, format_list
 from ragworth.report.study import Findings
 from ragworth.results import Results
 from ragworth.studies import judge_tables
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 SAID = "judges"
 """Under which name the opinions of a case are kept."""
@@ -41,14 +41,14 @@ class Judges(Study):
     across places. A thing that a judge gave no value for is left out of what needs it, and counted.
     """
 
-    models: str | None = setting(
+    models: str | None = option(
         None, "models that judge a workspace's passages, with commas between; by default its own"
     )
-    judgment: str = setting("relevance", "what they are asked: a kind of judgment")
-    aspects: str | None = setting(None, "outcomes or judgments that are of the same thing, with commas between")
-    reference: str | None = setting(None, "judge that the others are held against, for precision and recall")
-    positive: float = setting(1.0, "lowest value that means yes, for precision and recall")
-    yes: str | None = setting(None, "label that means yes, where labels are words; for precision and recall")
+    judgment: str = option("relevance", "what they are asked: a kind of judgment")
+    aspects: str | None = option(None, "outcomes or judgments that are of the same thing, with commas between")
+    reference: str | None = option(None, "judge that the others are held against, for precision and recall")
+    positive: float = option(1.0, "lowest value that means yes, for precision and recall")
+    yes: str | None = option(None, "label that means yes, where labels are words; for precision and recall")
 
     kind: ClassVar[str] = "judges"
     title: ClassVar[str] = "how far judges of the same things agree"
@@ -59,7 +59,7 @@ class Judges(Study):
     labels: ClassVar[bool] = False
 
     def check(self) -> None:
-        KINDS.get(self.judgment)
+        ANNOTATORS.get(self.judgment)
         names = self.named
         if self.models and (not all(names) or len(set(names)) < len(names)):
             raise InputError(f"models is {self.models!r}", expected="models, each once, such as embedded,embedded:base")
@@ -84,16 +84,16 @@ class Judges(Study):
         return Case(place.name.partition(".")[0], results)
 
     def fit(self, space: Workspace) -> Workspace:
-        mine = replace(space.judgments.get(self.judgment, Task()), model=None)
+        mine = replace(space.judgments.get(self.judgment, TaskConfig()), model=None)
         return replace(space, judgments={self.judgment: mine})
 
     def run(self, bench: Bench) -> Case:
         space, kind = bench.space, self.judgment
-        if KINDS.get(kind).unit == "context":
+        if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
-        asked = [Asked(each) for each in self.named] if self.models else [space.model]
+        asked = [ModelSpec(each) for each in self.named] if self.models else [space.model]
         contexts = bench.retrieved().cut(space.k)
-        aspect = KINDS.get(kind).aspects[0]
+        aspect = ANNOTATORS.get(kind).aspects[0]
         labels = self._labels(bench, contexts, aspect)
         if len(asked) + (labels.height > 0) < 2:
             raise InputError(
@@ -110,7 +110,7 @@ class Judges(Study):
             if bench.plan is None:
                 frame = alone.ratings.frame if alone.ratings is not None else alone.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
-                parts.append(judge_tables.tabled(mine.with_columns(aspect=pl.lit(aspect)), each.use))
+                parts.append(judge_tables.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
         case = alone.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
         return replace(case, results=replace(case.results, said={**case.results.said, SAID: pl.concat(parts)}))
 
@@ -122,7 +122,11 @@ class Judges(Study):
             frames = [table.of(aspect) for table in bench.material.given]
         shown = contexts.frame.select("query", "passage").unique()
         some = [frame.join(shown, on=["query", "passage"], how="semi") for frame in frames]
-        made = [judge_tables.tabled(each.with_columns(aspect=pl.lit(aspect)), LABELS) for each in some if each.height]
+        made = [
+            judge_tables.judgment_table(each.with_columns(aspect=pl.lit(aspect)), LABELS)
+            for each in some
+            if each.height
+        ]
         return pl.concat(made) if made else pl.DataFrame(schema=judge_tables.SCHEMA)
 
     def take(self, case: Case) -> Case:
@@ -134,28 +138,32 @@ class Judges(Study):
         return replace(case, results=replace(case.results, said={**case.results.said, SAID: found}))
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.judges_results import Panels
+        from ragworth.studies.judges_results import JudgePanels
 
         tables = {case.name: case.results.said[SAID] for case in cases}
         if self.wanted:
             tables = {name: _merged(frame, self.wanted) for name, frame in tables.items()}
-        tables = {name: judge_tables.numbered(judge_tables.checked(frame)) for name, frame in tables.items()}
+        tables = {
+            name: judge_tables.numbered(judge_tables.check_single_judgments(frame)) for name, frame in tables.items()
+        }
         several = {name: _several(frame) for name, frame in tables.items()}
         if not all(several.values()):
             single = {name: frame for name, frame in tables.items() if not several[name]}
             tables = {name: frame for name, frame in tables.items() if several[name]}
-            joined = judge_tables.checked(pl.concat([_under(frame, name) for name, frame in single.items()]))
+            joined = judge_tables.check_single_judgments(
+                pl.concat([_under(frame, name) for name, frame in single.items()])
+            )
             joined = judge_tables.numbered(joined)  # words have one number, whoever uses them
             if not _several(joined):
                 names = sorted(
                     {f"{judge} on {aspect}" for aspect, judge in joined.select("aspect", "judge").unique().iter_rows()}
                 )
                 raise InputError(
-                    f"nobody judges what another judges: {listed(names, 6)}",
+                    f"nobody judges what another judges: {format_list(names, 6)}",
                     expected="two or more judges of the same queries and things, under the same aspect",
                 )
             tables[", ".join(single)] = joined
-        return Panels(self, tables).findings()
+        return JudgePanels(self, tables).findings()
 
 
 def _several(frame: pl.DataFrame) -> bool:

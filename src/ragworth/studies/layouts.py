@@ -15,21 +15,21 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.config import Asked, Workspace
+from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import heat
-from ragworth.report.study.findings import left_out
-from ragworth.studies.arms import nobody_left, of_design
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import heat_chart
+from ragworth.report.study.findings import left_out_table
+from ragworth.studies.arms import no_queries_error, of_design
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidence_judgments import KIND, gold, unsuited, with_confidence
+from ragworth.studies.confidence_judgments import KIND, gold, unsuited_reason, with_confidence
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.layouts_results import BEST, RANDOM, Choosers
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
-BARE = "embedded:base"
+BASE_MODEL = "embedded:base"
 """The model that stands beside the workspace's where no others are named."""
 
 
@@ -44,13 +44,13 @@ class Layouts(Study):
     out and counted.
     """
 
-    models: str = setting("", "models, with commas between them; by default the workspace's and embedded:base")
-    size: int = setting(10, "passages of a context", low=2, high=100)
-    candidates: int = setting(3, "layouts of each query", low=2, high=100)
-    measure: str = setting("KeyEntropy", "confidence that the figure shows and sentences are about", choices=MEASURES)
-    depth: int = setting(25, "passages from the top that contexts are made of", low=1)
-    outcome: str | None = setting(None, "which outcome to go by; the grade where there is one")
-    correct: float = setting(1.0, "least outcome that counts as a correct answer", low=0, high=100)
+    models: str = option("", "models, with commas between them; by default the workspace's and embedded:base")
+    size: int = option(10, "passages of a context", low=2, high=100)
+    candidates: int = option(3, "layouts of each query", low=2, high=100)
+    measure: str = option("KeyEntropy", "confidence that the figure shows and sentences are about", choices=MEASURES)
+    depth: int = option(25, "passages from the top that contexts are made of", low=1)
+    outcome: str | None = option(None, "which outcome to go by; the grade where there is one")
+    correct: float = option(1.0, "least outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "layouts"
     title: ClassVar[str] = "whether the context that one model is surest of is the best for another"
@@ -72,9 +72,9 @@ class Layouts(Study):
     def fit(self, space: Workspace) -> Workspace:
         return with_confidence(space)
 
-    def asked(self, space: Workspace) -> list[Asked]:
+    def asked(self, space: Workspace) -> list[ModelSpec]:
         """The models, by their written forms; the workspace's own has its options."""
-        names = [name.strip() for name in self.models.split(",")] if self.models else [space.model.use, BARE]
+        names = [name.strip() for name in self.models.split(",")] if self.models else [space.model.use, BASE_MODEL]
         names = list(dict.fromkeys(names))
         if len(names) < 2:
             raise InputError(
@@ -82,7 +82,7 @@ class Layouts(Study):
                 file=str(space.file),
                 remedy="name two or more: --models embedded,embedded:base",
             )
-        return [space.model if name == space.model.use else Asked(name) for name in names]
+        return [space.model if name == space.model.use else ModelSpec(name) for name in names]
 
     def run(self, bench: Bench) -> Case:
         models = self.asked(bench.space)
@@ -94,7 +94,7 @@ class Layouts(Study):
         tables, design = [], []
         for number, model in enumerate(models, 1):
             names = [f"m{number:02d}p{place:02d}" for place in places]
-            contexts = made(dict(zip(names, drawn, strict=True)))
+            contexts = contexts_from_lists(dict(zip(names, drawn, strict=True)))
             bench.judge([KIND], contexts, f"model-{number}", model=model)
             bench.answer(contexts, f"model-{number}", model=model)
             tables.append(contexts)
@@ -116,7 +116,7 @@ class Layouts(Study):
             " ".join(each.lead for each in every),
             tuple(sentence for each in every for sentence in each.sentences()),
             (
-                Shown(
+                StudyTable(
                     "accuracy",
                     "Correct answers, by who chose the context and who answered",
                     pl.concat([each.table for each in every]),
@@ -125,7 +125,7 @@ class Layouts(Study):
                     "sure of several layouts; detectable: the smallest true difference that so many queries show with "
                     "probability 0.8",
                 ),
-                Shown(
+                StudyTable(
                     "own-choice",
                     "A model's own choice against another's",
                     pl.concat([each.own for each in every]),
@@ -133,10 +133,10 @@ class Layouts(Study):
                 ),
             ),
             tuple(figure for number, each in enumerate(every, 1) if (figure := self._figure(each, number, len(every)))),
-            left_out(row for each in every for row in each.left()),
+            left_out_table(row for each in every for row in each.left()),
         )
 
-    def _figure(self, each: Choosers, number: int, cases: int) -> Figure | None:
+    def _figure(self, each: Choosers, number: int, cases: int) -> StudyFigure | None:
         table = each.table.filter((pl.col("measure") == self.measure) & pl.col("accuracy").is_not_null())
         if not table.height:
             return None
@@ -146,7 +146,7 @@ class Layouts(Study):
             pl.col("accuracy").alias("value"),
             pl.col("queries").alias("n"),
         )
-        spec = heat(
+        spec = heat_chart(
             shown,
             [*each.models, RANDOM, BEST],
             each.models,
@@ -156,17 +156,17 @@ class Layouts(Study):
             along="answered by",
         )
         title = "Who answers best from whose choice" + (f": {each.case.name}" if cases > 1 else "")
-        return Figure(
+        return StudyFigure(
             f"accuracy-{number}", title, f"Share of correct answers; contexts chosen by {self.measure}.", spec
         )
 
 
-def draw(pool: Pool, size: int, places: Sequence[int]) -> tuple[list[dict[str, list[str]]], Counter[str]]:
+def draw(pool: PassagePool, size: int, places: Sequence[int]) -> tuple[list[dict[str, list[str]]], Counter[str]]:
     """For each place the contexts by query, and queries left out by reason."""
     drawn: list[dict[str, list[str]]] = [{} for _ in places]
     left: Counter[str] = Counter()
     for query in pool.queries:
-        best, why = gold(pool, query), unsuited(pool, query)
+        best, why = gold(pool, query), unsuited_reason(pool, query)
         others = [each for each in pool.others(query) if pool.has_text(each)][: size - 1]
         if not why and len(others) < size - 1:
             why = f"fewer than {size - 1} passages that are not relevant"
@@ -176,5 +176,7 @@ def draw(pool: Pool, size: int, places: Sequence[int]) -> tuple[list[dict[str, l
         for place, rows in zip(places, drawn, strict=True):
             rows[query] = [*others[: place - 1], best, *others[place - 1 :]]
     if not drawn[0]:
-        raise nobody_left(left, "ask for fewer passages (--size), retrieve more, or give accepted answers and labels")
+        raise no_queries_error(
+            left, "ask for fewer passages (--size), retrieve more, or give accepted answers and labels"
+        )
     return drawn, left

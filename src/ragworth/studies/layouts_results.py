@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import InputError, counted, listed
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.findings import QUERIES
-from ragworth.stats.paired import Paired, holm, paired
-from ragworth.stats.power import detectable
-from ragworth.studies.arms import SHARE, Floats, arms_of, chance, left_of, means
+from ragworth.stats.paired import PairedComparison, compare_paired, holm
+from ragworth.stats.power import detectable_difference
+from ragworth.studies.arms import SHARE, Floats, arm_means, arms_of, left_out_rows_of, p_words
 from ragworth.studies.confidence_judgments import confidences_of
 from ragworth.studies.contract import Case, Study
 
@@ -35,7 +35,7 @@ OWN = {"case": pl.String, "measure": pl.String, "answered by": pl.String, "other
 }
 
 
-class Cell(NamedTuple):
+class ChooserCell(NamedTuple):
     """What became of one chooser's contexts with one reader: correct or not, query by query."""
 
     measure: str
@@ -65,7 +65,7 @@ class Choosers:
         """The queries in which every model is more or less sure of every layout."""
         return np.asarray(~np.isnan(self.sure[measure]).any(axis=(1, 2)))
 
-    def _cells(self, measure: str) -> Iterator[Cell]:
+    def _cells(self, measure: str) -> Iterator[ChooserCell]:
         there = self.known(measure)
         sure, correct = self.sure[measure][there], self.correct[there]
         most = sure == sure.max(axis=2, keepdims=True) if len(sure) else sure.astype(bool)
@@ -73,22 +73,24 @@ class Choosers:
         for at, chooser in enumerate(self.models):
             tied = int((most[:, at].sum(axis=1) > 1).sum())
             for to, reader in enumerate(self.models):
-                yield Cell(measure, chooser, reader, (share[:, at] * correct[:, to]).sum(axis=1), tied)
+                yield ChooserCell(measure, chooser, reader, (share[:, at] * correct[:, to]).sum(axis=1), tied)
         for to, reader in enumerate(self.models):
-            yield Cell(measure, RANDOM, reader, correct[:, to].mean(axis=1), 0)
-            yield Cell(measure, BEST, reader, correct[:, to].max(axis=1, initial=0.0), 0)
+            yield ChooserCell(measure, RANDOM, reader, correct[:, to].mean(axis=1), 0)
+            yield ChooserCell(measure, BEST, reader, correct[:, to].max(axis=1, initial=0.0), 0)
 
     def cell(self, measure: str, chooser: str, reader: str) -> Floats:
         return next(each.values for each in self.cells[measure] if (each.chooser, each.reader) == (chooser, reader))
 
-    def _paired(self, first: Floats, second: Floats) -> Paired:
+    def _paired(self, first: Floats, second: Floats) -> PairedComparison:
         study = self.study
-        return paired(second, first, level=study.level, resamples=study.resamples, seed=study.seed, bounds=SHARE)
+        return compare_paired(
+            second, first, level=study.level, resamples=study.resamples, seed=study.seed, bounds=SHARE
+        )
 
     @property
     def lead(self) -> str:
-        layouts, queries = self.correct.shape[2], counted(len(self.arms.queries), "query", "queries")
-        models = listed(self.models, 12)
+        layouts, queries = self.correct.shape[2], format_count(len(self.arms.queries), "query", "queries")
+        models = format_list(self.models, 12)
         return f"{self.case.name}: {layouts} layouts of the same passages for each of {queries}; {models}."
 
     @cached_property
@@ -104,13 +106,13 @@ class Choosers:
             ]
             p = _holm(found)
             for each, one, corrected in zip(cells, found, p, strict=True):
-                (mean,) = means(each.values[:, None], self.study, SHARE)
+                (mean,) = arm_means(each.values[:, None], self.study, SHARE)
                 ends = mean.span if mean.span is not None else (None, None)
                 gap = _gap(one, corrected)
                 least = None
                 if one is not None:
                     less = each.values - self.cell(measure, RANDOM, each.reader)
-                    least = detectable(less, alpha=1 - self.study.level).value
+                    least = detectable_difference(less, alpha=1 - self.study.level).value
                 names = (self.case.name, measure, each.chooser, each.reader)
                 rows.append((*names, mean.value, *ends, *gap, mean.n, each.tied, least))
         return pl.DataFrame(rows, schema=ACCURACY, orient="row")
@@ -150,20 +152,20 @@ class Choosers:
             )
 
     def left(self) -> Iterator[tuple[str, str, int, str]]:
-        for row in left_of(self.case, self.arms):
+        for row in left_out_rows_of(self.case, self.arms):
             yield *row, QUERIES
         for measure in self.cells:
             if gone := int((~self.known(measure)).sum()):
                 yield self.case.name, f"{measure} has no value of every layout by every model", gone, OF_MEASURE
 
 
-def _holm(found: Sequence[Paired | None]) -> list[float]:
+def _holm(found: Sequence[PairedComparison | None]) -> list[float]:
     """p-values corrected by Holm; NaN where there is no comparison."""
     p = [one.p if one is not None and one.value is not None else np.nan for one in found]
     return [float(each) for each in holm(np.array(p))]
 
 
-def _gap(one: Paired | None, corrected: float) -> tuple[float | None, ...]:
+def _gap(one: PairedComparison | None, corrected: float) -> tuple[float | None, ...]:
     """Difference, interval, p and p after Holm."""
     if one is None or one.value is None:
         return (None,) * 5
@@ -174,5 +176,5 @@ def _gap(one: Paired | None, corrected: float) -> tuple[float | None, ...]:
 def _verdict(difference: float, p: float, level: float, other: str) -> str:
     if p < 1 - level:
         word = "better" if difference > 0 else "worse"
-        return f"{word} than from {other} by {abs(100 * difference):.1f} points ({chance(p)})"
-    return f"neither better nor worse than from {other}, as far as can be told ({chance(p)})"
+        return f"{word} than from {other} by {abs(100 * difference):.1f} points ({p_words(p)})"
+    return f"neither better nor worse than from {other}, as far as can be told ({p_words(p)})"

@@ -14,19 +14,19 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.config import Task, Workspace, Writing
-from ragworth.errors import InputError, MetricError, counted
-from ragworth.generation.writer import NONE
+from ragworth.config import AnswerConfig, TaskConfig, Workspace
+from ragworth.errors import InputError, MetricError, format_count
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.metrics.declaration import parse
 from ragworth.metrics.required_passages import REQUIRED, required
 from ragworth.report.study import Findings
-from ragworth.studies.arms import nobody_left
-from ragworth.studies.bench import Bench, Planned
+from ragworth.studies.arms import no_queries_error
+from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.long_form_coverage import answerable
-from ragworth.studies.pool import made
+from ragworth.studies.pool import contexts_from_lists
 from ragworth.tables import OK, Contexts, Ratings
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 BOUND = "(required)"
 """The system that shows the required subset."""
@@ -42,11 +42,11 @@ class LongForm(Study):
     the queries that have both for every system; the bounds take no part. η is swept from 1 to 5.
     """
 
-    eta: float = setting(3.0, "lowest rating that counts as answered", low=1, high=5)
-    k: int = setting(0, "passages of a context; 0 for the workspace's k", low=0)
-    tie: bool = setting(False, "as many passages as the required subset has, and answers no longer than it")
-    prompt: str = setting("answer-long", "prompt for answers")
-    length: int = setting(256, "most tokens of an answer", low=1)
+    eta: float = option(3.0, "lowest rating that counts as answered", low=1, high=5)
+    k: int = option(0, "passages of a context; 0 for the workspace's k", low=0)
+    tie: bool = option(False, "as many passages as the required subset has, and answers no longer than it")
+    prompt: str = option("answer-long", "prompt for answers")
+    length: int = option(256, "most tokens of an answer", low=1)
 
     kind: ClassVar[str] = "long-form"
     title: ClassVar[str] = "whether what a context covers tells what a long answer will cover"
@@ -56,11 +56,11 @@ class LongForm(Study):
     labels: ClassVar[bool] = False
 
     def fit(self, space: Workspace) -> Workspace:
-        writing = space.answers or Writing()
+        writing = space.answers or AnswerConfig()
         how = {"prompt": self.prompt, "length": self.length, "tie_length": self.tie, "eta": self.eta}
         task = replace(writing.task, settings={**writing.task.settings, **how})
         # Rated from the lowest threshold on, so that every η can be had from the same ratings.
-        grader = space.grades.get("coverage", Task())
+        grader = space.grades.get("coverage", TaskConfig())
         grader = replace(grader, settings={**grader.settings, "eta": THRESHOLDS[0]})
         return replace(
             space,
@@ -75,14 +75,14 @@ class LongForm(Study):
         ratings = self._ratings(bench, found, k)
         subsets, left = self._subsets(bench, ratings)
         rows = self._contexts(found, subsets, k)
-        contexts = made(rows)
+        contexts = contexts_from_lists(rows)
         parts = {query: len(names) for query, names in answerable(ratings, THRESHOLDS[0]).items()}
         self._answer(bench, rows, parts)
         names = [at_threshold(name, self.eta) for name in ("Cov", "alpha_nDCG", "Den")]
         known = bench.all_judgments()
         names += ["nDCG", "AP", "R", "P"] if known is not None and known.of("relevance").height else []
-        roles = {BOUND: "upper bound", NONE: "lower bound"}
-        systems = [*rows, NONE]
+        roles = {BOUND: "upper bound", NO_CONTEXT_SYSTEM: "lower bound"}
+        systems = [*rows, NO_CONTEXT_SYSTEM]
         design = pl.DataFrame({"system": systems, "role": [roles.get(each, "system") for each in systems]})
         return bench.case(contexts, design, names, left)
 
@@ -99,19 +99,19 @@ class LongForm(Study):
         bench.judge(["ratings"], found.cut(k))
         if bench.ratings is None:
             self._plan(bench, found, k)
-            raise Planned
+            raise PlanComplete
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))
         return bench.ratings
 
     def _answer(self, bench: Bench, rows: dict[str, dict[str, list[str]]], parts: Mapping[str, int]) -> None:
         """Have contexts answered and graded; a plan tells how many ratings that takes, not only how many answers."""
-        bench.answer(made(rows), without=True)
+        bench.answer(contexts_from_lists(rows), without=True)
         if bench.plan:
             most = sum(parts.get(query, 0) for shown in (*rows.values(), rows[BOUND]) for query in shown)
             assert bench.space.answers is not None
             most *= int(bench.space.answers.task.settings.get("repeats", 1))
             stage = bench.plan.pop()
-            words = f"{stage.words}: {counted(most, 'request')} at most, one for each sub-question of an answer"
+            words = f"{stage.words}: {format_count(most, 'request')} at most, one for each sub-question of an answer"
             bench.plan.append(stage._replace(words=words))
 
     def _plan(self, bench: Bench, found: Contexts, k: int) -> None:
@@ -146,7 +146,7 @@ class LongForm(Study):
             else:
                 subsets[query] = chosen[query]
         if not subsets:
-            raise nobody_left(left, "give sub-questions and ratings of them")
+            raise no_queries_error(left, "give sub-questions and ratings of them")
         return subsets, left
 
     def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> dict[str, dict[str, list[str]]]:
@@ -169,9 +169,9 @@ class LongForm(Study):
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.long_form_results import Found
+        from ragworth.studies.long_form_results import LongFormSummary
 
-        return Found(self, cases).findings()
+        return LongFormSummary(self, cases).findings()
 
 
 def at_threshold(name: str, eta: float) -> str:

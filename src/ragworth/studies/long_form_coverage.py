@@ -20,7 +20,7 @@ THRESHOLD = r"(?:^| · )eta ([0-9.]+)(?: · |$)"
 """How the source of a grade tells its threshold."""
 
 
-class Covered(NamedTuple):
+class AnswerCoverage(NamedTuple):
     """Coverage and density of answers at one threshold: tables of system, query and value."""
 
     coverage: pl.DataFrame
@@ -40,11 +40,11 @@ def answerable(ratings: Ratings, eta: float) -> dict[str, frozenset[str]]:
     return {query: frozenset(names) for query, names in found.iter_rows()}
 
 
-def covered(results: Results, eta: float) -> Covered:
+def answer_coverage(results: Results, eta: float) -> AnswerCoverage:
     """What the answers cover. Nothing where they were not rated for all that is answerable at this threshold."""
     said = results.said.get("coverage")
     if said is None or results.ratings is None or "ratings" not in said.columns:
-        return Covered(NOTHING, NOTHING)
+        return AnswerCoverage(NOTHING, NOTHING)
     wanted, lengths = answerable(results.ratings, eta), _required_tokens(results, eta)
     shares: dict[tuple[str, str], list[float]] = {}
     dense: dict[tuple[str, str], list[float]] = {}
@@ -63,16 +63,18 @@ def covered(results: Results, eta: float) -> Covered:
         elif tokens and lengths.get(query):
             dense.setdefault((system, query), []).append((share * lengths[query] / tokens) ** WEIGHT)
     made = ([(*pair, sum(some) / len(some)) for pair, some in each.items()] for each in (shares, dense))
-    return Covered(*(pl.DataFrame(each, schema=VALUES, orient="row") for each in made))
+    return AnswerCoverage(*(pl.DataFrame(each, schema=VALUES, orient="row") for each in made))
 
 
-def graded(results: Results, eta: float) -> Covered:
+def graded_coverage(results: Results, eta: float) -> AnswerCoverage:
     """What graders said that tell their threshold, and had this one; others may have had any."""
     if results.outcomes is None:
-        return Covered(NOTHING, NOTHING)
+        return AnswerCoverage(NOTHING, NOTHING)
     rows = results.outcomes.frame.filter(pl.col("status") == OK)
     mine = rows.filter(pl.col("source").str.extract(THRESHOLD).cast(pl.Float64, strict=False) == eta)
-    return Covered(*(mine.filter(pl.col("aspect") == aspect).select(list(VALUES)) for aspect in Covered._fields))
+    return AnswerCoverage(
+        *(mine.filter(pl.col("aspect") == aspect).select(list(VALUES)) for aspect in AnswerCoverage._fields)
+    )
 
 
 def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:

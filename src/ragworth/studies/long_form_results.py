@@ -10,24 +10,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.collection import COUNTER
+from ragworth.collection import WORD_UNIT
 from ragworth.comparison import value_bounds
-from ragworth.errors import counted, listed
-from ragworth.generation.writer import NONE, ORACLE
+from ragworth.errors import format_count, format_list
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.metrics.engine import Tokens
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import curve, dots, points
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.scoring import score
-from ragworth.studies.arms import SHARE, Floats, Mean, matrix, means
+from ragworth.studies.arms import SHARE, ArmMean, Floats, arm_means, matrix
 from ragworth.studies.contract import Case
 from ragworth.studies.long_form import THRESHOLDS, LongForm, at_threshold
-from ragworth.studies.long_form_coverage import Covered, covered, graded
+from ragworth.studies.long_form_coverage import AnswerCoverage, answer_coverage, graded_coverage
 from ragworth.studies.sentences import between, left_out_rows, signed
-from ragworth.studies.system_order import Order, common, order
+from ragworth.studies.system_order import SystemOrder, common_grid, compare_orders
 from ragworth.tables import OK
 
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
-BOUNDS = {NONE: "lower bound", ORACLE: "upper bound"}
+BOUNDS = {NO_CONTEXT_SYSTEM: "lower bound", ORACLE_SYSTEM: "upper bound"}
 MAIN = ("Cov", "alpha_nDCG", "Den")
 
 
@@ -35,12 +35,12 @@ class Threshold(NamedTuple):
     """Coverage of contexts and answers of the systems from one rating on, over the same queries."""
 
     eta: float
-    contexts: list[Mean]
-    answers: list[Mean]
-    alike: Order | None
+    contexts: list[ArmMean]
+    answers: list[ArmMean]
+    alike: SystemOrder | None
 
 
-class Scope:
+class LongFormCase:
     """One case: measures of contexts and of answers, by system and query."""
 
     def __init__(self, study: LongForm, case: Case) -> None:
@@ -69,17 +69,17 @@ class Scope:
         wanted = list(dict.fromkeys(at_threshold(name, self.study.eta) for name in known))
         if lacking := [name for name in wanted if name not in known]:
             texts = results.collection
-            tokens = Tokens.of(texts.tokens(), COUNTER) if texts.passages.height else None
+            tokens = Tokens.of(texts.tokens(), WORD_UNIT) if texts.passages.height else None
             made = score(
                 results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
             )
             frame = pl.concat([frame, made.frame.select(frame.columns)])
         return frame.filter(pl.col("metric").is_in(wanted))
 
-    def _answers(self, eta: float) -> Covered:
+    def _answers(self, eta: float) -> AnswerCoverage:
         """What answers cover: from their ratings, else as it was graded at this threshold."""
-        found, given = covered(self.case.results, eta), graded(self.case.results, eta)
-        return Covered(*(one if one.height else other for one, other in zip(found, given, strict=True)))
+        found, given = answer_coverage(self.case.results, eta), graded_coverage(self.case.results, eta)
+        return AnswerCoverage(*(one if one.height else other for one, other in zip(found, given, strict=True)))
 
     @property
     def how(self) -> dict[str, Any]:
@@ -104,15 +104,19 @@ class Scope:
         """The queries of all means: where answers have values, those that contexts and answers have both."""
         if not self.answers.coverage.height:
             return self.queries
-        both = common(*self.grids(self.contexts[self.metrics[0]], self.answers.coverage))
+        both = common_grid(*self.grids(self.contexts[self.metrics[0]], self.answers.coverage))
         return [query for query, there in zip(self.queries, both.queries, strict=True) if there]
 
     @cached_property
-    def means(self) -> dict[str, dict[str, Mean]]:
+    def means(self) -> dict[str, dict[str, ArmMean]]:
         systems = list(self.roles)
         return {
             name: dict(
-                zip(systems, means(matrix(values, systems, self.common), self.study, value_bounds(name)), strict=True)
+                zip(
+                    systems,
+                    arm_means(matrix(values, systems, self.common), self.study, value_bounds(name)),
+                    strict=True,
+                )
             )
             for name, values in self.measures.items()
         }
@@ -137,11 +141,11 @@ class Scope:
                     ends = (one.span.low, one.span.high) if one.span else (None, None)
                     yield self.case.name, system, name, one.value, *ends, one.n
 
-    def ranked(self, name: str, answer: pl.DataFrame) -> Order:
-        return order(*self.grids(self.contexts[name], answer), **self.how)
+    def ranked(self, name: str, answer: pl.DataFrame) -> SystemOrder:
+        return compare_orders(*self.grids(self.contexts[name], answer), **self.how)
 
     @cached_property
-    def orders(self) -> list[tuple[str, str, Order]]:
+    def orders(self) -> list[tuple[str, str, SystemOrder]]:
         """Each measure of contexts against the coverage of answers; density against density too."""
         pairs = [(name, "coverage") for name in self.metrics] + [
             (name, "density") for name in self.metrics if name.startswith("Den")
@@ -161,13 +165,15 @@ class Scope:
             rows = found.filter((pl.col("metric") == name) & (pl.col("status") == OK))
             answers = self._answers(eta).coverage
             contexts, answered = self.grids(rows, answers)
-            both = common(contexts, answered)
-            alike = order(contexts, answered, **self.how) if answers.height else None
+            both = common_grid(contexts, answered)
+            alike = compare_orders(contexts, answered, **self.how) if answers.height else None
             if both.of(contexts).size:
                 contexts, answered = both.of(contexts), both.of(answered)
             else:  # nothing of both: contexts alone
                 answered = answered[:, :0]
-            made.append(Threshold(eta, means(contexts, self.study, SHARE), means(answered, self.study, SHARE), alike))
+            made.append(
+                Threshold(eta, arm_means(contexts, self.study, SHARE), arm_means(answered, self.study, SHARE), alike)
+            )
         return made
 
     @property
@@ -189,8 +195,8 @@ class Scope:
             metric, of, one = max(known, key=lambda each: round(each[2].value or 0.0, 12))
             yield (
                 f"{name}: {metric} ranks the systems most as the {of} of their answers does, Kendall τ-b "
-                f"{signed(one.value or 0.0)} {between(one.span)} over {counted(one.systems, 'system')} and "
-                f"{counted(one.queries, 'query', 'queries')}."
+                f"{signed(one.value or 0.0)} {between(one.span)} over {format_count(one.systems, 'system')} and "
+                f"{format_count(one.queries, 'query', 'queries')}."
             )
         yield from self._bounds()
         rows = [
@@ -198,7 +204,7 @@ class Scope:
         ]
         if len(rows) > 1:
             said = [f"{signed(one.value or 0.0)} at η = {eta:g}" for eta, one in rows]
-            yield f"{name}: by Cov, τ-b is {listed(said, 5)}."
+            yield f"{name}: by Cov, τ-b is {format_list(said, 5)}."
 
     def _bounds(self) -> Iterator[str]:
         words = ANSWERS["coverage"] if self.answers.coverage.height else self.metrics[0]
@@ -216,18 +222,18 @@ class Scope:
             for system, role in self.roles.items()
             if role != "system" and system in values
         ]
-        yield said + (f"; {listed(bounds)}." if bounds else ".")
+        yield said + (f"; {format_list(bounds)}." if bounds else ".")
 
 
 @dataclass
-class Found:
+class LongFormSummary:
     """All cases together."""
 
     study: LongForm
     cases: Sequence[Case]
 
     def findings(self) -> Findings:
-        self.every = [Scope(self.study, case) for case in self.cases]
+        self.every = [LongFormCase(self.study, case) for case in self.cases]
         table = pl.concat([one.table() for one in self.every], how="diagonal")
         intervals = pl.DataFrame(
             [row for one in self.every for row in one.intervals()],
@@ -238,14 +244,14 @@ class Found:
         )
         ranks, sweep = self._ranks(), self._sweep()
         note = f"contexts and answers from a rating of {self.study.eta:g} on, over the queries that have both"
-        shown = [Shown("systems", "What systems and their answers cover, in the mean over queries", table, note)]
+        shown = [StudyTable("systems", "What systems and their answers cover, in the mean over queries", table, note)]
         if ranks.height:
             note = "Kendall τ-b of the systems' means; the bounds take no part; intervals are over queries"
-            shown.append(Shown("ranking", "Whether contexts and answers rank the systems alike", ranks, note))
+            shown.append(StudyTable("ranking", "Whether contexts and answers rank the systems alike", ranks, note))
         note = "means and standard deviations are over systems; contexts and answers are of the same queries"
         shown += [
-            Shown("thresholds", "Coverage from each rating on", sweep, note),
-            Shown("intervals", "Means with intervals", intervals),
+            StudyTable("thresholds", "Coverage from each rating on", sweep, note),
+            StudyTable("intervals", "Means with intervals", intervals),
         ]
         return Findings(
             "Long-form: does what a context covers tell what the answer will cover?",
@@ -256,10 +262,10 @@ class Found:
             left_out_rows(self._left()),
         )
 
-    def _lead(self, one: Scope) -> str:
+    def _lead(self, one: LongFormCase) -> str:
         return (
-            f"{one.case.name}: {counted(len(one.systems), 'system')} on "
-            f"{counted(len(one.queries), 'query', 'queries')} with rated sub-questions, answered from a rating of "
+            f"{one.case.name}: {format_count(len(one.systems), 'system')} on "
+            f"{format_count(len(one.queries), 'query', 'queries')} with rated sub-questions, answered from a rating of "
             f"{self.study.eta:g} on."
         )
 
@@ -304,7 +310,7 @@ class Found:
             schema={"case": pl.String, **dict.fromkeys(numbers, pl.Float64), "queries": pl.Int64, "why": pl.String},
         )
 
-    def _figures(self, intervals: pl.DataFrame, sweep: pl.DataFrame) -> Iterator[Figure]:
+    def _figures(self, intervals: pl.DataFrame, sweep: pl.DataFrame) -> Iterator[StudyFigure]:
         for number, one in enumerate(self.every, 1):
             where = "" if len(self.every) == 1 else f": {one.case.name}"
             wanted = [name for name in one.means if name.startswith("Cov")][:1] + [
@@ -319,19 +325,19 @@ class Found:
                 pl.col("measure").alias("group"),
                 pl.col("queries").alias("n"),
             )
-            yield Figure(
+            yield StudyFigure(
                 f"systems-{number}",
                 f"What contexts and answers cover{where}",
                 f"Means with {self.study.level:.0%} intervals over queries.",
-                dots(frame, "mean", zero=True),
+                dot_chart(frame, "mean", zero=True),
             )
         rows = self._pairs()
         if rows.height:
-            yield Figure(
+            yield StudyFigure(
                 "scatter",
                 "Systems by what their contexts and their answers cover",
                 "A point for each system, with the line of least squares; bounds are left out.",
-                points(
+                point_chart(
                     rows if len(self.every) > 1 else rows.drop("group"), "coverage of the context", ANSWERS["coverage"]
                 ),
             )
@@ -339,11 +345,13 @@ class Found:
             ["contexts", "answers"], index=["case", "η"], variable_name="what", value_name="value"
         ).drop_nulls("value")
         named = pl.concat_str(["case", "what"], separator=", ") if len(self.every) > 1 else pl.col("what")
-        yield Figure(
+        yield StudyFigure(
             "thresholds",
             "Coverage from each rating on",
             "Mean over systems and queries, by the rating η from which on a sub-question counts as answered.",
-            curve(lines.select(named.alias("line"), pl.col("η").alias("place"), "value"), "η", "coverage", band=False),
+            curve_chart(
+                lines.select(named.alias("line"), pl.col("η").alias("place"), "value"), "η", "coverage", band=False
+            ),
         )
 
     def _pairs(self) -> pl.DataFrame:

@@ -15,27 +15,27 @@ from typing import ClassVar, NamedTuple
 import polars as pl
 
 from ragworth.config import Workspace
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import dots
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import dot_chart
 from ragworth.studies.arms import (
     arms_figure,
-    nobody_left,
+    no_queries_error,
     of_design,
 )
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidence_judgments import (
     KIND,
     SPARE,
-    Distractors,
+    DistractorPool,
     gold,
-    unsuited,
+    unsuited_reason,
     with_confidence,
 )
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.noise_results import RANDOM, RETRIEVED, SYSTEMS, Beside
-from ragworth.studies.pool import Pool, made
+from ragworth.studies.noise_results import RANDOM, RETRIEVED, SYSTEMS, NoiseCase
+from ragworth.studies.pool import PassagePool, contexts_from_lists
 from ragworth.studies.sentences import left_out_rows
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Noise(Study):
     says how often a confidence is higher with the context that led to the correct one.
     """
 
-    n: int = setting(4, "passages beside the relevant one", low=1, high=100)
-    place: str = setting("random", "where the relevant passage stands", choices=("random", "first", "last"))
-    depth: int = setting(25, "passages from the top that the retrieved ones are taken from", low=1)
-    outcome: str | None = setting(None, "which outcome to go by; the grade where there is one")
-    correct: float = setting(1.0, "least outcome that counts as a correct answer", low=0, high=100)
+    n: int = option(4, "passages beside the relevant one", low=1, high=100)
+    place: str = option("random", "where the relevant passage stands", choices=("random", "first", "last"))
+    depth: int = option(25, "passages from the top that the retrieved ones are taken from", low=1)
+    outcome: str | None = option(None, "which outcome to go by; the grade where there is one")
+    correct: float = option(1.0, "least outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "noise"
     title: ClassVar[str] = "whether random or retrieved passages hurt more, and whether the model is aware"
@@ -64,7 +64,7 @@ class Noise(Study):
 
     def run(self, bench: Bench) -> Case:
         chosen = choose(bench.pool(self.depth), self.n, self.place)
-        contexts = made(chosen.shown)
+        contexts = contexts_from_lists(chosen.shown)
         passages = [kind for kind in ("abstention",) if kind in bench.space.judgments]
         bench.judge([KIND, *passages], contexts)
         bench.answer(contexts)
@@ -74,7 +74,7 @@ class Noise(Study):
         return of_design(case, self.kind, "beside")
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [Beside(self, case, self.outcome, self.correct) for case in cases]
+        every = [NoiseCase(self, case, self.outcome, self.correct) for case in cases]
         answers, taus = [each.answers() for each in every], pl.concat([each.taus() for each in every])
         gaps = pl.concat([each.gaps() for each in every])
         return Findings(
@@ -82,15 +82,15 @@ class Noise(Study):
             " ".join(each.lead for each in every),
             tuple(sentence for each in every for sentence in (each.hurt(), each.aware())),
             (
-                Shown("answers", "What became of the answers", pl.concat(answers, how="diagonal"), "f1: token F1"),
-                Shown(
+                StudyTable("answers", "What became of the answers", pl.concat(answers, how="diagonal"), "f1: token F1"),
+                StudyTable(
                     "differences",
                     "Random less retrieved",
                     gaps,
                     "p by a sign test over queries for correct answers, by randomisation for token F1; detectable: the "
                     "smallest true difference that so many queries show with probability 0.8",
                 ),
-                Shown(
+                StudyTable(
                     "concordance",
                     "Is the confidence higher with the context that led to the correct answer?",
                     taus,
@@ -104,7 +104,7 @@ class Noise(Study):
             tuple(each.note for each in every if each.note),
         )
 
-    def _figures(self, answers: Sequence[pl.DataFrame], taus: pl.DataFrame) -> tuple[Figure, ...]:
+    def _figures(self, answers: Sequence[pl.DataFrame], taus: pl.DataFrame) -> tuple[StudyFigure, ...]:
         one = taus["case"].n_unique() < 2
         shown = taus.select(
             pl.col("confidence").alias("label"),
@@ -115,14 +115,16 @@ class Noise(Study):
             *([] if one else [pl.col("case").alias("group")]),
         )
         drawn = arms_figure(answers, "context", "mean outcome")
-        figures = [Figure("answers", "What became of the answers", "Share of the answers by what they were.", drawn)]
+        figures = [
+            StudyFigure("answers", "What became of the answers", "Share of the answers by what they were.", drawn)
+        ]
         if shown.height:
             caption = f"τ = (C − D)/(C + D) over queries whose two answers differ, {self.level:.0%} intervals."
-            figures.append(Figure("concordance", "Is the model aware?", caption, dots(shown, "τ", zero=True)))
+            figures.append(StudyFigure("concordance", "Is the model aware?", caption, dot_chart(shown, "τ", zero=True)))
         return tuple(figures)
 
 
-class Chosen(NamedTuple):
+class NoiseContexts(NamedTuple):
     """Contexts by what stands beside the relevant passage and query, and queries left out by reason."""
 
     shown: dict[str, dict[str, list[str]]]
@@ -130,13 +132,13 @@ class Chosen(NamedTuple):
     design: pl.DataFrame
 
 
-def choose(pool: Pool, n: int, place: str) -> Chosen:
+def choose(pool: PassagePool, n: int, place: str) -> NoiseContexts:
     """Both contexts of each query."""
     shown: dict[str, dict[str, list[str]]] = {name: {} for name in SYSTEMS}
-    near, far = Distractors(pool.collection), Distractors(pool.collection)
+    near, far = DistractorPool(pool.collection), DistractorPool(pool.collection)
     left: Counter[str] = Counter()
     for query in pool.queries:
-        best, why = gold(pool, query), unsuited(pool, query)
+        best, why = gold(pool, query), unsuited_reason(pool, query)
         if why or best is None:
             left[why] += 1
             continue
@@ -150,7 +152,7 @@ def choose(pool: Pool, n: int, place: str) -> Chosen:
         for name, others in ((RANDOM, drawn), (RETRIEVED, retrieved)):
             shown[name][query] = [*others[:at], best, *others[at:]]
     if not any(shown.values()):
-        raise nobody_left(left, "ask for fewer passages (--n), retrieve more, or give accepted answers and labels")
+        raise no_queries_error(left, "ask for fewer passages (--n), retrieve more, or give accepted answers and labels")
     columns = {"system": SYSTEMS, "beside": ["random", "retrieved"], "n": [n, n], "passed over": [far.held, near.held]}
     schema = {"system": pl.String, "beside": pl.String, "n": pl.Int64, "passed over": pl.Int64}
-    return Chosen(shown, left, pl.DataFrame(columns, schema=schema))
+    return NoiseContexts(shown, left, pl.DataFrame(columns, schema=schema))

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import counted, listed
+from ragworth.errors import format_count, format_list
 from ragworth.stats.concordance import Concordance, concordance
-from ragworth.stats.paired import Paired, Test, holm, paired
-from ragworth.stats.power import detectable
-from ragworth.studies.arms import SHARE, Floats, arms_of, arms_table, chance, left_of, matrix, means
+from ragworth.stats.paired import PairedComparison, Test, compare_paired, holm
+from ragworth.stats.power import detectable_difference
+from ragworth.studies.arms import SHARE, Floats, arm_means, arms_of, arms_table, left_out_rows_of, matrix, p_words
 from ragworth.studies.confidence_judgments import confidences_of
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.sentences import between, signed
-from ragworth.tables import OK, WRITTEN
-from ragworth.tasks.text_lookup import Texts
+from ragworth.tables import ANSWERED_STATUSES, OK
+from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
 
 RANDOM, RETRIEVED = "with random", "with retrieved"
@@ -38,7 +38,7 @@ GAPS = {"case": pl.String, "measure": pl.String} | {
 }
 
 
-class Beside:
+class NoiseCase:
     """The two contexts of each query of one case."""
 
     def __init__(self, study: Study, case: Case, outcome: str | None, correct: float) -> None:
@@ -69,29 +69,32 @@ class Beside:
     def lead(self) -> str:
         n = int(self.case.design["n"][0])
         return (
-            f"{self.case.name}: for {counted(len(self.arms.queries), 'query', 'queries')} a relevant passage among "
-            f"{counted(n, 'random passage')}, and at the same place among {n:,} retrieved ones without the answer."
+            f"{self.case.name}: for {format_count(len(self.arms.queries), 'query', 'queries')} a relevant passage "
+            "among "
+            f"{format_count(n, 'random passage')}, and at the same place among {n:,} retrieved ones without the answer."
         )
 
     @property
     def note(self) -> str:
         held = int(self.case.design["passed over"].sum())
         return (
-            f"{self.case.name}: {counted(held, 'passage')} passed over for holding an accepted answer" if held else ""
+            f"{self.case.name}: {format_count(held, 'passage')} passed over for holding an accepted answer"
+            if held
+            else ""
         )
 
     def answers(self) -> pl.DataFrame:
         """What became of the answers from both contexts."""
         table = arms_table(self.case, "context", self.arms, self.study, {name: name for name in SYSTEMS})
-        f1 = means(self.f1, self.study, SHARE)
+        f1 = arm_means(self.f1, self.study, SHARE)
         ends = [each.span if each.span is not None else (None, None) for each in f1]
         columns = {"f1": [each.value for each in f1], "f1 low": [e[0] for e in ends], "f1 high": [e[1] for e in ends]}
         return table.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
 
-    def _gap(self, measure: str) -> Paired:
+    def _gap(self, measure: str) -> PairedComparison:
         study, values = self.study, self.correct if measure == "correct" else self.f1
         test: Test = "sign" if measure == "correct" else "randomisation"
-        return paired(
+        return compare_paired(
             values[:, 1],
             values[:, 0],
             test,
@@ -107,7 +110,7 @@ class Beside:
         for measure, values in (("correct", self.correct), ("token F1", self.f1)):
             one = self._gap(measure)
             ends = one.interval if one.interval is not None else (None, None)
-            least = detectable(values[:, 0] - values[:, 1], alpha=1 - self.study.level).value
+            least = detectable_difference(values[:, 0] - values[:, 1], alpha=1 - self.study.level).value
             p = one.p if one.value is not None else None
             counts = (one.wins, one.losses, one.ties, one.n)
             rows.append((self.case.name, measure, one.value, *ends, p, *counts, least))
@@ -130,7 +133,7 @@ class Beside:
     def left(self) -> list[tuple[str, str, int]]:
         """Queries that are in no count, and those that are in no τ."""
         even = int((self.correct[:, 0] == self.correct[:, 1]).sum())
-        rows = left_of(self.case, self.arms)
+        rows = left_out_rows_of(self.case, self.arms)
         rows += [(self.case.name, "both answers correct, or neither: not in τ", even)] if even else []
         gone = {name: one.missing for name, one in self.found.items() if one.missing}
         return rows + [(self.case.name, f"{name} has no value for both contexts", n) for name, n in gone.items()]
@@ -147,13 +150,13 @@ class Beside:
         else:
             verdict = "the difference may be chance"
         counts = f"random better in {one.wins:,}, retrieved in {one.losses:,}, same in {one.ties:,}"
-        return f"{words}: {verdict} ({chance(one.p)}; {counts})."
+        return f"{words}: {verdict} ({p_words(one.p)}; {counts})."
 
     def aware(self) -> str:
         """Which confidence goes with the outcome, and how surely: it was picked among all, so by p after Holm."""
         known = {name: one for name, one in self.found.items() if one.value is not None}
         differ = int((self.correct[:, 0] != self.correct[:, 1]).sum())
-        pairs = counted(differ, "query", "queries")
+        pairs = format_count(differ, "query", "queries")
         if not known:
             why = next((one.reason for one in self.found.values()), "there is none")
             return f"{self.case.name}: no confidence can be held against the answers of {pairs} that differ: {why}."
@@ -163,19 +166,23 @@ class Beside:
         told = sure or best
         # Equal τ may come from fewer queries, and so with another p: the least sure of the equals is shown.
         shown = max(told, key=lambda name: self.corrected[name])
-        one, who, many = known[shown], listed(told, 20), len(told) > 1
+        one, who, many = known[shown], format_list(told, 20), len(told) > 1
         words = f"{who} {'go' if many else 'goes'} with the correct one best"
         if not sure:
             words = f"no confidence surely goes with the correct one; {who} {'come' if many else 'comes'} nearest"
-        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({chance(self.corrected[shown])} after Holm)"
+        figures = (
+            f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({p_words(self.corrected[shown])} after Holm)"
+        )
         return f"{self.case.name}: of {pairs} in which one answer alone is correct, {words}: {figures}."
 
 
 def f1_of(case: Case, queries: Sequence[str]) -> Floats:
     """Token F1 of the answers, queries × contexts, the mean over repeats; NaN where there is no text to compare."""
-    texts, found = Texts(case.results.collection), dict[tuple[str, str], list[float]]()
+    texts, found = TextLookup(case.results.collection), dict[tuple[str, str], list[float]]()
     if case.results.answers is not None:
-        good = case.results.answers.frame.filter(pl.col("status").is_in(WRITTEN) & pl.col("text").is_not_null())
+        good = case.results.answers.frame.filter(
+            pl.col("status").is_in(ANSWERED_STATUSES) & pl.col("text").is_not_null()
+        )
         for system, query, text in good.select("system", "query", "text").iter_rows():
             if accepted := texts.known_answers(query):
                 found.setdefault((system, query), []).append(token_f1(text, accepted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 
 RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?", re.ASCII)
 
@@ -17,7 +17,7 @@ def numbers(text: str, what: str, high: int = 1000) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
         if not 1 <= first <= last <= high:
             raise InputError(
-                f"{what}: {quoted(part.strip())} names no numbers",
+                f"{what}: {quote_short(part.strip())} names no numbers",
                 expected=f"numbers from 1 to {high:,} and ranges of them, such as 1-5,10,15",
             )
         found.update(range(first, last + 1))

@@ -9,7 +9,7 @@ import polars as pl
 from ragworth.studies.bench import Bench
 
 
-def unasked(bench: Bench, aspect: str, pairs: Iterable[tuple[str, str]]) -> bool:
+def has_unasked(bench: Bench, aspect: str, pairs: Iterable[tuple[str, str]]) -> bool:
     """Whether nothing is said yet of some of these (query, passage).
 
     What files say and what the model was asked before is known, also where no value came of it.

@@ -11,8 +11,8 @@ from random import Random
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.evaluation.inputs import Material
-from ragworth.retrieval.contract import listing
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.retrieval.contract import unscored_contexts
 from ragworth.tables import Contexts
 
 
@@ -22,7 +22,7 @@ def interleaved(lists: Sequence[Sequence[str]]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class PassagePool:
     """Passages to make contexts of.
 
     Attributes
@@ -42,7 +42,7 @@ class Pool:
     """Queries that have no accepted answers."""
 
     @classmethod
-    def of(cls, material: Material, contexts: Contexts, depth: int, level: float = 1.0) -> Pool:
+    def of(cls, material: EvaluationInputs, contexts: Contexts, depth: int, level: float = 1.0) -> PassagePool:
         setting = material.setting
         lists: dict[str, dict[str, list[str]]] = {query: {} for query in setting.ids}
         rows = contexts.frame.sort("rank", maintain_order=True).select("query", "system", "passage")
@@ -86,10 +86,10 @@ class Pool:
 
     def random(self, query: str, number: int, chance: Random) -> list[str]:
         """Passages of the collection at random: none that was found for the query, and none that has a label for it."""
-        from ragworth.retrieval.steps.random_sample import draw
+        from ragworth.retrieval.steps.random_sample import sample_passages
 
         taken = {*self.found[query], *self.labels.get(query, {})}
-        drawn = draw(self.passages, number + len(taken), chance)
+        drawn = sample_passages(self.passages, number + len(taken), chance)
         return [each for each in drawn if each not in taken][:number]
 
     def dice(self, what: str, query: str) -> Random:
@@ -101,11 +101,11 @@ class Pool:
         return frozenset(self.passages)
 
 
-def made(contexts: dict[str, dict[str, list[str]]]) -> Contexts:
+def contexts_from_lists(contexts: dict[str, dict[str, list[str]]]) -> Contexts:
     """Contexts by system and query: the passages in the order shown."""
     tables = []
     for system, rows in contexts.items():
-        table = listing(rows.items()).renamed(system)
+        table = unscored_contexts(rows.items()).renamed(system)
         table.empty = frozenset((system, query) for query, shown in rows.items() if not shown)
         tables.append(table)
     return Contexts.concat(tables)

@@ -13,17 +13,17 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, counted
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import curve
-from ragworth.studies.arms import CONTRASTED, contrasts, left_of, nobody_left, of_design
+from ragworth.errors import InputError, format_count
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import curve_chart
+from ragworth.studies.arms import CONTRASTED, contrasts, left_out_rows_of, no_queries_error, of_design
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import Pool, made
-from ragworth.studies.position_results import Moved
+from ragworth.studies.pool import PassagePool, contexts_from_lists
+from ragworth.studies.position_results import PositionCase
 from ragworth.studies.sentences import left_out_rows, measure_words
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 HOW = (
     "planned in advance: the first position against each other one, and the mean of the two ends against the mean of "
@@ -40,11 +40,11 @@ class Position(Study):
     another one, or the two ends differ from the positions between them (Wilcoxon over queries).
     """
 
-    k: int = setting(5, "passages of a context, one of them relevant", low=2, high=1000)
-    depth: int = setting(25, "passages from the top that the others are taken from", low=1, high=10_000)
-    positions: str | None = setting(None, "positions to try, such as 1,5,10; all of them where none are named")
-    measure: str = setting("spearman", "correlation of metrics with the outcome over positions", choices=MEASURES)
-    outcome: str | None = setting(None, "which outcome to compare; the grade where there is one")
+    k: int = option(5, "passages of a context, one of them relevant", low=2, high=1000)
+    depth: int = option(25, "passages from the top that the others are taken from", low=1, high=10_000)
+    positions: str | None = option(None, "positions to try, such as 1,5,10; all of them where none are named")
+    measure: str = option("spearman", "correlation of metrics with the outcome over positions", choices=MEASURES)
+    outcome: str | None = option(None, "which outcome to compare; the grade where there is one")
 
     kind: ClassVar[str] = "position"
     title: ClassVar[str] = "whether it matters where the relevant passage stands"
@@ -68,13 +68,13 @@ class Position(Study):
 
     def run(self, bench: Bench) -> Case:
         left: Counter[str] = Counter()
-        contexts = made(self._shown(bench.pool(self.depth), left))
+        contexts = contexts_from_lists(self._shown(bench.pool(self.depth), left))
         bench.judge(list(bench.space.judgments), contexts)
         bench.answer(contexts)
         design = pl.DataFrame({"system": [_name(place) for place in self.places], "position": self.places})
         return bench.case(contexts, design, _metrics(bench, self.k), left)
 
-    def _shown(self, pool: Pool, left: Counter[str]) -> dict[str, dict[str, list[str]]]:
+    def _shown(self, pool: PassagePool, left: Counter[str]) -> dict[str, dict[str, list[str]]]:
         shown: dict[str, dict[str, list[str]]] = {_name(place): {} for place in self.places}
         for query in pool.queries:
             relevant, others = pool.relevant(query), pool.others(query)[: self.k - 1]
@@ -84,17 +84,17 @@ class Position(Study):
             for place in self.places:
                 shown[_name(place)][query] = [*others[: place - 1], relevant[0], *others[place - 1 :]]
         if not any(shown.values()):
-            raise nobody_left(left, "retrieve more passages, give more labels, or show fewer (--k)")
+            raise no_queries_error(left, "retrieve more passages, give more labels, or show fewer (--k)")
         return shown
 
-    def _unfit(self, pool: Pool, query: str, relevant: list[str], others: list[str]) -> str:
+    def _unfit(self, pool: PassagePool, query: str, relevant: list[str], others: list[str]) -> str:
         if query in pool.without_answers:
             return "no accepted answers"
         if not relevant:
             return "no relevant passage"
         few = len(others) < self.k - 1
         return (
-            f"fewer than {counted(self.k - 1, 'passage')} that {'is' if self.k == 2 else 'are'} not relevant"
+            f"fewer than {format_count(self.k - 1, 'passage')} that {'is' if self.k == 2 else 'are'} not relevant"
             if few
             else ""
         )
@@ -103,34 +103,35 @@ class Position(Study):
         return of_design(case, self.kind, "position")
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [Moved(self, case) for case in cases]
+        every = [PositionCase(self, case) for case in cases]
         tables = [each.table() for each in every]
         queries = sum(len(each.arms.queries) for each in every)
         return Findings(
             "Position: does it matter where the relevant passage stands?",
-            f"One relevant passage of {counted(queries, 'query', 'queries')} was moved through the context, among the "
+            f"One relevant passage of {format_count(queries, 'query', 'queries')} was moved through the context, "
+            "among the "
             "same others in the same order; the model answered from each.",
             tuple(sentence for each in every for sentence in each.sentences()),
             (
-                Shown(
+                StudyTable(
                     "outcomes",
                     "What became of the answers, by position of the relevant passage",
                     pl.concat(tables, how="diagonal"),
                     "low and high: of the share of correct answers, or of the mean",
                 ),
-                Shown(
+                StudyTable(
                     "differences",
                     "Positions against each other",
                     pl.concat([contrasts(each.case, each.contrasts) for each in every]),
                     f"{HOW}. {CONTRASTED}",
                 ),
-                Shown(
+                StudyTable(
                     "metrics",
                     "Metrics by position",
                     pl.concat([each.metrics() for each in every], how="diagonal"),
                     "mean over queries at each position",
                 ),
-                Shown(
+                StudyTable(
                     "sight",
                     "What metrics see of the position",
                     pl.concat([each.sight() for each in every]),
@@ -140,28 +141,30 @@ class Position(Study):
                 ),
             ),
             tuple(self._figures(every, tables)),
-            left_out_rows([row for each in every for row in left_of(each.case, each.arms)]),
+            left_out_rows([row for each in every for row in left_out_rows_of(each.case, each.arms)]),
             tuple(note for each in every for note in each.notes),
         )
 
-    def _figures(self, every: Sequence[Moved], tables: Sequence[pl.DataFrame]) -> list[Figure]:
+    def _figures(self, every: Sequence[PositionCase], tables: Sequence[pl.DataFrame]) -> list[StudyFigure]:
         figures = []
         if len(every) > 1:
             lines = [_line(table, str(table["case"][0])) for table in tables]
             caption = f"{self.level:.0%} intervals over queries."
-            spec = curve(pl.concat(lines), "position of the relevant passage", every[0].arms.what)
-            figures.append(Figure("answers", "The answers by position", caption, spec))
+            spec = curve_chart(pl.concat(lines), "position of the relevant passage", every[0].arms.what)
+            figures.append(StudyFigure("answers", "The answers by position", caption, spec))
         for number, (each, table) in enumerate(zip(every, tables, strict=True), 1):
             drawn, more = each.drawn()
-            others = f" {counted(more, 'more metric')} in the table." if more else ""
+            others = f" {format_count(more, 'more metric')} in the table." if more else ""
             title = "The answers and the metrics by position"
             figures.append(
-                Figure(
+                StudyFigure(
                     "position" if len(every) == 1 else f"position-{number}",
                     title if len(every) == 1 else f"{title}: {each.case.name}",
                     f"{each.arms.what.capitalize()} with its {self.level:.0%} interval over queries, and the means of "
                     f"metrics.{others}",
-                    curve(pl.concat([_line(table, each.arms.what), drawn]), "position of the relevant passage", "mean"),
+                    curve_chart(
+                        pl.concat([_line(table, each.arms.what), drawn]), "position of the relevant passage", "mean"
+                    ),
                 )
             )
         return figures

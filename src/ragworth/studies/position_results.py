@@ -9,21 +9,21 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better, value_bounds
-from ragworth.errors import counted, listed
+from ragworth.errors import format_count, format_list
 from ragworth.stats.correlation import Measure
-from ragworth.stats.within_query import Averaged, within
+from ragworth.stats.within_query import MeanCorrelation, within_query_correlations
 from ragworth.studies.arms import (
     ROUNDING,
     Arms,
     Contrast,
     Floats,
+    arm_means,
     arms_of,
     arms_table,
-    chance,
     contrast,
     corrected,
     matrix,
-    means,
+    p_words,
 )
 from ragworth.studies.confidence_judgments import confidences_of
 from ragworth.studies.contract import Case
@@ -37,7 +37,7 @@ DRAWN = 7
 """Metrics drawn beside the answers; more would hide each other."""
 
 
-class Moved:
+class PositionCase:
     """The positions of one case."""
 
     def __init__(self, study: Position, case: Case) -> None:
@@ -76,7 +76,7 @@ class Moved:
         for metric, values in found.items():
             lost = [str(place) for place, gone in zip(self.places, np.isnan(values).T, strict=True) if gone.all()]
             if lost:
-                where = f"position{'s' if len(lost) > 1 else ''} {listed(lost, 12)}"
+                where = f"position{'s' if len(lost) > 1 else ''} {format_list(lost, 12)}"
                 where = where if len(lost) < len(self.places) else "any position"
                 self.notes.append(f"{case.name}: {metric} has no value at {where}, and is left out")
         return {metric: values for metric, values in found.items() if not np.isnan(values).all(axis=0).any()}
@@ -94,7 +94,7 @@ class Moved:
     def metrics(self) -> pl.DataFrame:
         rows: list[dict[str, Any]] = []
         for metric, values in self.seen.items():
-            for place, mean in zip(self.places, means(values, self.study, value_bounds(metric)), strict=True):
+            for place, mean in zip(self.places, arm_means(values, self.study, value_bounds(metric)), strict=True):
                 ends = mean.span if mean.span is not None else (None, None)
                 row = {"case": self.case.name, "metric": metric, "position": place, "mean": mean.value}
                 rows.append(row | {"low": ends[0], "high": ends[1], "queries": mean.n})
@@ -113,9 +113,9 @@ class Moved:
         count, places = self.arms.values.shape
         unit = np.repeat(np.arange(count), places)
         rows: list[tuple[Any, ...]] = []
-        found: list[Averaged] = []
+        found: list[MeanCorrelation] = []
         if self.seen:
-            found = within(
+            found = within_query_correlations(
                 np.stack([self._turned(metric).reshape(-1) for metric in self.seen], axis=1),
                 self.arms.values.reshape(-1),
                 unit,
@@ -144,7 +144,7 @@ class Moved:
             if metric in scored:
                 same.setdefault(tuple(round(float(each), 9) for each in np.nanmean(values, axis=0)), []).append(metric)
         groups = list(same.values())[:DRAWN]
-        names = {group[0]: listed(group, 4) for group in groups}
+        names = {group[0]: format_list(group, 4) for group in groups}
         frame = self.metrics().filter(pl.col("metric").is_in(list(names)))
         none = pl.lit(None, dtype=pl.Float64)
         line = frame.select(
@@ -168,31 +168,31 @@ class Moved:
             if average[best] > average[worst]
             else f"{arms.what} {arms.say(average[0])} at every position"
         )
-        over = f"over {counted(len(arms.queries), 'query', 'queries')}"
+        over = f"over {format_count(len(arms.queries), 'query', 'queries')}"
         if not sure:
             least = [one.detectable for one in self.contrasts if one.detectable is not None]
             words = [
                 f"{self.case.name}: it cannot be told whether position matters: {spread}, {over}; smallest Wilcoxon "
-                f"{chance(min(p))} after Holm{arms.shows(max(least, default=None))}."
+                f"{p_words(min(p))} after Holm{arms.shows(max(least, default=None))}."
             ]
         else:
             words = [f"{self.case.name}: position matters: {spread}, {over}."]
             words += [
                 f"{self.case.name}: {arms.what} at {one.first} is {arms.gap(one.found.value or 0.0)} "
                 f"{'higher' if (one.found.value or 0.0) > 0 else 'lower'} than at {one.second} "
-                f"{arms.span(one.found.interval)}, Wilcoxon {chance(each)} after Holm."
+                f"{arms.span(one.found.interval)}, Wilcoxon {p_words(each)} after Holm."
                 for one, each in sure
             ]
         blind = [metric for metric in self.seen if self.blind(metric)]
         sighted = [metric for metric in self.seen if metric not in blind]
         if blind:
             words.append(
-                f"{self.case.name}: {listed(blind, 20)} {'are' if len(blind) > 1 else 'is'} blind to position."
+                f"{self.case.name}: {format_list(blind, 20)} {'are' if len(blind) > 1 else 'is'} blind to position."
             )
         if sighted:
             ends = [np.nanmean(self.seen[metric], axis=0)[[0, -1]] for metric in sighted]
             told = [f"{m} ({signed(float(a))} → {signed(float(b))})" for m, (a, b) in zip(sighted, ends, strict=True)]
             words.append(
-                f"{self.case.name}: from position {self.places[0]} to {self.places[-1]} {listed(told, 20)} change."
+                f"{self.case.name}: from position {self.places[0]} to {self.places[-1]} {format_list(told, 20)} change."
             )
         return words

@@ -14,24 +14,24 @@ from typing import ClassVar, NamedTuple
 
 import polars as pl
 
-from ragworth.annotators import KINDS
-from ragworth.config import Task, Workspace
-from ragworth.errors import InputError, MetricError, listed, quoted
-from ragworth.generation.writer import NONE, ORACLE
-from ragworth.graders.utility import NO_ZERO_SHOT, WORTHLESS
+from ragworth.annotators import ANNOTATORS
+from ragworth.config import TaskConfig, Workspace
+from ragworth.errors import InputError, MetricError, format_list, quote_short
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
 from ragworth.metrics.declaration import parse
-from ragworth.report.study import Findings, Shown
+from ragworth.report.study import Findings, StudyTable
 from ragworth.stats.correlation import Measure
-from ragworth.studies.arms import nobody_left, of_design
+from ragworth.studies.arms import no_queries_error, of_design
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import Pool, made
-from ragworth.studies.propagation_results import UTILITY, Carried, figures
+from ragworth.studies.pool import PassagePool, contexts_from_lists
+from ragworth.studies.propagation_results import UTILITY, PropagationCase, figures
 from ragworth.studies.score_rows import aspect_of
 from ragworth.studies.sentences import left_out_rows, measure_words
 from ragworth.tables import OK, Contexts, Outcomes
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 SYSTEM, REVERSED, RELEVANT, OTHERS = "system", "reversed", "oracle", "adversary"
 LABELS = {RELEVANT: "relevant only", OTHERS: "non-relevant only"}
@@ -52,15 +52,15 @@ class Propagation(Study):
     counted.
     """
 
-    sizes: str = setting("2,5,10,15", "sizes of contexts, such as 2,5,10,15")
-    relevant: float = setting(1.0, "lowest label that counts as relevant", low=0)
-    similarity: str | None = setting(
+    sizes: str = option("2,5,10,15", "sizes of contexts, such as 2,5,10,15")
+    relevant: float = option(1.0, "lowest label that counts as relevant", low=0)
+    similarity: str | None = option(
         None,
         "how answers are compared; by default as the workspace's grader utility does",
         choices=("bertscore", "rouge-l", "f1"),
     )
-    measure: str = setting("pearson", "correlation over queries", choices=MEASURES)
-    outcome: str | None = setting(None, "of an evaluation: which outcome to go by, with and without a context")
+    measure: str = option("pearson", "correlation over queries", choices=MEASURES)
+    outcome: str | None = option(None, "of an evaluation: which outcome to go by, with and without a context")
 
     kind: ClassVar[str] = "propagation"
     title: ClassVar[str] = "whether the relevance of a context carries over to the answer"
@@ -76,7 +76,7 @@ class Propagation(Study):
         return numbers(self.sizes, "sizes", DEEPEST)
 
     def fit(self, space: Workspace) -> Workspace:
-        task = space.grades.get(UTILITY, Task())
+        task = space.grades.get(UTILITY, TaskConfig())
         more = {"level": self.relevant} | ({"similarity": self.similarity} if self.similarity is not None else {})
         assert space.answers is not None
         return replace(
@@ -89,24 +89,24 @@ class Propagation(Study):
     def run(self, bench: Bench) -> Case:
         shown = bench.retrieved()
         sizes = self.depths()
-        drawn = draw(Pool.of(bench.material, shown, DEEPEST, self.relevant), lists_of(shown), sizes)
-        contexts = made(drawn.shown)
+        drawn = draw(PassagePool.of(bench.material, shown, DEEPEST, self.relevant), lists_of(shown), sizes)
+        contexts = contexts_from_lists(drawn.shown)
         wanted = at_sizes(bench.metrics or ("nDCG",), sizes)
-        bench.judge(needed(bench, wanted), contexts)
+        bench.judge(needed_judgments(bench, wanted), contexts)
         bench.answer(contexts, without=True)
         bench.metrics = tuple(wanted)
         return bench.case(contexts, drawn.design, wanted, drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "role") if case.design.width > 1 else evaluated(case, self.outcome)
+        return of_design(case, self.kind, "role") if case.design.width > 1 else evaluation_case(case, self.outcome)
 
     def find(self, cases: Sequence[Case]) -> Findings:
         measure: Measure = self.measure  # type: ignore[assignment]
-        every = [Carried(self, case, measure) for case in cases]
+        every = [PropagationCase(self, case, measure) for case in cases]
         utility = pl.concat([each.utilities() for each in every])
         correlations = pl.concat([each.correlations() for each in every])
         tables = [
-            Shown(
+            StudyTable(
                 "utility",
                 "What each context is worth: mean utility",
                 utility,
@@ -118,7 +118,7 @@ class Propagation(Study):
         if correlations.height:
             note = "over the queries of a context; all contexts: over all those of a size, whole queries resampled"
             title = f"How utility goes with the metric: {measure_words(measure)}"
-            tables.append(Shown("correlations", title, correlations, note))
+            tables.append(StudyTable("correlations", title, correlations, note))
         return Findings(
             "Propagation: does the relevance of a context carry over to the answer?",
             " ".join(each.lead for each in every),
@@ -129,7 +129,7 @@ class Propagation(Study):
         )
 
 
-class Drawn(NamedTuple):
+class PropagationContexts(NamedTuple):
     """Contexts by name and query, what they are, and queries left out by reason."""
 
     shown: dict[str, dict[str, list[str]]]
@@ -146,7 +146,7 @@ def lists_of(contexts: Contexts) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def draw(pool: Pool, lists: dict[str, dict[str, list[str]]], sizes: Sequence[int]) -> Drawn:
+def draw(pool: PassagePool, lists: dict[str, dict[str, list[str]]], sizes: Sequence[int]) -> PropagationContexts:
     """All contexts of all sizes; a larger one begins like a smaller one, but for the reversals."""
     rows: dict[str, dict[str, list[str]]] = {}
     design: list[tuple[str, str, str, str, int]] = []
@@ -156,13 +156,13 @@ def draw(pool: Pool, lists: dict[str, dict[str, list[str]]], sizes: Sequence[int
             name = f"{label} @{size}"
             if name in rows:
                 raise InputError(
-                    f"two contexts would be called {quoted(label)}", remedy="give that system another name"
+                    f"two contexts would be called {quote_short(label)}", remedy="give that system another name"
                 )
             source = whole[of] if role in (SYSTEM, REVERSED) else whole[role]
             cut = {query: each[:size] for query, each in source.items()}
             rows[name] = {query: each[::-1] for query, each in cut.items()} if role == REVERSED else cut
             design.append((name, label, role, of, size))
-    return Drawn(rows, pl.DataFrame(design, schema=DESIGN, orient="row"), left)
+    return PropagationContexts(rows, pl.DataFrame(design, schema=DESIGN, orient="row"), left)
 
 
 def _roles(systems: list[str]) -> list[tuple[str, str, str]]:
@@ -175,7 +175,9 @@ def _roles(systems: list[str]) -> list[tuple[str, str, str]]:
     return [*made, *((role, label, role) for role, label in LABELS.items())]
 
 
-def _lists(pool: Pool, lists: dict[str, dict[str, list[str]]]) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
+def _lists(
+    pool: PassagePool, lists: dict[str, dict[str, list[str]]]
+) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
     """The whole lists that contexts are cut from, by system or role, for the queries that can be studied."""
     whole: dict[str, dict[str, list[str]]] = {name: {} for name in (*lists, *LABELS)}
     left: Counter[str] = Counter()
@@ -196,7 +198,7 @@ def _lists(pool: Pool, lists: dict[str, dict[str, list[str]]]) -> tuple[dict[str
         for system, found in lists.items():
             whole[system][query] = found.get(query, [])
     if not whole[RELEVANT]:
-        raise nobody_left(left, "give more relevance labels, or lower what counts as relevant (--relevant)")
+        raise no_queries_error(left, "give more relevance labels, or lower what counts as relevant (--relevant)")
     return whole, left
 
 
@@ -214,7 +216,7 @@ def at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def needed(bench: Bench, metrics: Sequence[str]) -> list[str]:
+def needed_judgments(bench: Bench, metrics: Sequence[str]) -> list[str]:
     """The kinds of judgment that metrics need besides labels; refuses what nobody has judged or is to judge."""
     known = {aspect for table in bench.material.given for aspect in table.frame["aspect"].unique()}
     wanted: set[str] = set()
@@ -223,21 +225,23 @@ def needed(bench: Bench, metrics: Sequence[str]) -> list[str]:
             wanted |= {str(need) for need in parse(written).needs}
         except MetricError:
             continue
-    kinds = [kind for kind in bench.space.judgments if wanted & set(KINDS.get(kind).aspects) - known]
-    given = known | {aspect for kind in kinds for aspect in KINDS.get(kind).aspects} | {"tokens", "ratings", "runs"}
+    kinds = [kind for kind in bench.space.judgments if wanted & set(ANNOTATORS.get(kind).aspects) - known]
+    given = (
+        known | {aspect for kind in kinds for aspect in ANNOTATORS.get(kind).aspects} | {"tokens", "ratings", "runs"}
+    )
     if lacking := sorted(wanted - given):
-        raise InputError(f"metrics need {listed(lacking)}", remedy="name it under [judgments], or other metrics")
+        raise InputError(f"metrics need {format_list(lacking)}", remedy="name it under [judgments], or other metrics")
     return kinds
 
 
-def evaluated(case: Case, wanted: str | None) -> Case:
+def evaluation_case(case: Case, wanted: str | None) -> Case:
     """An evaluation's systems as contexts of one size, with their utility: as it is, or against no context."""
     results = case.results
     known = results.outcomes.frame["aspect"].unique().to_list() if results.outcomes is not None else []
     aspect = UTILITY if wanted is None and UTILITY in known else aspect_of(results.outcomes, wanted, case.name)
     assert results.outcomes is not None
     frame = results.outcomes.frame.filter(pl.col("aspect") == aspect)
-    bare = dict(frame.filter(pl.col("system") == NONE).select("query", "value").iter_rows())
+    bare = dict(frame.filter(pl.col("system") == NO_CONTEXT_SYSTEM).select("query", "value").iter_rows())
     if aspect != UTILITY:
         if not bare:
             raise InputError(
@@ -245,13 +249,19 @@ def evaluated(case: Case, wanted: str | None) -> Case:
                 expected=f"outcomes {UTILITY!r}, or outcomes of answers without a context",
                 remedy="have answers written without one (without = true under [answers]) and graded by utility",
             )
-        frame = _gains(frame.filter(pl.col("system") != NONE), bare)
+        frame = _gains(frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM), bare)
     ranks = results.contexts.frame["rank"].to_list()
     size = results.manifest.get("settings", {}).get("k") or max(ranks, default=1)
     design = [
-        (system, "oracle" if system == ORACLE else system, RELEVANT if system == ORACLE else SYSTEM, system, size)
+        (
+            system,
+            "oracle" if system == ORACLE_SYSTEM else system,
+            RELEVANT if system == ORACLE_SYSTEM else SYSTEM,
+            system,
+            size,
+        )
         for system in frame["system"].unique(maintain_order=True)
-        if system != NONE
+        if system != NO_CONTEXT_SYSTEM
     ]
     outcomes = Outcomes.trusted(frame.select(list(Outcomes.schema)))
     return replace(
@@ -265,7 +275,13 @@ def _gains(frame: pl.DataFrame, bare: dict[str, float | None]) -> pl.DataFrame:
     for row in frame.iter_rows(named=True):
         base = bare.get(row["query"])
         status = (
-            row["status"] if row["status"] != OK else NO_ZERO_SHOT if base is None else OK if base > 0 else WORTHLESS
+            row["status"]
+            if row["status"] != OK
+            else NO_ZERO_SHOT
+            if base is None
+            else OK
+            if base > 0
+            else ZERO_SHOT_WORTHLESS
         )
         value = (row["value"] - base) / base if status == OK and base is not None else None
         rows.append({**row, "aspect": UTILITY, "value": value, "status": status})

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import MetricError, counted, listed
+from ragworth.errors import MetricError, format_count, format_list
 from ragworth.metrics.declaration import parse
-from ragworth.report.study import Figure
-from ragworth.report.study.charts import curve, dots, points
+from ragworth.report.study import StudyFigure
+from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.stats.correlation import Measure
-from ragworth.stats.paired import Paired, holm, paired
-from ragworth.stats.pooled import Correlated, pooled
-from ragworth.stats.power import detectable
-from ragworth.studies.arms import Floats, matrix, means
+from ragworth.stats.paired import PairedComparison, compare_paired, holm
+from ragworth.stats.pooled import PooledCorrelation, pooled_correlations
+from ragworth.stats.power import detectable_difference
+from ragworth.studies.arms import Floats, arm_means, matrix
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.sentences import between, measure_words, signed
 from ragworth.tables import OK
@@ -46,15 +46,15 @@ CORRELATIONS = {"case": pl.String, "k": pl.Int64, "context": pl.String, "metric"
 }
 
 
-class Against(NamedTuple):
+class ContextComparison(NamedTuple):
     """A context held against another: the difference of their means, and p after Holm."""
 
-    found: Paired
+    found: PairedComparison
     p: float
     detectable: float | None
 
 
-class Sized:
+class SizedContexts:
     """The contexts of one size."""
 
     def __init__(self, study: Study, case: Case, size: int) -> None:
@@ -74,35 +74,38 @@ class Sized:
             for name, part in _metrics(scores, size)
         }
 
-    def against_oracle(self) -> dict[int, Against]:
+    def against_oracle(self) -> dict[int, ContextComparison]:
         """Every other context against the oracle, by its place."""
         best = next((at for at, role in enumerate(self.roles) if role == "oracle"), None)
         return {} if best is None else self._against({at: best for at in range(len(self.names)) if at != best})
 
-    def against_reversal(self) -> dict[int, Against]:
+    def against_reversal(self) -> dict[int, ContextComparison]:
         """Every system against its reversal."""
         back = {self.of[at]: at for at, role in enumerate(self.roles) if role == "reversed"}
         systems = [at for at, role in enumerate(self.roles) if role == "system" and self.of[at] in back]
         return self._against({at: back[self.of[at]] for at in systems})
 
-    def _against(self, pairs: dict[int, int]) -> dict[int, Against]:
+    def _against(self, pairs: dict[int, int]) -> dict[int, ContextComparison]:
         found, how = {}, {"level": self.study.level, "resamples": self.study.resamples, "seed": self.study.seed}
         for at, other in pairs.items():
             first, second = self.values[:, other], self.values[:, at]
-            least = detectable(second - first, alpha=1 - self.study.level).value
-            found[at] = (paired(first, second, "t", **how), least)  # type: ignore[arg-type]
+            least = detectable_difference(second - first, alpha=1 - self.study.level).value
+            found[at] = (compare_paired(first, second, "t", **how), least)  # type: ignore[arg-type]
         p = holm(np.array([one.p if one.value is not None else np.nan for one, _ in found.values()]))
-        return {at: Against(one, float(each), least) for (at, (one, least)), each in zip(found.items(), p, strict=True)}
+        return {
+            at: ContextComparison(one, float(each), least)
+            for (at, (one, least)), each in zip(found.items(), p, strict=True)
+        }
 
 
 def _metrics(scores: pl.DataFrame, size: int) -> Iterator[tuple[str, pl.DataFrame]]:
     """The metrics of contexts of a size: with this cutoff or none; where there are no such, all."""
     parts = {str(name): part for (name,), part in scores.group_by("metric", maintain_order=True)}
-    fitting = [name for name in parts if based(name)[1] in (None, size)] or list(parts)
+    fitting = [name for name in parts if split_cutoff(name)[1] in (None, size)] or list(parts)
     return ((name, parts[name]) for name in fitting)
 
 
-def based(written: str) -> tuple[str, int | None]:
+def split_cutoff(written: str) -> tuple[str, int | None]:
     """A metric without its cutoff, and the cutoff."""
     try:
         metric = parse(written)
@@ -111,12 +114,12 @@ def based(written: str) -> tuple[str, int | None]:
     return str(replace(metric, cutoff=None)), metric.cutoff
 
 
-class Carried:
+class PropagationCase:
     """One case, by size."""
 
     def __init__(self, study: Study, case: Case, measure: Measure) -> None:
         self.study, self.case, self.measure = study, case, measure
-        self.sizes = [Sized(study, case, size) for size in case.design["size"].unique().sort()]
+        self.sizes = [SizedContexts(study, case, size) for size in case.design["size"].unique().sort()]
         self.oracle = {each.size: each.against_oracle() for each in self.sizes}
         self.reversal = {each.size: each.against_reversal() for each in self.sizes}
         self._rows = [row for each in self.sizes for row in self._correlations(each)]
@@ -125,8 +128,8 @@ class Carried:
     def lead(self) -> str:
         queries = len({query for each in self.sizes for query in each.queries})
         number = len(self.case.design["context"].unique())
-        sizes = listed([str(each.size) for each in self.sizes], 20)
-        kinds, whose = counted(number, "kind"), counted(queries, "query", "queries")
+        sizes = format_list([str(each.size) for each in self.sizes], 20)
+        kinds, whose = format_count(number, "kind"), format_count(queries, "query", "queries")
         words = f"{self.case.name}: {kinds} of contexts, k = {sizes}, of {whose}"
         bare = self._bare()
         return f"{words}; mean P without a context {bare:.3f}." if bare is not None else f"{words}."
@@ -143,7 +146,7 @@ class Carried:
         """A row for each context of each size."""
         rows = []
         for each in self.sizes:
-            for at, mean in enumerate(means(each.values, self.study)):
+            for at, mean in enumerate(arm_means(each.values, self.study)):
                 best, back = self.oracle[each.size].get(at), self.reversal[each.size].get(at)
                 marks = "†" * self._differs(best) + "‡" * self._differs(back)
                 ends = mean.span if mean.span is not None else (None, None)
@@ -154,10 +157,10 @@ class Carried:
                 )
         return pl.DataFrame(rows, schema=UTILITIES, orient="row")
 
-    def _differs(self, one: Against | None) -> bool:
+    def _differs(self, one: ContextComparison | None) -> bool:
         return one is not None and one.found.value is not None and one.p < 1 - self.study.level
 
-    def _correlations(self, each: Sized) -> Iterator[tuple[int, str, str, Correlated]]:
+    def _correlations(self, each: SizedContexts) -> Iterator[tuple[int, str, str, PooledCorrelation]]:
         for metric, values in each.metrics.items():
             for at, role in enumerate(each.roles):
                 if role in ("system", "reversed"):
@@ -165,10 +168,10 @@ class Carried:
             if (~np.isnan(values)).any(axis=0).sum() > 1:
                 yield each.size, ALL, metric, self._correlated(values, each.values)
 
-    def _correlated(self, values: Floats, utility: Floats) -> Correlated:
+    def _correlated(self, values: Floats, utility: Floats) -> PooledCorrelation:
         study, units = self.study, np.repeat(np.arange(len(values)), values.shape[1])
         there = ~np.isnan(utility.ravel())  # a context without utility is counted elsewhere
-        return pooled(
+        return pooled_correlations(
             values.ravel()[there],
             utility.ravel()[there],
             units[there],
@@ -207,7 +210,7 @@ class Carried:
     def first(self) -> str:
         """The metric that figures show, without its cutoff; empty where there is none."""
         name = next((name for each in self.sizes for name in each.metrics), "")
-        base, cutoff = based(name) if name else ("", None)
+        base, cutoff = split_cutoff(name) if name else ("", None)
         return f"{base}@k" if cutoff is not None else base
 
     def sentences(self) -> list[str]:
@@ -222,7 +225,7 @@ class Carried:
             if role == "system"
         )
         made = [f"{self.case.name}: {label}: {words}." for label in systems if (words := self._said(label))]
-        more = f"{self.case.name}: {counted(len(made) - SAID, 'more system')} in the tables."
+        more = f"{self.case.name}: {format_count(len(made) - SAID, 'more system')} in the tables."
         return made[:SAID] + ([more] if len(made) > SAID else [])
 
     def _said(self, label: str) -> str:
@@ -233,7 +236,7 @@ class Carried:
             known = [(each.size, one) for each, one in tested if one is not None and one.found.value is not None]
             where = [f"{size} ({signed(one.found.value or 0.0)})" for size, one in known if self._differs(one)]
             if known:
-                differs = f"its utility differs from that of {other} at k = {listed(where, 20)}"
+                differs = f"its utility differs from that of {other} at k = {format_list(where, 20)}"
                 parts.append(differs if where else f"its utility cannot be told from that of {other}")
         return "; ".join(filter(None, parts))
 
@@ -262,41 +265,41 @@ class Carried:
         return rows + [(self.case.name, f"no utility in some context: {status}", n) for status, n in why.iter_rows()]
 
 
-def _at(each: Sized, label: str) -> list[int]:
+def _at(each: SizedContexts, label: str) -> list[int]:
     """Where a system's context is among those of a size."""
     return [at for at, name in enumerate(each.labels) if name == label and each.roles[at] == "system"]
 
 
-def _side(one: Against | None) -> tuple[float | None, float | None]:
+def _side(one: ContextComparison | None) -> tuple[float | None, float | None]:
     if one is None or one.found.value is None:
         return None, None
     return one.found.value, one.p
 
 
 def figures(
-    every: Sequence[Carried], utility: pl.DataFrame, correlations: pl.DataFrame, words: str
-) -> tuple[Figure, ...]:
+    every: Sequence[PropagationCase], utility: pl.DataFrame, correlations: pl.DataFrame, words: str
+) -> tuple[StudyFigure, ...]:
     """Utility by size, the metric beside utility, and their correlation by size."""
     several = len(every) > 1
     level = f"{every[0].study.level:.0%} intervals"
-    made, known = list[Figure](), utility.drop_nulls("utility")
+    made, known = list[StudyFigure](), utility.drop_nulls("utility")
     if known.height:
         spec = _by_size(known, "utility", "mean utility", several, zero=True)
-        made.append(Figure("utility", "What contexts are worth", f"Mean utility, {level}; 0 is no context.", spec))
+        made.append(StudyFigure("utility", "What contexts are worth", f"Mean utility, {level}; 0 is no context.", spec))
     for number, each in enumerate(every, 1):
         cloud = each.cloud()
         if cloud.height:
             title = f"{each.first} and utility" + (f": {each.case.name}" if several else "")
             caption = "A point for each query of each system, with lines of least squares."
-            made.append(Figure(f"scatter-{number}", title, caption, points(cloud, each.first, "utility")))
+            made.append(StudyFigure(f"scatter-{number}", title, caption, point_chart(cloud, each.first, "utility")))
     base = every[0].first.removesuffix("@k")
     shown = correlations.filter(
-        pl.col("metric").map_elements(lambda name: based(name)[0] == base, return_dtype=pl.Boolean)
+        pl.col("metric").map_elements(lambda name: split_cutoff(name)[0] == base, return_dtype=pl.Boolean)
     )
     shown = shown.drop_nulls("correlation")
     if shown.height:
         spec = _by_size(shown, "correlation", words, several, zero=True)
-        made.append(Figure("correlation", f"How utility goes with {every[0].first}", f"{words}, {level}.", spec))
+        made.append(StudyFigure("correlation", f"How utility goes with {every[0].first}", f"{words}, {level}.", spec))
     return tuple(made)
 
 
@@ -312,5 +315,5 @@ def _by_size(table: pl.DataFrame, value: str, title: str, several: bool, zero: b
         pl.col("queries").alias("n"),
     )
     if table["k"].n_unique() == 1:
-        return dots(frame.rename({"line": "label"}), title, zero=True)
-    return curve(frame, "k", title, zero=zero)
+        return dot_chart(frame.rename({"line": "label"}), title, zero=True)
+    return curve_chart(frame, "k", title, zero=zero)

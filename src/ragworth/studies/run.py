@@ -9,38 +9,38 @@ from pathlib import Path
 from typing import Any
 
 from ragworth import config
-from ragworth.annotators import KINDS
-from ragworth.config import Paths, Workspace
-from ragworth.errors import InputError, listed
-from ragworth.evaluation.checks import prepared
+from ragworth.annotators import ANNOTATORS
+from ragworth.config import OutputPaths, Workspace
+from ragworth.errors import InputError, format_list
+from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
-from ragworth.evaluation.inputs import Material
-from ragworth.evaluation.lock import alone
-from ragworth.evaluation.model_pool import Models
-from ragworth.evaluation.plan import Stage
-from ragworth.evaluation.state import Console, Silent
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.lock import workspace_lock
+from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.plan import StagePlan
+from ragworth.evaluation.state import Console, SilentConsole
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
-from ragworth.scoring import split
+from ragworth.scoring import split_metrics
 from ragworth.studies import STUDIES
-from ragworth.studies.bench import GRADER, Bench, Planned, fitted
+from ragworth.studies.bench import GRADER, Bench, PlanComplete, fit_workspace
 from ragworth.studies.cases import (
     check_folder,
     folder_of,
     is_results,
-    named,
-    not_there,
+    missing_place_error,
+    number_cases,
     provenance,
     read_case,
     reads_file,
     write_all,
 )
 from ragworth.studies.contract import Case, Study
-from ragworth.tasks.options import given as settings_given
+from ragworth.tasks.options import options_by_name as settings_given
 
 
 @dataclass(frozen=True)
-class Studied:
+class StudyResult:
     """What came of a study: what it says, the tables it is from, and where all of it lies."""
 
     findings: Findings
@@ -65,10 +65,10 @@ def study(
     keep: bool = True,
     console: Console | None = None,
     wait: float = 0.0,
-    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    paths: OutputPaths = OutputPaths(),  # noqa: B008 (it cannot change)
     consent: Consent | None = None,
     **settings: Any,
-) -> Studied:
+) -> StudyResult:
     """Run a study.
 
     Parameters
@@ -86,9 +86,9 @@ def study(
     consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
     settings: those of the study; ``ragworth study NAME --help`` lists them.
     """
-    chosen = _made(name, settings)
+    chosen = _build_study(name, settings)
     if metrics:
-        split(list(metrics))  # refuses names that nobody knows, before anything is spent
+        split_metrics(list(metrics))  # refuses names that nobody knows, before anything is spent
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
     if not where:
         raise InputError("there is nothing to study", expected="one or more workspaces, or folders of results")
@@ -103,17 +103,17 @@ def study(
         check_folder(folder)
     if len(where) > 1:
         for space in filter(None, spaces):
-            with Models(space, consent=consent) as models:
+            with ModelPool(space, consent=consent) as models:
                 _ready(chosen, space, models, limit, every)
-    cases = named(
+    cases = number_cases(
         [
-            case or _run(chosen, space, metrics, limit, every, console or Silent(), wait, consent)
+            case or _run(chosen, space, metrics, limit, every, console or SilentConsole(), wait, consent)
             for case, space in zip(given, spaces, strict=True)
         ]
     )
     findings = chosen.find(cases)
     findings = replace(findings, settings={**provenance(chosen, cases, metrics), **findings.settings})
-    made = Studied(findings, tuple(cases))
+    made = StudyResult(findings, tuple(cases))
     if not keep:
         return made
     # Tables that were there already stay as they are, where they are.
@@ -121,34 +121,34 @@ def study(
     return replace(made, folder=folder, page=write_all(made.shown, fresh, chosen.kind, folder))
 
 
-def planned(
+def plan_study(
     name: str,
     places: Sequence[str | Path],
     *,
     metrics: Sequence[str] = (),
     limit: int | None = None,
     every: bool = False,
-    paths: Paths = Paths(),  # noqa: B008 (it cannot change)
+    paths: OutputPaths = OutputPaths(),  # noqa: B008 (it cannot change)
     consent: Consent | None = None,
     **settings: Any,
-) -> list[Stage]:
+) -> list[StagePlan]:
     """What a study would take; nothing is asked of a model."""
-    chosen, found = _made(name, settings), []
+    chosen, found = _build_study(name, settings), []
     for place in map(Path, places):
         if _read(chosen, place, metrics, limit) is not None:
             continue
         space = _space(chosen, place, metrics, paths)
-        with Models(space, consent=consent) as models:
+        with ModelPool(space, consent=consent) as models:
             material = _ready(chosen, space, models, limit, every)
-            plan: list[Stage] = []
-            with suppress(Planned):
+            plan: list[StagePlan] = []
+            with suppress(PlanComplete):
                 chosen.run(Bench(material, models, chosen.kind, space.title, plan=plan, metrics=tuple(metrics)))
             several = f"{space.title}: " if len(places) > 1 else ""
-            found += [Stage(f"{several}{stage.name}", stage.words) for stage in plan]
+            found += [StagePlan(f"{several}{stage.name}", stage.words) for stage in plan]
     return found
 
 
-def _made(name: str, settings: dict[str, Any]) -> Study:
+def _build_study(name: str, settings: dict[str, Any]) -> Study:
     kind = STUDIES.get(name)
     return kind(**settings_given(kind, settings, name))
 
@@ -160,18 +160,18 @@ def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None)
     return chosen.take(read_case(place, chosen.kind, metrics, limit)) if is_results(place) else None
 
 
-def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: Paths) -> Workspace:
+def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: OutputPaths) -> Workspace:
     """A workspace as the study needs it. What metrics need is checked with all else that it says."""
-    if (problem := not_there(place)) is not None:
+    if (problem := missing_place_error(place)) is not None:
         raise problem
-    space = chosen.fit(fitted(config.read(place, paths), chosen.judges, answers=chosen.answers))
+    space = chosen.fit(fit_workspace(config.read(place, paths), chosen.judges, answers=chosen.answers))
     # Of a metric that reads a file the path starts where the command is called, not in the workspace.
     return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
 
 
-def _ready(chosen: Study, space: Workspace, models: Models, limit: int | None, every: bool) -> Material:
+def _ready(chosen: Study, space: Workspace, models: ModelPool, limit: int | None, every: bool) -> EvaluationInputs:
     """Everything read and found to fit together; what the study cannot do without is refused here."""
-    material = _first(prepared(space, models, every=every or limit is not None), chosen, limit)
+    material = _first(load_checked_inputs(space, models, every=every or limit is not None), chosen, limit)
     if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
         raise InputError(
             f"{chosen.kind} needs relevance labels",
@@ -189,13 +189,16 @@ def _ready(chosen: Study, space: Workspace, models: Models, limit: int | None, e
     wanted = getattr(chosen, "outcome", None)
     known = [aspect for kind in space.grades for aspect in GRADERS.get(kind).aspects]
     known += [
-        aspect for kind in space.judgments if KINDS.get(kind).unit == "context" for aspect in KINDS.get(kind).aspects
+        aspect
+        for kind in space.judgments
+        if ANNOTATORS.get(kind).unit == "context"
+        for aspect in ANNOTATORS.get(kind).aspects
     ]
     if wanted is not None and wanted not in known:
         raise InputError(
             f"there will be no outcome {wanted!r}",
             file=str(space.file),
-            expected=listed(known, 12),
+            expected=format_list(known, 12),
             remedy="name a grader that gives it under [grades]",
         )
     return material
@@ -212,7 +215,7 @@ def _alone(findings: Findings, name: str) -> Findings:
     return replace(findings, sentences=sentences, notes=notes)
 
 
-def _first(material: Material, chosen: Study, limit: int | None) -> Material:
+def _first(material: EvaluationInputs, chosen: Study, limit: int | None) -> EvaluationInputs:
     """The first queries that can be studied: where answers are graded and some have accepted ones, only those count."""
     if limit is None:
         return material
@@ -232,7 +235,7 @@ def _run(
     consent: Consent | None,
 ) -> Case:
     assert space is not None
-    with Models(space, wait, consent) as models:
+    with ModelPool(space, wait, consent) as models:
         material = _ready(chosen, space, models, limit, every)
-        with alone(space, wait):
+        with workspace_lock(space, wait):
             return chosen.run(Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics)))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import InputError, counted, listed
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.results import Results
 from ragworth.tables import OK, Outcomes
 
@@ -24,7 +24,7 @@ DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
 
 
-class Rows(NamedTuple):
+class ScoreRows(NamedTuple):
     """One row for each context that has an outcome.
 
     ``values`` (rows × metrics): higher is better, whatever the direction of the metric; NaN where there is none.
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
         """The number of each row's query."""
         return np.unique(np.array(self.queries, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> Rows:
+    def only(self, keep: npt.NDArray[np.bool_]) -> ScoreRows:
         """Some of the rows."""
         at = np.flatnonzero(keep)
         return self._replace(
@@ -64,17 +64,17 @@ def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> 
             f"{where}there are no outcomes", remedy="have answers graded: [answers] and [grades] in the workspace"
         )
     if wanted is not None and wanted not in known:
-        raise InputError(f"{where}there is no outcome {wanted!r}", expected=listed(known, 12))
+        raise InputError(f"{where}there is no outcome {wanted!r}", expected=format_list(known, 12))
     if wanted is None and GRADE not in known and len(known) > 1:
         raise InputError(
             f"{where}there are {len(known)} outcomes, and no grade among them",
-            expected=listed(known, 12),
+            expected=format_list(known, 12),
             remedy="name one: --outcome",
         )
     return wanted or (GRADE if GRADE in known else known[0])
 
 
-def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] = (), name: str = "") -> Rows:
+def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] = (), name: str = "") -> ScoreRows:
     """Scores beside an outcome, for all contexts that have one."""
     aspect = aspect_of(results.outcomes, wanted, name)
     assert results.outcomes is not None
@@ -85,8 +85,8 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     lacking = [metric for metric in metrics if metric not in known]
     if lacking or not known:
         raise InputError(
-            f"{name + ': ' if name else ''}there are no scores of {listed(lacking) or 'any metric'}",
-            expected=listed(known, 20) or "scores",
+            f"{name + ': ' if name else ''}there are no scores of {format_list(lacking) or 'any metric'}",
+            expected=format_list(known, 20) or "scores",
         )
     chosen = list(metrics) or known
     wide = results.scores.frame.filter(pl.col("metric").is_in(chosen))
@@ -94,7 +94,7 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     both = outcome.join(wide, on=["system", "query"], how="inner", maintain_order="left")
     signs = np.array([1.0 if higher_is_better(metric) else -1.0 for metric in chosen])
     values = both.select(chosen).cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(both.height, len(chosen))
-    return Rows(
+    return ScoreRows(
         chosen,
         np.round(values * signs, DIGITS),
         both["outcome"].to_numpy().astype(np.float64),
@@ -109,6 +109,6 @@ def _lost(frame: pl.DataFrame) -> dict[str, int]:
     """Queries that contexts without an outcome are of, by reason."""
     counts = frame.group_by("status", maintain_order=True).agg(pl.col("query").n_unique().alias("queries"), pl.len())
     return {
-        f"{counted(contexts, 'context')} without an outcome: {status}": queries
+        f"{format_count(contexts, 'context')} without an outcome: {status}": queries
         for status, queries, contexts in counts.select("status", "queries", "len").iter_rows()
     }

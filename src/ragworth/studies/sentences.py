@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from ragworth.stats.resampling import Span
+from ragworth.stats.resampling import ConfidenceInterval
 
 NAMES = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b", "kendall-c": "Kendall τ-c", "pearson": "Pearson r"}
 
@@ -21,7 +21,7 @@ def signed(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def between(span: Span | None) -> str:
+def between(span: ConfidenceInterval | None) -> str:
     """An interval in brackets; nothing where there is none."""
     return f"[{signed(span.low)}, {signed(span.high)}]" if span is not None else "(no interval)"
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.correlation import kendall, why_none
-from ragworth.stats.resampling import Span, expanded, resample_counts
+from ragworth.stats.correlation import kendall, missing_reason
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -20,18 +20,18 @@ NOTHING = "no query has both values for every system"
 CHUNK = 512
 
 
-class Order(NamedTuple):
+class SystemOrder(NamedTuple):
     """Kendall's τ-b of systems' means by two measures, over the queries that have both for every system."""
 
     value: float | None
-    span: Span | None
+    span: ConfidenceInterval | None
     systems: int
     queries: int
     left_out: int
     reason: str
 
 
-class Common(NamedTuple):
+class CommonGrid(NamedTuple):
     """What two measures (queries × systems) can be compared over.
 
     ``systems`` have some value of both; ``queries`` have both for all of these systems.
@@ -45,32 +45,32 @@ class Common(NamedTuple):
         return values[self.queries][:, self.systems]
 
 
-def common(x: Floats, y: Floats) -> Common:
+def common_grid(x: Floats, y: Floats) -> CommonGrid:
     """The systems and queries of which both measures have values."""
     there = np.asarray(~(np.isnan(x).all(axis=0) | np.isnan(y).all(axis=0)))
     whole = np.asarray(~(np.isnan(x[:, there]).any(axis=1) | np.isnan(y[:, there]).any(axis=1)))
-    return Common(there, whole)
+    return CommonGrid(there, whole)
 
 
-def order(x: Floats, y: Floats, *, level: float, resamples: int, seed: int) -> Order:
+def compare_orders(x: Floats, y: Floats, *, level: float, resamples: int, seed: int) -> SystemOrder:
     """Whether two measures (queries × systems) rank systems alike; queries are drawn anew for the interval.
 
     A system without any value takes no part; a query in which some other lacks one is left out, so that all means are
     over the same queries.
     """
-    both = common(x, y)
+    both = common_grid(x, y)
     x, y = both.of(x), both.of(y)
     systems, queries, lost = x.shape[1], len(x), int((~both.queries).sum())
     if systems < FEWEST or not queries:
-        return Order(None, None, systems, queries, lost, FEW if systems < FEWEST else NOTHING)
+        return SystemOrder(None, None, systems, queries, lost, FEW if systems < FEWEST else NOTHING)
     first, second = x.mean(axis=0).round(12), y.mean(axis=0).round(12)
-    if reason := why_none(first, second, "kendall", ("the measure of contexts", "the measure of answers")):
-        return Order(None, None, systems, queries, lost, reason)
+    if reason := missing_reason(first, second, "kendall", ("the measure of contexts", "the measure of answers")):
+        return SystemOrder(None, None, systems, queries, lost, reason)
     draws = [
         _taus(counts @ x / queries, counts @ y / queries) for counts in resample_counts(queries, resamples, seed, CHUNK)
     ]
-    span = expanded(np.concatenate(draws), queries, level)
-    return Order(kendall(first, second), span, systems, queries, lost, "")
+    span = expanded_interval(np.concatenate(draws), queries, level)
+    return SystemOrder(kendall(first, second), span, systems, queries, lost, "")
 
 
 def _taus(x: Floats, y: Floats) -> Floats:

@@ -15,18 +15,18 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, listed
+from ragworth.errors import InputError, MetricError, format_list
 from ragworth.metrics.declaration import parse
 from ragworth.report.study import Findings
 from ragworth.scoring import score
-from ragworth.studies.arms import nobody_left
+from ragworth.studies.arms import no_queries_error
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Study
 from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import made
+from ragworth.studies.pool import contexts_from_lists
 from ragworth.studies.score_rows import rows_of
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG")
 """What is compared where nobody says what: each at its context's own K."""
@@ -46,14 +46,14 @@ class TopK(Study):
     Systems of somebody's results that differ in K alone are one system where `same` matches what tells them apart.
     """
 
-    sizes: str = setting("1,3,5,10", "how many passages are shown: numbers, with commas between")
-    least: int = setting(300, "contexts that a cell needs", low=2)
-    digits: int = setting(1, "digits behind the point that K/N_p is rounded to", low=0, high=3)
-    level_relevant: float = setting(1.0, "lowest label that counts as relevant")
-    measure: str = setting("spearman", "correlation over the contexts of a part or cell", choices=MEASURES)
-    outcome: str | None = setting(None, "which outcome to predict; the grade where there is one")
-    compare: str = setting("T-F,T_u-T,nDCG-F,F_e-F", "pairs of metrics whose correlations are subtracted")
-    same: str | None = setting(None, "regular expression: what of systems' names is left out, so that they are one")
+    sizes: str = option("1,3,5,10", "how many passages are shown: numbers, with commas between")
+    least: int = option(300, "contexts that a cell needs", low=2)
+    digits: int = option(1, "digits behind the point that K/N_p is rounded to", low=0, high=3)
+    level_relevant: float = option(1.0, "lowest label that counts as relevant")
+    measure: str = option("spearman", "correlation over the contexts of a part or cell", choices=MEASURES)
+    outcome: str | None = option(None, "which outcome to predict; the grade where there is one")
+    compare: str = option("T-F,T_u-T,nDCG-F,F_e-F", "pairs of metrics whose correlations are subtracted")
+    same: str | None = option(None, "regular expression: what of systems' names is left out, so that they are one")
 
     kind: ClassVar[str] = "top-k"
     title: ClassVar[str] = "which metric predicts the answers when few or many passages are shown"
@@ -82,7 +82,7 @@ class TopK(Study):
         names = self._names(bench)
         found = bench.retrieved()
         cut, left = self._cut(bench, found)
-        contexts = made(cut)
+        contexts = contexts_from_lists(cut)
         needs = {need for name in names for need in parse(name).needs}
         bench.judge([kind for kind in bench.space.judgments if kind in needs], contexts)
         bench.answer(contexts)
@@ -97,7 +97,8 @@ class TopK(Study):
         names = list(bench.metrics or METRICS)
         if cut := [name for name in names if parse(name).cutoff]:
             raise InputError(
-                f"{listed(cut)} has a cutoff, and here every context has its own", remedy=f"write {parse(cut[0]).name}"
+                f"{format_list(cut)} has a cutoff, and here every context has its own",
+                remedy=f"write {parse(cut[0]).name}",
             )
         made = [self._levelled(name) for name in names]
         self._check_levels(made)
@@ -116,7 +117,7 @@ class TopK(Study):
         if levels:
             first = next(iter(levels))
             raise InputError(
-                f"{where}{listed(list(levels))}: relevant from {levels[first]:g} on, and N_p counts from "
+                f"{where}{format_list(list(levels))}: relevant from {levels[first]:g} on, and N_p counts from "
                 f"{self.level_relevant:g} on",
                 remedy=f"give --level-relevant {levels[first]:g}, or metrics at that level: "
                 f"-m '{parse(first).name}(rel={self.level_relevant:g})'",
@@ -147,7 +148,7 @@ class TopK(Study):
                     made_[f"{system}@{k}"] = mine
         left |= Counter({f"fewer than {k} passages found{CONTEXTS}": n for k, n in short.items() if n})
         if not made_:
-            raise nobody_left(left, "retrieve more passages, or give more labels")
+            raise no_queries_error(left, "retrieve more passages, or give more labels")
         return made_, left
 
     def _scores(self, bench: Bench, found: Contexts, cut: dict[str, dict[str, list[str]]], names: list[str]) -> Scores:
@@ -184,9 +185,9 @@ class TopK(Study):
         return case
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.top_k_results import Found
+        from ragworth.studies.top_k_results import TopKSummary
 
-        return Found(self, cases).findings()
+        return TopKSummary(self, cases).findings()
 
 
 def level_of(name: str) -> float | None:

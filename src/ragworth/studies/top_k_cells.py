@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import MetricError, counted, listed
+from ragworth.errors import MetricError, format_count, format_list
 from ragworth.metrics.declaration import parse
 from ragworth.report.study.findings import QUERIES
 from ragworth.stats.correlation import correlation
 from ragworth.stats.paired import holm
-from ragworth.stats.pooled import Correlated, Gap, pooled, pooled_gaps
+from ragworth.stats.pooled import CorrelationGap, PooledCorrelation, pooled_correlations, pooled_gaps
 from ragworth.studies.contract import MEASURES, Case
-from ragworth.studies.score_rows import Rows, rows_of
+from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.sentences import between, measure_words, signed
 from ragworth.studies.top_k import CONTEXTS, TopK, relevant_of, retrievers_of, sizes_of
 
@@ -33,7 +33,7 @@ KINDS, BINS = 6, 5
 """Outcomes of up to six different values are told apart; others are parted into five bins."""
 
 
-class Part(NamedTuple):
+class ContextSegment(NamedTuple):
     """Some of the contexts of a case: those of a retriever (or of all), narrow, wide, all, or of one ratio."""
 
     retriever: str
@@ -41,15 +41,15 @@ class Part(NamedTuple):
     keep: Bools
 
 
-class Cellular(NamedTuple):
+class SegmentCorrelations(NamedTuple):
     """The correlations of a part, and the differences between them."""
 
-    part: Part
-    found: list[Correlated]
-    gaps: list[Gap]
+    part: ContextSegment
+    found: list[PooledCorrelation]
+    gaps: list[CorrelationGap]
 
 
-class Pooled:
+class SegmentedCase:
     """The contexts of one case, each with its retriever and its K/N_p."""
 
     def __init__(self, study: TopK, case: Case) -> None:
@@ -62,7 +62,7 @@ class Pooled:
         )
         there = np.array([relevant.get(query, 0) > 0 for query in rows.queries], dtype=bool)
         self.without = len({query for query, known in zip(rows.queries, there, strict=True) if not known})
-        self.rows: Rows = rows.only(there)
+        self.rows: ScoreRows = rows.only(there)
         pairs = list(zip(self.rows.systems, self.rows.queries, strict=True))
         self.retriever = np.array([names[system] for system, _ in pairs], dtype=object)
         ratios = [Fraction(shown.get(pair, 0), relevant[pair[1]]) for pair in pairs]
@@ -73,21 +73,21 @@ class Pooled:
         self.cells, self.small = self._cells()
         self.found = [self._of(part) for part in (*self._parts(), *self.cells)]
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[ContextSegment]:
         every = np.ones(len(self.wide), dtype=bool)
         for retriever, mine in self.by_retriever():
             for name, where in zip(PARTS, (~self.wide, self.wide, every), strict=True):
                 if (mine & where).any():
-                    yield Part(retriever, name, mine & where)
+                    yield ContextSegment(retriever, name, mine & where)
 
     def by_retriever(self) -> list[tuple[str, Bools]]:
         each = [(str(name), np.asarray(self.retriever == name)) for name in self.retrievers]
         return [(ALL, np.ones(len(self.wide), dtype=bool)), *each] if len(each) > 1 else each
 
-    def _cells(self) -> tuple[list[Part], list[Part]]:
+    def _cells(self) -> tuple[list[ContextSegment], list[ContextSegment]]:
         """Cells that have contexts enough, and those that have not."""
         cells = [
-            Part(retriever, self.written(ratio), mine & (self.ratio == ratio))
+            ContextSegment(retriever, self.written(ratio), mine & (self.ratio == ratio))
             for retriever, mine in self.by_retriever()
             for ratio in np.unique(self.ratio)
         ]
@@ -105,7 +105,7 @@ class Pooled:
         wanted = [(known[a], known[b]) for a, b in self.study.pairs() if a in known and b in known]
         return wanted or [(at, 0) for at in range(1, min(5, len(self.rows.metrics)))]
 
-    def _of(self, part: Part) -> Cellular:
+    def _of(self, part: ContextSegment) -> SegmentCorrelations:
         study, rows = self.study, self.rows.only(part.keep)
         how: dict[str, Any] = {
             "measure": study.measure,
@@ -113,9 +113,9 @@ class Pooled:
             "resamples": study.resamples,
             "seed": study.seed,
         }
-        found = pooled(rows.values, rows.outcome, rows.units, **how)
+        found = pooled_correlations(rows.values, rows.outcome, rows.units, **how)
         gaps = pooled_gaps(rows.values, rows.outcome, rows.units, pairs=self.pairs, **how) if self.pairs else []
-        return Cellular(part, found, gaps)
+        return SegmentCorrelations(part, found, gaps)
 
     def table(self) -> pl.DataFrame:
         """Every metric in every part and cell, by the chosen correlation with its interval, and by all four."""
@@ -196,7 +196,7 @@ class Pooled:
         if lost:
             yield self.case.name, f"in no cell of {self.study.least:,} contexts or more", len(lost), QUERIES
 
-    def best(self, place: str) -> tuple[int, Correlated] | None:
+    def best(self, place: str) -> tuple[int, PooledCorrelation] | None:
         """The metric with the highest correlation over the contexts of all systems in a part."""
         first = self.by_retriever()[0][0]
         for part, found, _ in self.found:
@@ -215,8 +215,8 @@ class Pooled:
         at, one = found
         said = (
             f"{where}{self.rows.metrics[at]} goes best with the outcome, {measure_words(self.study.measure)} "
-            f"{signed(one.value or 0.0)} {between(one.interval)} over {counted(one.n, 'context')} of "
-            f"{counted(one.queries, 'query', 'queries')}."
+            f"{signed(one.value or 0.0)} {between(one.interval)} over {format_count(one.n, 'context')} of "
+            f"{format_count(one.queries, 'query', 'queries')}."
         )
         first = self.by_retriever()[0][0]
         mine = self.gaps().filter(
@@ -226,7 +226,7 @@ class Pooled:
             f"{a} {'above' if gap > 0 else 'below'} {b} by {signed(abs(gap))}"
             for a, b, gap in mine.select("first", "second", "difference").iter_rows()
         ]
-        return said + (f" Significantly different: {listed(sure, 9)}." if sure else "")
+        return said + (f" Significantly different: {format_list(sure, 9)}." if sure else "")
 
 
 def _bare(name: str) -> str:

@@ -15,17 +15,17 @@ import polars as pl
 
 from ragworth.config import Workspace
 from ragworth.errors import InputError
-from ragworth.report.study import Figure, Findings, Shown
-from ragworth.report.study.charts import dots
-from ragworth.studies.arms import nobody_left, of_design
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.charts import dot_chart
+from ragworth.studies.arms import no_queries_error, of_design
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidence_judgments import KIND, SPARE, Distractors, gold, unsuited, with_confidence
+from ragworth.studies.confidence_judgments import KIND, SPARE, DistractorPool, gold, unsuited_reason, with_confidence
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.pool import Pool, interleaved, made
+from ragworth.studies.pool import PassagePool, contexts_from_lists, interleaved
 from ragworth.studies.sentences import left_out_rows
-from ragworth.studies.win_rate_results import AGAINST, DISTRACTOR, GOLD, NAMES, NOUNS, RANDOM, Sided, judged
+from ragworth.studies.win_rate_results import AGAINST, DISTRACTOR, GOLD, NAMES, NOUNS, RANDOM, WinRateCase, judged
 from ragworth.tables import OK
-from ragworth.tasks.options import setting
+from ragworth.tasks.options import option
 
 KEY_NOTE = "win rate of the first less that of the second, over the queries that both have; p by a sign test"
 
@@ -41,7 +41,7 @@ class WinRate(Study):
     left out and counted.
     """
 
-    depth: int = setting(25, "passages from the top among which the distractor is looked for", low=1)
+    depth: int = option(25, "passages from the top among which the distractor is looked for", low=1)
 
     kind: ClassVar[str] = "win-rate"
     title: ClassVar[str] = "whether the model is surer with the passage that has the answer"
@@ -54,36 +54,36 @@ class WinRate(Study):
 
     def run(self, bench: Bench) -> Case:
         chosen = choose(bench.pool(self.depth))
-        contexts = made(chosen.shown)
+        contexts = contexts_from_lists(chosen.shown)
         bench.judge([KIND, *(kind for kind in ("abstention", "likelihood") if kind in bench.space.judgments)], contexts)
         return bench.case(contexts, chosen.design, (), chosen.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "passed over") if case.design.width > 1 else evaluated(case)
+        return of_design(case, self.kind, "passed over") if case.design.width > 1 else evaluation_passages(case)
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        every = [Sided(self, case) for case in cases]
+        every = [WinRateCase(self, case) for case in cases]
         rates, gaps = pl.concat([each.table() for each in every]), pl.concat([each.gaps() for each in every])
         return Findings(
             "Win rate: is the model surer with the passage that has the answer?",
             " ".join(each.lead for each in every),
             tuple(each.sentence() for each in every) + tuple(filter(None, (each.keyed() for each in every))),
             (
-                Shown(
+                StudyTable(
                     "win-rate",
                     "How often each confidence is higher with the relevant passage",
                     rates,
                     "ties count half; p by a sign test over queries against 50 %, p_holm corrected by Holm over the "
                     "rows of a case; missing: queries in which one of the two passages has no value",
                 ),
-                *([Shown("key-tokens", "What key tokens add", gaps, KEY_NOTE)] if gaps.height else []),
+                *([StudyTable("key-tokens", "What key tokens add", gaps, KEY_NOTE)] if gaps.height else []),
             ),
             (self._figure(rates),),
             left_out_rows(row for each in every for row in each.left()),
             tuple(each.note for each in every if each.note),
         )
 
-    def _figure(self, rates: pl.DataFrame) -> Figure:
+    def _figure(self, rates: pl.DataFrame) -> StudyFigure:
         words = pl.col("against").replace_strict(AGAINST, return_dtype=pl.String)
         group = words if rates["case"].n_unique() == 1 else pl.concat_str("case", pl.lit(": "), words)
         shown = rates.select(
@@ -95,10 +95,10 @@ class WinRate(Study):
             group.alias("group"),
         )
         caption = f"Share of the queries, ties counted half, with {self.level:.0%} intervals; 0.5 is chance."
-        return Figure("win-rate", "Who is surer with the relevant passage", caption, dots(shown, "win rate"))
+        return StudyFigure("win-rate", "Who is surer with the relevant passage", caption, dot_chart(shown, "win rate"))
 
 
-class Chosen(NamedTuple):
+class WinRatePassages(NamedTuple):
     """Passages by what they are and query, queries left out by reason, and how many passages held an answer."""
 
     shown: dict[str, dict[str, list[str]]]
@@ -111,13 +111,13 @@ class Chosen(NamedTuple):
         return pl.DataFrame(columns, schema={"system": pl.String, "passed over": pl.Int64})
 
 
-def choose(pool: Pool, *, drawn: bool = True) -> Chosen:
+def choose(pool: PassagePool, *, drawn: bool = True) -> WinRatePassages:
     """The passages of each query; ``drawn``: with one at random."""
     shown: dict[str, dict[str, list[str]]] = {GOLD: {}, DISTRACTOR: {}, RANDOM: {}}
-    near, far = Distractors(pool.collection), Distractors(pool.collection)
+    near, far = DistractorPool(pool.collection), DistractorPool(pool.collection)
     left: Counter[str] = Counter()
     for query in pool.queries:
-        best, why = gold(pool, query), unsuited(pool, query)
+        best, why = gold(pool, query), unsuited_reason(pool, query)
         if why or best is None:
             left[why] += 1
             continue
@@ -134,12 +134,12 @@ def choose(pool: Pool, *, drawn: bool = True) -> Chosen:
             else:
                 left[f"not compared with {NOUNS[name]}, for want of one"] += 1
     if not shown[GOLD]:
-        raise nobody_left(left, "retrieve more passages, or give accepted answers and more labels")
+        raise no_queries_error(left, "retrieve more passages, or give accepted answers and more labels")
     kinds = {name: rows for name, rows in shown.items() if rows}
-    return Chosen(kinds, left, {DISTRACTOR: near.held, RANDOM: far.held})
+    return WinRatePassages(kinds, left, {DISTRACTOR: near.held, RANDOM: far.held})
 
 
-def evaluated(case: Case) -> Case:
+def evaluation_passages(case: Case) -> Case:
     """The passages that an evaluation has judged, as a case: relevant ones against distractors."""
     results = case.results
     values = judged(results)
@@ -161,7 +161,10 @@ def evaluated(case: Case) -> Case:
             lists.setdefault(query, {}).setdefault(system, []).append(passage)
     found = {query: interleaved(list(some.values())) for query, some in lists.items()}
     without = frozenset(found) - set(results.collection.answers["query"])
-    chosen = choose(Pool(results.collection, found, labels, without_answers=without), drawn=False)
+    chosen = choose(PassagePool(results.collection, found, labels, without_answers=without), drawn=False)
     return replace(
-        case, results=replace(results, contexts=made(chosen.shown)), design=chosen.design, left_out=dict(chosen.left)
+        case,
+        results=replace(results, contexts=contexts_from_lists(chosen.shown)),
+        design=chosen.design,
+        left_out=dict(chosen.left),
     )

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.errors import counted, listed
+from ragworth.errors import format_count, format_list
 from ragworth.results import Results
-from ragworth.stats.auc import WinRate, win_rate
-from ragworth.stats.paired import Paired, holm, paired
-from ragworth.studies.arms import Floats, chance
+from ragworth.stats.auc import WinRateEstimate, win_rate
+from ragworth.stats.paired import PairedComparison, compare_paired, holm
+from ragworth.studies.arms import Floats, p_words
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import OK
 
@@ -45,7 +45,7 @@ def judged(results: Results) -> dict[str, dict[tuple[str, str], float]]:
     return {name: found[name] for name in NAMES.values() if name in found}
 
 
-class Sided:
+class WinRateCase:
     """The two comparisons of one case."""
 
     def __init__(self, study: Study, case: Case) -> None:
@@ -68,20 +68,24 @@ class Sided:
         ]
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
-    def _won(self, name: str, other: str) -> WinRate:
+    def _won(self, name: str, other: str) -> WinRateEstimate:
         study = self.study
         return win_rate(self.pairs(name, other), level=study.level, resamples=study.resamples, seed=study.seed)
 
     @property
     def lead(self) -> str:
-        sizes = [f"{NOUNS[other]} ({counted(len(self.shown[other]), 'query', 'queries')})" for other in self.against]
+        sizes = [
+            f"{NOUNS[other]} ({format_count(len(self.shown[other]), 'query', 'queries')})" for other in self.against
+        ]
         return f"{self.case.name}: a relevant passage of each query against {' and '.join(sizes)}, each shown alone."
 
     @property
     def note(self) -> str:
         held = int(self.case.design["passed over"].sum())
         return (
-            f"{self.case.name}: {counted(held, 'passage')} passed over for holding an accepted answer" if held else ""
+            f"{self.case.name}: {format_count(held, 'passage')} passed over for holding an accepted answer"
+            if held
+            else ""
         )
 
     def table(self) -> pl.DataFrame:
@@ -94,13 +98,13 @@ class Sided:
             rows.append((self.case.name, name, other, one.value, *ends, *chances, *counts, one.reason))
         return pl.DataFrame(rows, schema=RATES, orient="row")
 
-    def _gaps(self) -> list[tuple[str, str, str, Paired]]:
+    def _gaps(self) -> list[tuple[str, str, str, PairedComparison]]:
         found = []
         for first, second in KEYED:
             for other in self.against if {first, second} <= set(self.values) else ():
                 more, less = (_halves(self.pairs(name, other)) for name in (first, second))
                 study = self.study
-                one = paired(
+                one = compare_paired(
                     less, more, "sign", level=study.level, resamples=study.resamples, seed=study.seed, bounds=(0.0, 1.0)
                 )
                 found.append((first, second, other, one))
@@ -137,7 +141,7 @@ class Sided:
         shown = max(told, key=lambda name: self.corrected[name, main])
         figures = f"{AGAINST[main]} {_share(self.won[shown, main], self.corrected[shown, main])}"
         others = [f"{AGAINST[other]} {self._shares(told, other)}" for other in self.against[1:]]
-        parts, who, many = ", ".join([figures, *others]), listed(told, 20), len(told) > 1
+        parts, who, many = ", ".join([figures, *others]), format_list(told, 20), len(told) > 1
         if sure:
             how = "tell them apart best, equally often: they prefer" if many else "tells them apart best: it prefers"
             return f"{self.case.name}: {who} {how} the relevant passage {parts}."
@@ -159,7 +163,7 @@ class Sided:
         for first, second, other, one in self._gaps():
             if other == self.against[0] and one.value is not None:
                 more = f"{abs(100 * one.value):.1f} points {'more' if one.value > 0 else 'less'} often than {second}"
-                words.append(f"{first} wins {more if one.value else f'as often as {second}'} ({chance(one.p)})")
+                words.append(f"{first} wins {more if one.value else f'as often as {second}'} ({p_words(one.p)})")
         return f"{self.case.name}: {AGAINST[self.against[0]]}, {'; '.join(words)}." if words else ""
 
 
@@ -168,8 +172,10 @@ def _halves(sides: Floats) -> Floats:
     return np.where(np.isnan(sides).any(axis=1), np.nan, 0.5 + np.sign(sides[:, 0] - sides[:, 1]) / 2)
 
 
-def _share(one: WinRate, p: float) -> str:
+def _share(one: WinRateEstimate, p: float) -> str:
     if one.value is None:
         return f"in no query ({one.reason})"
     ends = f" [{100 * one.interval.low:.1f}, {100 * one.interval.high:.1f}]" if one.interval is not None else ""
-    return f"in {100 * one.value:.1f} %{ends} of {counted(one.queries, 'query', 'queries')} ({chance(p)} after Holm)"
+    return (
+        f"in {100 * one.value:.1f} %{ends} of {format_count(one.queries, 'query', 'queries')} ({p_words(p)} after Holm)"
+    )

@@ -1,11 +1,11 @@
 """The six tables that pass between stages: contexts, judgments, ratings, answers, outcomes and scores."""
 
 from ragworth.tables.definitions import (
-    DEEPEST,
-    EMPTY,
+    ANSWERED_STATUSES,
+    EMPTY_ANSWER,
+    MAX_RANK,
     OK,
     TRUNCATED,
-    WRITTEN,
     Answers,
     Contexts,
     Judgments,
@@ -13,15 +13,15 @@ from ragworth.tables.definitions import (
     Ratings,
     Scores,
     Table,
-    constant,
+    constant_column,
 )
 
 __all__ = [
-    "DEEPEST",
-    "EMPTY",
+    "ANSWERED_STATUSES",
+    "EMPTY_ANSWER",
+    "MAX_RANK",
     "OK",
     "TRUNCATED",
-    "WRITTEN",
     "Answers",
     "Contexts",
     "Judgments",
@@ -29,5 +29,5 @@ __all__ = [
     "Ratings",
     "Scores",
     "Table",
-    "constant",
+    "constant_column",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MissingExtraError, TableError, one, quoted, shown
+from ragworth.errors import MissingExtraError, TableError, format_names, quote_short, with_article
 
 Frame = pl.DataFrame
 Data = Any
@@ -44,11 +44,11 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
             return _from_pandas(data)
         if hasattr(data, "__arrow_c_stream__"):
             return pl.DataFrame(data)
-    except (*POLARS, TypeError, ValueError, OverflowError) as error:
+    except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
         what = (
             "read this pandas data frame"
             if "pandas" in type(data).__module__
-            else f"make a table of this {_kind(data)}"
+            else f"make a table of this {_type_name(data)}"
         )
         raise TableError(
             f"cannot {what}: {str(error).partition(chr(10))[0][:200]}",
@@ -56,17 +56,17 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
             file=source,
         ) from error
     raise TableError(
-        f"cannot make a table of {_kind(data)}",
+        f"cannot make a table of {_type_name(data)}",
         expected="a Polars, pandas or Arrow table, a dict of columns, or a list of dicts",
         file=source,
     )
 
 
-POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What Polars raises over data it cannot hold; a panic is no ``Exception``."""
 
 
-def _kind(data: object) -> str:
+def _type_name(data: object) -> str:
     return type(data).__name__
 
 
@@ -76,8 +76,8 @@ def _from_dict(data: Mapping[Any, Any], nested: tuple[str, str, str] | None) -> 
         if nested is None:
             raise TypeError("a dict of dicts was given")
         rows = [(outer, inner, value) for outer, items in data.items() for inner, value in items.items()]
-        return pl.DataFrame([_series(name, [row[i] for row in rows]) for i, name in enumerate(nested)])
-    return pl.DataFrame([_series(name, values) for name, values in data.items()])
+        return pl.DataFrame([_to_series(name, [row[i] for row in rows]) for i, name in enumerate(nested)])
+    return pl.DataFrame([_to_series(name, values) for name, values in data.items()])
 
 
 def _from_rows(data: Sequence[Any]) -> Frame:
@@ -85,16 +85,16 @@ def _from_rows(data: Sequence[Any]) -> Frame:
     if not all(isinstance(row, Mapping) for row in data):
         raise TypeError("rows that are no dicts")
     names = dict.fromkeys(name for row in data for name in row)
-    return pl.DataFrame([_series(name, [row.get(name) for row in data]) for name in names])
+    return pl.DataFrame([_to_series(name, [row.get(name) for row in data]) for name in names])
 
 
-def _series(name: object, values: Any) -> pl.Series:
+def _to_series(name: object, values: Any) -> pl.Series:
     """One column. Whole and other numbers together are numbers; text and whole numbers together are text (ids)."""
     if not isinstance(name, str):
         raise TypeError(f"a column called {name!r}")
     if not isinstance(values, (list, tuple, range)):
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-            raise TypeError(f"column {name!r} is {_kind(values)}, not a list")
+            raise TypeError(f"column {name!r} is {_type_name(values)}, not a list")
         return pl.Series(name, values)
     kinds = {type(value) for value in values if value is not None}
     try:
@@ -106,14 +106,14 @@ def _series(name: object, values: Any) -> pl.Series:
             return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
         if bool not in kinds and all(issubclass(kind, (str, Integral)) for kind in kinds):
             return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
-    except (*POLARS, TypeError, ValueError, OverflowError) as error:
+    except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"column {name!r}: {str(error).partition(chr(10))[0]}") from error
     return pl.Series(name, values, dtype=pl.Object)  # refused if it turns out to be a column of ours
 
 
 def _from_pandas(data: Any) -> Frame:
     if not hasattr(data, "columns"):
-        raise TypeError(f"a {_kind(data)} where a data frame belongs")
+        raise TypeError(f"a {_type_name(data)} where a data frame belongs")
     try:
         return pl.from_pandas(data)
     except ImportError as error:
@@ -124,17 +124,18 @@ def _from_pandas(data: Any) -> Frame:
         raise TypeError(str(error)) from error
 
 
-def find_id(frame: Frame, name: str) -> str | None:
+def find_id_column(frame: Frame, name: str) -> str | None:
     """The column of ``frame`` that holds the id called ``name``."""
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
 
 
 def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
     """The ids called ``name``, as text: none missing, none empty."""
-    column = find_id(frame, name)
+    column = find_id_column(frame, name)
     if column is None:
         raise TableError(
-            f"{one(table)} table needs {one(repr(name))} column; this one has {shown(frame.columns)}",
+            f"{with_article(table)} table needs {with_article(repr(name))} column; this one has "
+            f"{format_names(frame.columns)}",
             expected=" or ".join(ID_ALIASES[name]),
             remedy="rename the column (a TREC file is read as trec:PATH)",
             file=source,
@@ -165,14 +166,14 @@ def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
     return text
 
 
-def numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
+def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
     """``column`` as numbers; text that is no number is an error, missing stays missing."""
     if column.dtype == kind:
         return column
     if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         raise TableError(
             f"column {column.name!r} holds {column.dtype} values, such as "
-            f"{quoted(column.drop_nulls().head(1).to_list()[0] if len(column.drop_nulls()) else '')}",
+            f"{quote_short(column.drop_nulls().head(1).to_list()[0] if len(column.drop_nulls()) else '')}",
             expected="numbers",
             remedy="convert the column; a value that could not be had is null with a 'status' saying why",
             file=source,

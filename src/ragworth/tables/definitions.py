@@ -26,27 +26,27 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError, counted, shown
+from ragworth.errors import TableError, format_count, format_names
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
-from ragworth.tables.parts import with_text
+from ragworth.tables.parts import with_constant_text
 from ragworth.tables.ranking import Ints, Ties, order_contexts
 from ragworth.tables.schema import OK as OK
 from ragworth.tables.schema import Table as Table
 from ragworth.tables.schema import check_key
-from ragworth.tables.schema import constant as constant
+from ragworth.tables.schema import constant_column as constant_column
 
-DEEPEST = 1_000_000
+MAX_RANK = 1_000_000
 """No context is deeper; a larger rank is a score, or an id, in the wrong column."""
 
 
 TRUNCATED = "truncated"
 """Status of an answer that ended at its greatest length."""
 
-EMPTY = "empty-answer"
+EMPTY_ANSWER = "empty-answer"
 """Status of an answer in which there is nothing but blanks."""
 
-WRITTEN = (OK, TRUNCATED)
+ANSWERED_STATUSES = (OK, TRUNCATED)
 """Statuses of answers that have a text to grade."""
 
 
@@ -90,8 +90,8 @@ class Contexts(Table):
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
         columns = [
             coercion.id_column(frame, "system", table=self.name, source=source)
-            if coercion.find_id(frame, "system")
-            else constant("system", system, frame.height, pl.String),
+            if coercion.find_id_column(frame, "system")
+            else constant_column("system", system, frame.height, pl.String),
             coercion.id_column(frame, "query", table=self.name, source=source),
             coercion.id_column(frame, "passage", table=self.name, source=source),
             _score_column(frame, source),
@@ -100,7 +100,7 @@ class Contexts(Table):
             columns.append(_rank_column(frame, columns[0], source))
         elif "score" not in frame.columns:
             raise TableError(
-                f"neither ranks nor scores: the columns are {shown(frame.columns)}",
+                f"neither ranks nor scores: the columns are {format_names(frame.columns)}",
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
@@ -126,7 +126,7 @@ class Contexts(Table):
 
     def cut(self, k: int) -> Contexts:
         """The first ``k`` passages of every context."""
-        return self._like([_cut(part, k) for part in self.parts], self.empty)
+        return self._like([_first_ranks(part, k) for part in self.parts], self.empty)
 
     def only(self, system: str) -> Contexts:
         """The contexts of one system."""
@@ -137,11 +137,11 @@ class Contexts(Table):
         """The same contexts under another name; for a table of one system."""
         if len(self.systems) > 1:
             raise TableError(
-                f"{counted(len(self.systems), 'system')} cannot all be called {system!r}",
+                f"{format_count(len(self.systems), 'system')} cannot all be called {system!r}",
                 expected="a table of one system",
                 remedy="leave the name out: they have names of their own",
             )
-        frames = [with_text(part, "system", system) for part in self.parts]
+        frames = [with_constant_text(part, "system", system) for part in self.parts]
         made = self._like(frames, frozenset((system, query) for _, query in self.empty))
         made.starts = self.starts
         return made
@@ -169,17 +169,17 @@ class Contexts(Table):
         made.empty = frozenset(pair for table in tables for pair in table.empty)
         starts = [table.starts for table in tables if table.starts is not None]
         if tables and len(starts) == len(tables):
-            made.starts = _joined_starts(starts)
+            made.starts = _concat_starts(starts)
         return made
 
 
-def _cut(frame: pl.DataFrame, k: int) -> pl.DataFrame:
+def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
     """The rows of the first ``k`` ranks; the same frame where it has no others."""
     deepest = frame["rank"].max()
     return frame if deepest is None or deepest <= k else frame.filter(pl.col("rank") <= k)  # type: ignore[operator]
 
 
-def _joined_starts(starts: list[Ints]) -> Ints:
+def _concat_starts(starts: list[Ints]) -> Ints:
     """Where contexts begin in several tables one below the other, and the end."""
     offsets = np.cumsum([0, *(int(each[-1]) for each in starts)])
     shifted = [each[:-1] + offset for each, offset in zip(starts, offsets[:-1], strict=True)]
@@ -189,7 +189,7 @@ def _joined_starts(starts: list[Ints]) -> Ints:
 def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
     if "score" not in frame.columns:
         return pl.Series("score", [None] * frame.height, dtype=pl.Float64)
-    scores = coercion.numbers(frame["score"], source=source)
+    scores = coercion.to_numbers(frame["score"], source=source)
     bad = (scores.is_nan() | scores.is_null()) if "rank" not in frame.columns else scores.is_nan()
     where = bad.fill_null(False).arg_true()
     if len(where):
@@ -206,14 +206,14 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
     given = frame["rank"]
     if given.dtype == pl.UInt32 and len(given) and not given.null_count():
         values = given.to_numpy()
-        if values.min() > 0 and values.max() <= DEEPEST:
+        if values.min() > 0 and values.max() <= MAX_RANK:
             return given
-    ranks = coercion.numbers(given, source=source, kind=pl.Int64)
-    wrong = (ranks.is_null() | (ranks < 0) | (ranks > DEEPEST)).arg_true()
+    ranks = coercion.to_numbers(given, source=source, kind=pl.Int64)
+    wrong = (ranks.is_null() | (ranks < 0) | (ranks > MAX_RANK)).arg_true()
     if len(wrong):
         raise TableError(
             f"row {wrong[0] + 1}: the rank is {ranks[int(wrong[0])]}",
-            expected=f"1 for the first passage, 2 for the second, … (at most {DEEPEST:,})",
+            expected=f"1 for the first passage, 2 for the second, … (at most {MAX_RANK:,})",
             file=source,
         )
     if not len(ranks) or ranks.min() != 0:
@@ -268,15 +268,15 @@ class Judgments(Table):
         for aspect, names in cls.wide.items():
             column = next((name for name in names if name in frame.columns), None)
             if column is not None:
-                value = coercion.numbers(frame[column], source=source).alias("value")
+                value = coercion.to_numbers(frame[column], source=source).alias("value")
                 part = ids.with_columns(value, pl.lit(aspect).alias("aspect"))
                 parts.append(part.filter(pl.col("value").is_not_null()))
                 if value.null_count():
                     where = f"{source}: " if source else ""
-                    notes.append(f"{where}{counted(value.null_count(), 'empty cell')} in {column!r}: no judgment")
+                    notes.append(f"{where}{format_count(value.null_count(), 'empty cell')} in {column!r}: no judgment")
         if not parts:
             raise TableError(
-                f"no judgment among the columns {shown(frame.columns)}",
+                f"no judgment among the columns {format_names(frame.columns)}",
                 expected=f"'aspect' and 'value' columns, or one column per aspect: {', '.join(cls.wide)}",
                 file=source,
             )
@@ -342,7 +342,7 @@ class Answers(Table):
     @classmethod
     def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         checked = super()._checked(frame, source)
-        written = pl.col("status").is_in(WRITTEN)
+        written = pl.col("status").is_in(ANSWERED_STATUSES)
         lost = checked.select(written & pl.col("text").is_null()).to_series().arg_true()
         if len(lost):
             raise TableError(
@@ -352,7 +352,7 @@ class Answers(Table):
                 file=source,
             )
         blank = written & (pl.col("text").str.strip_chars() == "")
-        return checked.with_columns(status=pl.when(blank).then(pl.lit(EMPTY)).otherwise(pl.col("status")))
+        return checked.with_columns(status=pl.when(blank).then(pl.lit(EMPTY_ANSWER)).otherwise(pl.col("status")))
 
 
 class Outcomes(Table):

@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-SEED = 2026
+HASH_SEED = 2026
 """Seed of the hash; any number will do."""
 
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with many bits set: with it, the hash of a row depends on the order of the columns."""
 
-BLOCK = 1 << 19
+BLOCK_ROWS = 1 << 19
 """Rows hashed at a time."""
 
 
-def repeated_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequence[str]) -> npt.NDArray[np.int64]:
+def duplicate_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequence[str]) -> npt.NDArray[np.int64]:
     """Numbers of the rows of a frame, or of the parts of a table, that have the same ``columns`` as an earlier row."""
     parts = [table] if isinstance(table, pl.DataFrame) else table
     hashes = np.concatenate([_hashes(part, columns) for part in parts])
@@ -50,9 +50,9 @@ def _chosen(
 def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
     hashes = np.zeros(frame.height, dtype=np.uint64)
     chosen = frame.select(columns)
-    for low in range(0, frame.height, BLOCK):
-        for column in chosen.slice(low, BLOCK):
-            part = hashes[low : low + BLOCK]
-            np.multiply(part, FACTOR, out=part)
-            np.bitwise_xor(part, column.hash(SEED).to_numpy(), out=part)
+    for low in range(0, frame.height, BLOCK_ROWS):
+        for column in chosen.slice(low, BLOCK_ROWS):
+            part = hashes[low : low + BLOCK_ROWS]
+            np.multiply(part, HASH_FACTOR, out=part)
+            np.bitwise_xor(part, column.hash(HASH_SEED).to_numpy(), out=part)
     return hashes

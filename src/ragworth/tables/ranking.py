@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import TableError, counted, quoted
+from ragworth.errors import TableError, format_count, quote_short
 
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio: spreads small integers over all 64 bits."""
 
-SEED = 2026
+HASH_SEED = 2026
 """Of the hash of passage ids; any number will do."""
 
-BLOCK = 1 << 19
+BLOCK_ROWS = 1 << 19
 """Rows handled at a time where temporary arrays would otherwise be as long as the table."""
 
 
@@ -33,7 +33,7 @@ class DuplicatePassageError(TableError):
     """A context holds a passage twice."""
 
 
-class Groups(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows put together by group.
 
     ``order`` holds row numbers in grouped order, None when the rows were grouped already;
@@ -52,30 +52,30 @@ class Groups(NamedTuple):
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), self.sizes)
 
 
-def group(frame: pl.DataFrame, by: list[str]) -> Groups:
+def group_rows(frame: pl.DataFrame, by: list[str]) -> RowGroups:
     """Groups of equal values in ``by``, numbered by first appearance; rows keep their order within one."""
     n = frame.height
     if n == 0:
-        return Groups(None, np.zeros(1, dtype=np.int64))
+        return RowGroups(None, np.zeros(1, dtype=np.int64))
     starts = _changes(frame.select(by))
     first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()
     known, block_group = np.unique(first.to_numpy(), return_inverse=True)
     if len(known) == len(starts):
-        return Groups(None, np.append(starts, n))
+        return RowGroups(None, np.append(starts, n))
     per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
     order = np.argsort(per_row, kind="stable")
-    return Groups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
+    return RowGroups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
 
 
 def _changes(frame: pl.DataFrame) -> Ints:
     """The first row, and every row that differs from the one before it."""
     new = np.zeros(frame.height, dtype=bool)
     new[:1] = True
-    for low in range(1, frame.height, BLOCK):
+    for low in range(1, frame.height, BLOCK_ROWS):
         # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
         # would copy all of it, and taking a constant column whole would spell it out.
-        for column in frame.slice(low - 1, BLOCK + 1).rechunk():
-            new[low : low + BLOCK] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
+        for column in frame.slice(low - 1, BLOCK_ROWS + 1).rechunk():
+            new[low : low + BLOCK_ROWS] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
     return np.flatnonzero(new)
 
 
@@ -84,7 +84,7 @@ def run_starts(column: pl.Series) -> Ints:
     return _changes(column.to_frame())
 
 
-class Move(NamedTuple):
+class RowMove(NamedTuple):
     """Put what stands in the rows ``source`` into the rows ``target``; all other rows stay."""
 
     target: Ints
@@ -94,14 +94,14 @@ class Move(NamedTuple):
         return column.rechunk().scatter(self.target, column.gather(self.source)) if len(self.target) else column
 
 
-def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> Move:
+def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
     """The moves that put each group into trec_eval's order: score descending, then passage id descending.
 
     ``ties="float32"`` compares scores in single precision, as trec_eval 9 and earlier do, so that
     scores which differ only beyond its 24 bits are tied.
     """
     n = len(passages)
-    stay = Move(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    stay = RowMove(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     if n == 0:
         return stay
     with np.errstate(over="ignore"):  # what single precision cannot hold is infinite there
@@ -112,7 +112,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     order: Ints | None = None
     if len(rising):
         wrong = np.unique(np.searchsorted(starts, rising, side="right") - 1)
-        rows = rows_of(starts, wrong)
+        rows = rows_of_groups(starts, wrong)
         which = np.repeat(wrong, starts[wrong + 1] - starts[wrong])
         order = np.arange(n, dtype=np.int64)
         order[rows] = rows[np.lexsort((-ranked[rows], which))]
@@ -123,10 +123,10 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
         return swaps
     order[swaps.target] = order[swaps.source]
     moved = np.flatnonzero(order != np.arange(n))
-    return Move(moved, order[moved])
+    return RowMove(moved, order[moved])
 
 
-def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> Move:
+def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
     """Order each run of equal scores by passage id descending; ``tied`` rows tie with the one before."""
     heads = tied[np.append(True, np.diff(tied) > 1)] - 1
     rows = np.union1d(tied, heads)
@@ -139,46 +139,46 @@ def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> Move:
         .to_numpy()
     )
     moved = sequence != np.arange(len(rows))
-    return Move(rows[moved], rows[sequence[moved]])
+    return RowMove(rows[moved], rows[sequence[moved]])
 
 
-def rows_of(starts: Ints, which: Ints) -> Ints:
+def rows_of_groups(starts: Ints, which: Ints) -> Ints:
     """All row numbers of the groups ``which``, in order."""
     sizes = starts[which + 1] - starts[which]
     offsets = np.repeat(starts[which] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
     return np.asarray(np.arange(int(sizes.sum()), dtype=np.int64) + offsets)
 
 
-def positions(groups: Groups) -> npt.NDArray[np.uint32]:
+def positions_in_groups(groups: RowGroups) -> npt.NDArray[np.uint32]:
     """1, 2, 3, … within each group, in grouped order."""
     before = np.repeat(groups.starts[:-1].astype(np.uint32), groups.sizes)
     return np.arange(1, int(groups.starts[-1]) + 1, dtype=np.uint32) - before
 
 
-def keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+def passage_keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
     """A 64-bit key for each (number, passage id); unequal pairs share one with odds of 2⁻⁶⁴."""
-    hashed: Keys = passages.hash(SEED).to_numpy()
-    return hashed ^ (numbers.astype(np.uint64) + np.uint64(1)) * SPREAD
+    hashed: Keys = passages.hash(HASH_SEED).to_numpy()
+    return hashed ^ (numbers.astype(np.uint64) + np.uint64(1)) * HASH_FACTOR
 
 
-def blocks(starts: Ints) -> Iterator[tuple[int, int]]:
-    """Ranges of whole groups, of about :data:`BLOCK` rows each: first group, and the one after the last."""
+def group_ranges(starts: Ints) -> Iterator[tuple[int, int]]:
+    """Ranges of whole groups, of about :data:`BLOCK_ROWS` rows each: first group, and the one after the last."""
     low = 0
     while low < len(starts) - 1:
-        high = int(np.searchsorted(starts, starts[low] + BLOCK, side="right")) - 1
+        high = int(np.searchsorted(starts, starts[low] + BLOCK_ROWS, side="right")) - 1
         high = max(high, low + 1)
         yield low, high
         low = high
 
 
-def repeated(passages: pl.Series, starts: Ints) -> Ints:
+def duplicate_passages(passages: pl.Series, starts: Ints) -> Ints:
     """Rows, in grouped order, whose passage id occurred in an earlier row of the same group."""
     found = [np.empty(0, dtype=np.int64)]
-    for low, high in blocks(starts):
+    for low, high in group_ranges(starts):
         begin, end = int(starts[low]), int(starts[high])
         numbers = np.repeat(np.arange(low, high), np.diff(starts[low : high + 1]))
         ids = passages.slice(begin, end - begin)
-        key = keys(ids, numbers)
+        key = passage_keys(ids, numbers)
         ordered = np.sort(key)
         twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(twice):
@@ -190,22 +190,22 @@ def repeated(passages: pl.Series, starts: Ints) -> Ints:
     return np.concatenate(found)
 
 
-class Ordered(NamedTuple):
+class OrderedContexts(NamedTuple):
     """Contexts in order: context c is the rows ``starts[c]:starts[c + 1]``."""
 
     frame: pl.DataFrame
     starts: Ints
 
 
-def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Ordered:
+def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> OrderedContexts:
     """Rows of one context together and in the order shown, with ranks; duplicates are errors.
 
     ``frame`` has query, passage, score, perhaps system and rank, all checked already.
     """
-    groups = group(frame, [name for name in ("system", "query") if name in frame.columns])
+    groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
     if groups.order is not None:
         frame = frame[groups.order]
-        groups = Groups(None, groups.starts)
+        groups = RowGroups(None, groups.starts)
     by_rank = "rank" in frame.columns
     if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
         scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
@@ -215,19 +215,19 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
         frame = frame.with_columns(move.apply(frame[name]) for name in moved)
         if by_rank:
             _check_ranks(frame, groups, source)
-    again = repeated(frame["passage"], groups.starts)
+    again = duplicate_passages(frame["passage"], groups.starts)
     if len(again):
         row = frame.row(int(again[0]), named=True)
         raise DuplicatePassageError(
-            f"passage {quoted(row['passage'])} is there twice for query {quoted(row['query'])}"
-            + (f" ({counted(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
+            f"passage {quote_short(row['passage'])} is there twice for query {quote_short(row['query'])}"
+            + (f" ({format_count(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
             expected="each passage once in a context",
             remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own",
             file=source,
         )
     if not by_rank:
-        frame = frame.with_columns(pl.Series("rank", positions(groups), dtype=pl.UInt32))
-    return Ordered(frame, groups.starts)
+        frame = frame.with_columns(pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32))
+    return OrderedContexts(frame, groups.starts)
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
@@ -238,13 +238,13 @@ def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
     return bool(((values[1:] > values[:-1]) | first[1:]).all())
 
 
-def _check_ranks(frame: pl.DataFrame, groups: Groups, source: str) -> None:
+def _check_ranks(frame: pl.DataFrame, groups: RowGroups, source: str) -> None:
     ranks, number = frame["rank"].to_numpy(), groups.row_groups()
     same = np.flatnonzero((ranks[1:] == ranks[:-1]) & (number[1:] == number[:-1])) + 1
     if len(same):
         row = frame.row(int(same[0]), named=True)
         raise TableError(
-            f"two passages have rank {row['rank']} for query {quoted(row['query'])}",
+            f"two passages have rank {row['rank']} for query {quote_short(row['query'])}",
             expected="each rank once in a context",
             remedy="leave the ranks out and give scores, or number the passages 1, 2, 3, …",
             file=source,

@@ -8,11 +8,11 @@ from typing import ClassVar, Self
 
 import polars as pl
 
-from ragworth.errors import FormatError, TableError, counted, one, quoted, shown
+from ragworth.errors import FormatError, TableError, format_count, format_names, quote_short, with_article
 from ragworth.parquet import read_parquet
 from ragworth.tables import coercion, parts
 from ragworth.tables.coercion import Data
-from ragworth.tables.duplicates import repeated_rows
+from ragworth.tables.duplicates import duplicate_rows
 
 OK = "ok"
 """The status of what has a value."""
@@ -36,11 +36,11 @@ class Table:
     @property
     def frame(self) -> pl.DataFrame:
         """All rows as one frame."""
-        return parts.join(self.parts)
+        return parts.join_frames(self.parts)
 
     @frame.setter
     def frame(self, frame: pl.DataFrame) -> None:
-        self.parts = parts.split(frame, self.split_by)
+        self.parts = parts.split_frame(frame, self.split_by)
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         self.frame = self._checked(coercion.to_frame(data, source=source), source)
@@ -59,9 +59,9 @@ class Table:
         """A table of frames that are known to be right, one below the other."""
         table = cls.__new__(cls)
         chosen = [frame.select(list(cls.schema)) for frame in frames]
-        if sum(frame.height for frame in chosen) < parts.LARGE:
-            chosen = [parts.join(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
-        table.parts = [part for frame in chosen for part in parts.split(frame, cls.split_by)]
+        if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
+            chosen = [parts.join_frames(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
+        table.parts = [part for frame in chosen for part in parts.split_frame(frame, cls.split_by)]
         table.notes = notes
         return table
 
@@ -88,14 +88,14 @@ class Table:
 
     def having(self, column: str, values: Collection[str]) -> Self:
         """The rows that have one of these values."""
-        found = [part for each in self.parts if (part := parts.having(each, column, values)).height]
+        found = [part for each in self.parts if (part := parts.filter_rows(each, column, values)).height]
         return self.of_parts(found, self.notes)
 
     def __len__(self) -> int:
         return sum(part.height for part in self.parts)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {counted(len(self), 'row')}\n{self.frame}"
+        return f"{type(self).__name__}: {format_count(len(self), 'row')}\n{self.frame}"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Table) and self.frame.equals(other.frame)
@@ -121,10 +121,10 @@ class Table:
         return checked
 
 
-DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
+COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
 
 
-def constant(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
+def constant_column(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
     """A column that says the same in every row."""
     return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
 
@@ -136,9 +136,10 @@ def _value_column(
     if name not in frame.columns:
         if name == "tokens":
             return pl.Series(name, [None] * frame.height, dtype=kind)
-        if name not in DEFAULTS:
+        if name not in COLUMN_DEFAULTS:
             raise TableError(
-                f"{one(table.name)} table needs {one(repr(name))} column; this one has {shown(frame.columns)}",
+                f"{with_article(table.name)} table needs {with_article(repr(name))} column; this one has "
+                f"{format_names(frame.columns)}",
                 expected=", ".join(table.schema),
                 file=source,
             )
@@ -150,7 +151,7 @@ def _value_column(
                 remedy="drop the row, or add a status such as 'unparsable'",
                 file=source,
             )
-        return pl.lit(DEFAULTS[name], kind).alias(name)
+        return pl.lit(COLUMN_DEFAULTS[name], kind).alias(name)
     column = frame[name]
     if kind == pl.String:
         text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
@@ -159,7 +160,7 @@ def _value_column(
         if len(column) and (not text or column.null_count()):
             raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
         return column.cast(pl.String)
-    numbers = coercion.numbers(column, source=source, kind=kind)
+    numbers = coercion.to_numbers(column, source=source, kind=kind)
     odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
     if len(odd):
         value = numbers[int(odd[0])]
@@ -184,12 +185,12 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
 
 
 def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
-    again = repeated_rows(rows, table.key)
+    again = duplicate_rows(rows, table.key)
     if len(again):
-        frame = rows if isinstance(rows, pl.DataFrame) else parts.join(rows)
+        frame = rows if isinstance(rows, pl.DataFrame) else parts.join_frames(rows)
         row = frame.row(int(again[0]), named=True)
         raise TableError(
-            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quoted(row[k])}" for k in table.key),
+            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
             expected=f"one row for each ({', '.join(table.key)})",
             remedy="remove the duplicates, or say which one counts",
             file=source,

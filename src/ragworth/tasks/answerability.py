@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import math
 
-from ragworth.calls.programs import Steps, wanted
+from ragworth.calls.programs import Program, require_response
 from ragworth.llm.contract import Card, Choose, Chosen, Prompt
-from ragworth.tasks.labels import Label, Scale
+from ragworth.tasks.labels import LabelResult, LabelScale
 
-LABEL = "NO-RESPONSE"
+NO_RESPONSE_LABEL = "NO-RESPONSE"
 """What prompts tell a model to say that declines."""
 
-OTHERWISE = ("I", "Sorry", "Unknown")
+REFUSAL_LABELS = ("I", "Sorry", "Unknown")
 """How models begin that decline in other words. Where these cost nothing, their probability is looked at too."""
 
 
-def labels_for(card: Card) -> tuple[str, ...]:
+def answerability_labels(card: Card) -> tuple[str, ...]:
     """What to ask the probability of. An endpoint may have to be asked once more for each, so it is asked for one."""
-    return (LABEL,) if card.endpoint else (LABEL, *OTHERWISE)
+    return (NO_RESPONSE_LABEL,) if card.endpoint else (NO_RESPONSE_LABEL, *REFUSAL_LABELS)
 
 
-def calibrated(p: float, card: Card) -> float:
+def calibrate(p: float, card: Card) -> float:
     """A probability of declining with its log-odds divided by the model's own temperature, where it has one."""
     if card.declining is None or not 0 < p < 1:
         return p
@@ -33,15 +33,15 @@ def calibrated(p: float, card: Card) -> float:
     return 1 / (1 + small) if odds >= 0 else small / (1 + small)
 
 
-def answerability(prompt: Prompt, scale: Scale, card: Card) -> Steps[Label]:
+def ask_answerability(prompt: Prompt, scale: LabelScale, card: Card) -> Program[LabelResult]:
     """A label from how likely the model is to answer: the share of the scale from its lowest value to its highest."""
-    (outcome,) = yield [Choose(prompt, labels_for(card))]
-    chosen = wanted(outcome, Chosen)
-    answers = 1 - calibrated(min(1.0, chosen.probabilities[0]), card)
+    (outcome,) = yield [Choose(prompt, answerability_labels(card))]
+    chosen = require_response(outcome, Chosen)
+    answers = 1 - calibrate(min(1.0, chosen.probabilities[0]), card)
     low, high = min(scale.values), max(scale.values)
     expected = low + answers * (high - low)
     number = min(range(len(scale.values)), key=lambda n: (abs(scale.values[n] - expected), n))
     shares = (answers, 1 - answers) if len(scale.values) == 2 else None
-    return Label(
+    return LabelResult(
         scale.labels[number], scale.values[number], chosen.usage, None, shares, expected, None, "answerability"
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import ModelError, counted
+from ragworth.errors import ModelError, format_count
 from ragworth.llm.contract import Card, Usage
 from ragworth.prompts.template import Template
 from ragworth.tables import OK
@@ -18,7 +18,7 @@ CUT = "cut"
 """Status of a passage of which only a part could be shown."""
 
 
-class Finding(NamedTuple):
+class AspectValues(NamedTuple):
     """Values by aspect, each a number or the reason why there is none, and details to keep beside them."""
 
     values: Mapping[str, float | NoValue]
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     """How the values were estimated, where the model decides that."""
 
 
-def need(card: Card, abilities: Sequence[str], purpose: str) -> None:
+def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> None:
     """Refuse a model that cannot do what is needed, before anything runs.
 
     An endpoint that was not asked yet, in a dry run, says of itself nothing; it is refused when it is asked.
@@ -41,36 +41,36 @@ def need(card: Card, abilities: Sequence[str], purpose: str) -> None:
         )
 
 
-def held(value: float, usage: Usage, keep: bool) -> float | NoValue:
+def value_unless_cut(value: float, usage: Usage, keep: bool) -> float | NoValue:
     """The value, or why it does not count: the model saw only a part of the passage, and such values are not wanted."""
     if usage.cut and not keep:
-        what = f"{counted(usage.cut, 'character')} of the passage did not fit into the model's context"
+        what = f"{format_count(usage.cut, 'character')} of the passage did not fit into the model's context"
         return NoValue(CUT, what)
     return value
 
 
-def whole(usage: Usage, keep: bool, raw: str | None = None) -> None:
+def reject_cut_passage(usage: Usage, keep: bool, raw: str | None = None) -> None:
     """Give up what the model made of a passage of which it saw only a part, unless that is to be kept."""
-    if isinstance(cut := held(0.0, usage, keep), NoValue):
+    if isinstance(cut := value_unless_cut(0.0, usage, keep), NoValue):
         raise NoValue(cut.status, cut.detail, raw)
 
 
-def source_of(card: Card, prompts: Sequence[Template], *how: str) -> str:
+def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
     """Where a value comes from, in one line: model, prompts with their versions, and how it was asked."""
     name = f"{card.backend}:{card.name}" if not card.name.startswith(card.backend) else card.name
     model = f"{name}@{card.revision[:12]}" if card.revision else name
     return " · ".join([model, *(f"{prompt.name}@{prompt.version}" for prompt in prompts), *filter(None, how)])
 
 
-def rows_of(
-    keys: Mapping[str, Any], aspects: Sequence[str], found: Finding | NoValue, source: str
+def aspect_rows(
+    keys: Mapping[str, Any], aspects: Sequence[str], found: AspectValues | NoValue, source: str
 ) -> list[dict[str, Any]]:
     """A row for each aspect, with its value or its reason; details stand in the first row."""
     rows = []
     for number, aspect in enumerate(aspects):
         value = found if isinstance(found, NoValue) else found.values[aspect]
-        detail = found.detail if isinstance(found, Finding) and number == 0 else {}
-        how = f" · {found.estimator}" if isinstance(found, Finding) and found.estimator else ""
+        detail = found.detail if isinstance(found, AspectValues) and number == 0 else {}
+        how = f" · {found.estimator}" if isinstance(found, AspectValues) and found.estimator else ""
         row = {**keys, "aspect": aspect, "value": None, "status": OK, "source": source + how, **detail}
         if isinstance(value, NoValue):
             row |= {"status": value.status, "reason": value.detail}
@@ -81,7 +81,7 @@ def rows_of(
     return rows
 
 
-def frame_of(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
+def frame_from_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
     """Rows as a frame with these columns."""
     whole = [{name: _encodable(value) for name, value in row.items()} for row in rows]
     return pl.DataFrame(whole, schema=dict(schema), orient="row")
@@ -102,4 +102,4 @@ def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
     words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
     good = frame.height - reasons.total()
     verb = "has" if frame.height == 1 else "have"
-    return (f"{good:,} of {counted(frame.height, what)} {verb} a value; without one: {words}",)
+    return (f"{good:,} of {format_count(frame.height, what)} {verb} a value; without one: {words}",)

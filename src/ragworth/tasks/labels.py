@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, cast
 
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt, Usage
-from ragworth.tasks.findings import need
-from ragworth.tasks.options import setting
+from ragworth.tasks.findings import require_abilities
+from ragworth.tasks.options import option
 
-WAYS = ("auto", "labels", "parsed", "answerability")
+LABEL_METHODS = ("auto", "labels", "parsed", "answerability")
 REFUSED = "refused"
 TRUNCATED = "truncated"
 UNPARSABLE = "unparsable"
@@ -23,17 +23,17 @@ _REFUSAL = re.compile(r"\b(sorry|apologi[sz]e|i can(?:no|')t|i am unable|i'm una
 
 
 _NUMBER = re.compile(r"[-−–]?\d+(?:[.,]\d+)*")
-_TAKEN_BACK = re.compile(
+_NEGATED = re.compile(
     r"(?:\b(?:not|cannot|neither|nor|never|hardly|barely|partially|partly|mostly|almost|half)|n['’]t)"
     r"\W+(?:\w+\W+){0,2}$",
     re.I,
 )
 """What stands before a label that is not meant."""
 
-_GOES_ON = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
+_CONTINUES_AS_RANGE = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
 
 
-class Label(NamedTuple):
+class LabelResult(NamedTuple):
     """The label that a model gave, with what is known about its doubts."""
 
     label: str
@@ -50,16 +50,16 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scale:
+class LabelScale:
     """Labels as the model is to write them, each with its value."""
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
 
     @staticmethod
-    def numbers(low: int, high: int) -> Scale:
+    def numbers(low: int, high: int) -> LabelScale:
         """The whole numbers from one to another."""
-        return Scale(tuple(map(str, range(low, high + 1))), tuple(map(float, range(low, high + 1))))
+        return LabelScale(tuple(map(str, range(low, high + 1))), tuple(map(float, range(low, high + 1))))
 
     def parse(self, text: str) -> int | None:
         """Which label a text gives: the one it begins with, or the only one in it, spelt as asked for.
@@ -71,7 +71,7 @@ class Scale:
         exact = [match for match in self._pattern.finditer(bare) if match[0] in self.labels]
         if begins := self._pattern.match(bare):
             label = begins[0]
-            if self._counts and _GOES_ON.match(bare, begins.end()):
+            if self._counts and _CONTINUES_AS_RANGE.match(bare, begins.end()):
                 return None
         elif exact and not (self._counts and set(_NUMBER.findall(bare)) != {match[0] for match in exact}):
             label = exact[0][0]
@@ -80,7 +80,7 @@ class Scale:
         number = self._names[label.casefold()]
         if not self._counts and (
             any(self._names[match[0].casefold()] != number for match in exact)
-            or any(_TAKEN_BACK.search(bare[: match.start()]) for match in exact)
+            or any(_NEGATED.search(bare[: match.start()]) for match in exact)
         ):
             return None
         return number if {self._names[match[0].casefold()] for match in exact} <= {number} or begins else None
@@ -111,56 +111,62 @@ class Scale:
         return re.compile(rf"(?<![\w.,/−–-])(?:{'|'.join(map(re.escape, longest))})(?![\w/%−–-]|[.,:]\d)", re.I)
 
 
-def way_setting() -> str:
+def label_method_option() -> str:
     """The setting of a kind that can ask in both ways."""
-    return setting("auto", "by label probabilities, by what the model writes, or by whether it declines", choices=WAYS)
+    return option(
+        "auto", "by label probabilities, by what the model writes, or by whether it declines", choices=LABEL_METHODS
+    )
 
 
-Way = Literal["labels", "parsed", "answerability"]
+LabelMethod = Literal["labels", "parsed", "answerability"]
 
 
-def way_for(card: Card, how: str, purpose: str, *, answerable: bool = False) -> Way:
+def choose_label_method(card: Card, how: str, purpose: str, *, answerable: bool = False) -> LabelMethod:
     """How to ask this model: by probabilities where it tells them, else by what it writes.
 
     ``answerable``: whether a passage can answer the question, so that a model that was taught to decline is asked that.
     """
-    if how not in WAYS or (how == "answerability" and not answerable):
+    if how not in LABEL_METHODS or (how == "answerability" and not answerable):
         raise InputError(
-            f"how={how!r} is not possible for {purpose}", expected=", ".join(WAYS[: 4 if answerable else 3])
+            f"how={how!r} is not possible for {purpose}", expected=", ".join(LABEL_METHODS[: 4 if answerable else 3])
         )
     if how == "auto" and answerable and card.declining is not None:
         how = "answerability"
     if how == "auto":
         how = "labels" if "choose" in card.abilities or not card.abilities else "parsed"
-    need(card, ("generate",) if how == "parsed" else ("choose",), purpose)
-    return cast(Way, how)
+    require_abilities(card, ("generate",) if how == "parsed" else ("choose",), purpose)
+    return cast(LabelMethod, how)
 
 
-def label(prompt: Prompt, scale: Scale, card: Card, how: Way, *, length: int = 32) -> Steps[Label]:
+def ask_label(
+    prompt: Prompt, scale: LabelScale, card: Card, how: LabelMethod, *, length: int = 32
+) -> Program[LabelResult]:
     """One of the labels. Ties go to the label that comes first in the scale."""
     if how == "labels":
         (outcome,) = yield [Choose(prompt, scale.labels)]
-        return _likeliest(wanted(outcome, Chosen), scale)
+        return _likeliest(require_response(outcome, Chosen), scale)
     schema = scale.schema if "schema" in card.abilities else ""
     (outcome,) = yield [Generate(prompt, max_tokens=length, schema=schema)]
-    return read(wanted(outcome, Generated), scale)
+    return parse_label(require_response(outcome, Generated), scale)
 
 
-def _likeliest(chosen: Chosen, scale: Scale) -> Label:
+def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
     values, mass = chosen.probabilities, chosen.mass
     if mass <= 0:
         raise NoValue("no-label", "the model gives none of the labels any probability")
     best = max(range(len(values)), key=lambda n: (values[n], -n))
     expected = sum(p * v for p, v in zip(values, scale.values, strict=True)) / mass
-    return Label(scale.labels[best], scale.values[best], chosen.usage, None, values, expected, mass, chosen.estimator)
+    return LabelResult(
+        scale.labels[best], scale.values[best], chosen.usage, None, values, expected, mass, chosen.estimator
+    )
 
 
-def read(made: Generated, scale: Scale) -> Label:
+def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
     """The label in what a model wrote; the reason, with the text, where there is none."""
     output = made.outputs[0]
-    number = scale.parse(_inside(output.text))
+    number = scale.parse(_unwrap_json_label(output.text))
     if number is not None:
-        return Label(scale.labels[number], scale.values[number], made.usage, output.text)
+        return LabelResult(scale.labels[number], scale.values[number], made.usage, output.text)
     if output.finish == "content_filter" or _REFUSAL.search(output.text):
         raise NoValue(REFUSED, "the model declined to judge", output.text)
     if output.finish == "length":
@@ -169,7 +175,7 @@ def read(made: Generated, scale: Scale) -> Label:
     raise NoValue(UNPARSABLE, f"expected one of {', '.join(names)}", output.text)
 
 
-def _inside(text: str) -> str:
+def _unwrap_json_label(text: str) -> str:
     """The label of a JSON object, where the text is one."""
     try:
         found = json.loads(text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 from ragworth.llm.contract import Model
 
 
-def opened(model: Model | str | None) -> Model:
+def resolve_model(model: Model | str | None) -> Model:
     """The model itself, the one of a written form such as ``hf:NAME``, or the embedded one for None."""
     if model is None or isinstance(model, str):
         from ragworth.llm import llm
@@ -14,6 +14,6 @@ def opened(model: Model | str | None) -> Model:
         return llm() if model is None else llm(model)
     if not hasattr(model, "card"):
         raise ModelError(
-            f"the model is {quoted(model)}", expected="a model from ragworth.llm, its written form, or None"
+            f"the model is {quote_short(model)}", expected="a model from ragworth.llm, its written form, or None"
         )
     return model

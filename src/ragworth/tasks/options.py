@@ -9,12 +9,12 @@ import math
 from dataclasses import Field, field, fields
 from typing import Any, TypeVar
 
-from ragworth.errors import InputError, listed
+from ragworth.errors import InputError, format_list
 
 T = TypeVar("T")
 
 
-def setting(
+def option(
     default: T, help: str, *, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None
 ) -> T:
     """A field with a meaning, and with what its value may be. A name that ends in ``_`` loses it on the way out."""
@@ -23,15 +23,15 @@ def setting(
     return made  # type: ignore[no-any-return]
 
 
-def settings_of(kind: type) -> list[Field[Any]]:
+def options_of(kind: type) -> list[Field[Any]]:
     """The settings of a class."""
     return [each for each in fields(kind) if "help" in each.metadata]
 
 
-def check_settings(thing: Any, kind: str) -> None:
+def validate_options(thing: Any, kind: str) -> None:
     """Refuse values that cannot be, all at once."""
     wrong = []
-    for each in settings_of(type(thing)):
+    for each in options_of(type(thing)):
         value = getattr(thing, each.name)
         expected = _expected(each, value)
         if expected:
@@ -46,7 +46,7 @@ def _expected(each: Field[Any], value: Any) -> str:
     if value is None and each.default is None:
         return ""
     if choices:
-        return "" if value in choices else listed(list(choices), 12)
+        return "" if value in choices else format_list(list(choices), 12)
     if isinstance(each.default, bool | str):
         words = "true or false" if isinstance(each.default, bool) else "a text"
         return "" if isinstance(value, type(each.default)) else words
@@ -67,10 +67,12 @@ def _bounds(low: float | None, high: float | None) -> str:
     return f"{low:g} or more" if low is not None else f"{high:g} or less" if high is not None else ""
 
 
-def given(kind: type, settings: dict[str, Any], name: str) -> dict[str, Any]:
+def options_by_name(kind: type, settings: dict[str, Any], name: str) -> dict[str, Any]:
     """Settings by name; unknown names are an error."""
-    known = [each.name for each in settings_of(kind)]
+    known = [each.name for each in options_of(kind)]
     strange = [each for each in settings if each not in known]
     if strange:
-        raise InputError(f"{name} has no setting {listed(strange)}", expected=listed(known, 20) or "no settings")
+        raise InputError(
+            f"{name} has no setting {format_list(strange)}", expected=format_list(known, 20) or "no settings"
+        )
     return settings

@@ -9,26 +9,28 @@ from typing import Any, Protocol, TypeVar
 from ragworth.errors import InputError
 
 
-class Asked(Protocol):
+class HasQuery(Protocol):
     """Something that belongs to a query."""
 
     @property
     def query(self) -> str: ...
 
 
-T = TypeVar("T", bound=Asked)
+T = TypeVar("T", bound=HasQuery)
 
 
-def whole(name: str, value: Any) -> None:
+def check_positive_count(name: str, value: Any) -> None:
     """Refuse what is no number of things: a whole number from 1 on, or None for all of them."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise InputError(f"{name} is {value!r}", expected="a whole number, 1 or more, or None for all")
 
 
-def drawn(queries: Iterable[str], limit: int | None = None, sample: int | None = None, seed: int = 0) -> list[str]:
+def sample_queries(
+    queries: Iterable[str], limit: int | None = None, sample: int | None = None, seed: int = 0
+) -> list[str]:
     """The first ``limit`` of the distinct queries, or of ``sample`` of them drawn at random, in their order."""
-    whole("limit", limit)
-    whole("sample", sample)
+    check_positive_count("limit", limit)
+    check_positive_count("sample", sample)
     every = list(dict.fromkeys(queries))
     if sample is not None and sample < len(every):
         lucky = set(random.Random(seed).sample(every, sample))
@@ -36,7 +38,7 @@ def drawn(queries: Iterable[str], limit: int | None = None, sample: int | None =
     return every[:limit] if limit is not None else every
 
 
-def of_queries(things: Sequence[T], limit: int | None, sample: int | None, seed: int) -> list[T]:
+def sample_by_query(things: Sequence[T], limit: int | None, sample: int | None, seed: int) -> list[T]:
     """The things of the first ``limit`` queries, or of ``sample`` queries drawn at random."""
-    kept = set(drawn((each.query for each in things), limit, sample, seed))
+    kept = set(sample_queries((each.query for each in things), limit, sample, seed))
     return [each for each in things if each.query in kept]

@@ -8,24 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.calls.budget import Limits
+from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
-from ragworth.errors import counted
+from ragworth.errors import format_count
 from ragworth.stats.agreement import cohen_kappa
 from ragworth.stats.correlation import spearman
-from ragworth.stats.resampling import Span
+from ragworth.stats.resampling import ConfidenceInterval
 
-LITTLE = 0.05
+LOW_LABEL_MASS = 0.05
 """Probability of all labels together below which a model does not take part in the choice."""
 
 
-class Check(NamedTuple):
+class ReliabilityCheck(NamedTuple):
     """One number about judgments, from ``n`` of ``total`` of them; or the reason why it cannot be had."""
 
     check: str
     measure: str
     value: float | None
-    interval: Span | None
+    interval: ConfidenceInterval | None
     n: int
     total: int
     reason: str = ""
@@ -33,23 +33,30 @@ class Check(NamedTuple):
 
 def share_budget(job: Job | None, second: Job) -> None:
     """Let a second job spend what the first one has left of its limits."""
-    if job is not None and job.limits != Limits():
+    if job is not None and job.limits != JobLimits():
         second.limits = job.limits.less(job.tally)
 
 
-def mass_checks(frame: pl.DataFrame) -> list[Check]:
+def mass_checks(frame: pl.DataFrame) -> list[ReliabilityCheck]:
     """How much probability the labels hold together, where the model tells."""
     if "mass" not in frame.columns or not frame["mass"].count():
         return []
     mass = frame["mass"].drop_nulls().to_numpy()
     title = "labels' probability"
     return [
-        Check(title, "median", float(np.median(mass)), None, len(mass), frame.height),
-        Check(title, f"share below {LITTLE:g}", float((mass < LITTLE).mean()), None, len(mass), frame.height),
+        ReliabilityCheck(title, "median", float(np.median(mass)), None, len(mass), frame.height),
+        ReliabilityCheck(
+            title,
+            f"share below {LOW_LABEL_MASS:g}",
+            float((mass < LOW_LABEL_MASS).mean()),
+            None,
+            len(mass),
+            frame.height,
+        ),
     ]
 
 
-def doubts(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
+def judgment_warnings(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
     """Why judgments of a model may mean nothing, in words.
 
     The labels hold next to no probability (column ``mass``, where there is one), or all judgments are the same.
@@ -58,19 +65,21 @@ def doubts(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
     notes = []
     mass = frame["mass"].drop_nulls() if "mass" in frame.columns else pl.Series(dtype=pl.Float64)
     middle = mass.median()
-    if isinstance(middle, float) and middle < LITTLE:
+    if isinstance(middle, float) and middle < LOW_LABEL_MASS:
         notes.append(
-            f"the labels hold little probability (median {middle:.2g} over {counted(len(mass), what)}): "
+            f"the labels hold little probability (median {middle:.2g} over {format_count(len(mass), what)}): "
             "the model would rather say something else"
         )
     said = frame[column].drop_nulls()
     if len(said) > 1 and said.n_unique() == 1:
         word = f"{said[0]:g}" if isinstance(said[0], float) else said[0]
-        notes.append(f"all {counted(len(said), what)} are the same: {word}")
+        notes.append(f"all {format_count(len(said), what)} are the same: {word}")
     return notes
 
 
-def agreement(title: str, both: pl.DataFrame, *, labelled: bool, of: str = "", ordinal: bool = False) -> list[Check]:
+def agreement_checks(
+    title: str, both: pl.DataFrame, *, labelled: bool, of: str = "", ordinal: bool = False
+) -> list[ReliabilityCheck]:
     """How far ``value`` and ``other`` of the same things agree: as labels, or as quantities. Resampled by ``query``.
 
     ``ordinal`` labels have an order and distances (ratings): near ones disagree less. Others are equal or not.
@@ -83,20 +92,20 @@ def agreement(title: str, both: pl.DataFrame, *, labelled: bool, of: str = "", o
         return [kappa(title, a, b, known["query"].to_numpy(), total, weighted=ordinal and many, of=of)]
     rho = spearman(a, b)
     reason = "" if rho == rho else "one side is constant, or nothing was judged by both"
-    checks = [Check(title, f"Spearman ρ{of}", rho if rho == rho else None, None, len(a), total, reason)]
+    checks = [ReliabilityCheck(title, f"Spearman ρ{of}", rho if rho == rho else None, None, len(a), total, reason)]
     if len(a):
-        checks.append(Check(title, f"mean difference{of}", float(np.abs(a - b).mean()), None, len(a), total))
+        checks.append(ReliabilityCheck(title, f"mean difference{of}", float(np.abs(a - b).mean()), None, len(a), total))
     return checks
 
 
-def kappa(title: str, a: Any, b: Any, queries: Any, total: int, *, weighted: bool, of: str = "") -> Check:
+def kappa(title: str, a: Any, b: Any, queries: Any, total: int, *, weighted: bool, of: str = "") -> ReliabilityCheck:
     """Cohen's κ of two judges' labels, weighted quadratically by their distance, or not."""
     found = cohen_kappa(a, b, weights="quadratic" if weighted else None, groups=queries, resamples=1000)
     name = f"Cohen κ{', quadratic' if weighted else ''}{of}"
-    return Check(title, name, found.value, found.interval, found.n, total, found.reason)
+    return ReliabilityCheck(title, name, found.value, found.interval, found.n, total, found.reason)
 
 
-def table(checks: Sequence[Check]) -> pl.DataFrame:
+def table(checks: Sequence[ReliabilityCheck]) -> pl.DataFrame:
     """Checks for people."""
     rows = [
         {

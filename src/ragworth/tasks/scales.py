@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragworth.tasks.labels import Scale
+from ragworth.tasks.labels import LabelScale
 
-RATINGS = Scale.numbers(0, 5)
+RATING_SCALE = LabelScale.numbers(0, 5)
 """How well a text answers a sub-question: 0 not at all, 5 fully."""

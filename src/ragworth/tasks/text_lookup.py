@@ -26,7 +26,7 @@ class Subquestion(NamedTuple):
     text: str
 
 
-class Texts:
+class TextLookup:
     """The texts of a collection, looked up by id. What is not there raises `NoValue` with a status of its own."""
 
     def __init__(self, collection: Collection) -> None:

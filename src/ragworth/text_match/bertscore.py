@@ -23,10 +23,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragworth.errors import InputError, ModelError, quoted
+from ragworth.errors import InputError, ModelError, quote_short
 from ragworth.tables import OK
-from ragworth.text_match.bertscore_baselines import Baseline, baseline_of
-from ragworth.text_match.token_encoder import Encoder, Tokens
+from ragworth.text_match.bertscore_baselines import Baseline, read_baseline
+from ragworth.text_match.token_encoder import EncodedText, TokenEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -36,15 +36,15 @@ NO_WEIGHT = "no-weight"
 """Status of a pair in which idf leaves all tokens of a text without weight."""
 NO_REFERENCE = "no-reference"
 
-MEMORY = 1 << 30
+MAX_VECTOR_BYTES = 1 << 30
 """Bytes of vectors held at a time. Within that, every distinct text is read once."""
 
 
-TOGETHER = 64
+CANDIDATES_AT_A_TIME = 64
 """Candidates matched with one reference at a time."""
 
 
-class Pair(NamedTuple):
+class BERTScorePair(NamedTuple):
     """How alike a candidate and a reference are.
 
     Attributes
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     reference_cut: int = 0
 
 
-class Best(NamedTuple):
+class BERTScoreBest(NamedTuple):
     """The best F1 of a candidate against several references.
 
     Attributes
@@ -95,7 +95,7 @@ class BERTScore:
     baseline: what unrelated texts score, which becomes 0 while 1 stays 1: a number, three (precision, recall, F1),
         or a file as ``bert-score`` has them (``LAYER,P,R,F``). None leaves scores as they are; no file comes with
         this package.
-    device, batch, revision, download: see :class:`~ragworth.text_match.token_encoder.Encoder`.
+    device, batch, revision, download: see :class:`~ragworth.text_match.token_encoder.TokenEncoder`.
     """
 
     def __init__(
@@ -111,10 +111,12 @@ class BERTScore:
         download: bool = False,
     ) -> None:
         if isinstance(idf, str):
-            raise InputError(f"idf is the text {quoted(idf)}", expected="True, False or a list of texts")
-        self.encoder = Encoder(encoder, layer=layer, device=device, batch=batch, revision=revision, download=download)
-        self.baseline: Baseline | None = None if baseline is None else baseline_of(baseline, self.encoder.layer)
-        self._corpus = None if isinstance(idf, bool) else _texts(idf, "idf")
+            raise InputError(f"idf is the text {quote_short(idf)}", expected="True, False or a list of texts")
+        self.encoder = TokenEncoder(
+            encoder, layer=layer, device=device, batch=batch, revision=revision, download=download
+        )
+        self.baseline: Baseline | None = None if baseline is None else read_baseline(baseline, self.encoder.layer)
+        self._corpus = None if isinstance(idf, bool) else _check_texts(idf, "idf")
         self._idf = idf if isinstance(idf, bool) else True
         self._corpus_weights: dict[int, float] | None = None
 
@@ -131,13 +133,13 @@ class BERTScore:
         encoder = self.encoder
         return f"bertscore:{encoder.name}@{encoder.revision} layer={encoder.layer} idf={idf} baseline={rescaled}"
 
-    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[Pair]:
+    def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[BERTScorePair]:
         """Each candidate against the reference in the same place.
 
-        Every distinct text is read once (as far as its vectors fit :data:`MEMORY`), in batches of similar length.
-        Scores do not depend on the order of the pairs or on the size of a batch, but for rounding (below 1e-5).
+        Every distinct text is read once (as far as its vectors fit :data:`MAX_VECTOR_BYTES`), in batches of similar
+        length. Scores do not depend on the order of the pairs or on the size of a batch, but for rounding (below 1e-5).
         """
-        left, right = _texts(candidates, "candidates"), _texts(references, "references")
+        left, right = _check_texts(candidates, "candidates"), _check_texts(references, "references")
         if len(left) != len(right):
             raise InputError(
                 f"{len(left):,} candidates and {len(right):,} references", expected="a reference for each candidate"
@@ -145,7 +147,7 @@ class BERTScore:
         distinct = list(dict.fromkeys([*right, *left]))
         tokens = dict(zip(distinct, self.encoder.tokens(distinct), strict=True))
         weights = self._weights(tokens, right)
-        found: dict[tuple[str, str], Pair] = {}
+        found: dict[tuple[str, str], BERTScorePair] = {}
         wanted: list[tuple[str, str]] = []
         # Pairs that share a reference next to each other: few texts are needed at a time.
         first_seen = {text: i for i, text in enumerate(distinct)}
@@ -156,14 +158,14 @@ class BERTScore:
             if status == OK:
                 wanted.append(pair)
             else:
-                found[pair] = Pair(None, None, None, status, *(tokens[text].cut for text in pair))
+                found[pair] = BERTScorePair(None, None, None, status, *(tokens[text].cut for text in pair))
         for pair, precision, recall in self._matched(wanted, tokens, weights):
             found[pair] = self._pair(precision, recall, *(tokens[text].cut for text in pair))
         return [found[pair] for pair in zip(left, right, strict=True)]
 
-    def best(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[Best]:
+    def best(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[BERTScoreBest]:
         """For each candidate the highest F1 over its references, such as an answer over the relevant passages."""
-        groups = [_texts(group, "references") for group in references]
+        groups = [_check_texts(group, "references") for group in references]
         if len(candidates) != len(groups):
             raise InputError(
                 f"{len(candidates):,} candidates and {len(groups):,} lists of references",
@@ -173,21 +175,24 @@ class BERTScore:
         pairs = iter(self.score([text for text, _ in flat], [reference for _, reference in flat]))
         return [_best([next(pairs) for _ in group]) for group in groups]
 
-    def _weights(self, tokens: Mapping[str, Tokens], references: Sequence[str]) -> dict[str, list[float]]:
+    def _weights(self, tokens: Mapping[str, EncodedText], references: Sequence[str]) -> dict[str, list[float]]:
         """The weight of each token of each text; all of them add up to 1, or are 0."""
         special = self.encoder.special
         if not self._idf:
-            return {text: _normal([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
+            return {text: _normalised([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
         if self._corpus is None:
             table, unseen = _idf([tokens[text] for text in references])
         else:
             if self._corpus_weights is None:
                 self._corpus_weights, _ = _idf(self.encoder.tokens(self._corpus))
             table, unseen = self._corpus_weights, math.log(len(self._corpus) + 1)
-        return {text: _normal([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
+        return {text: _normalised([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
 
     def _matched(
-        self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, Tokens], weights: Mapping[str, Sequence[float]]
+        self,
+        pairs: Sequence[tuple[str, str]],
+        tokens: Mapping[str, EncodedText],
+        weights: Mapping[str, Sequence[float]],
     ) -> Iterator[tuple[tuple[str, str], float, float]]:
         """Precision and recall of each pair."""
         import torch
@@ -201,7 +206,7 @@ class BERTScore:
                 held[text] = vectors, torch.tensor(weights[text], dtype=torch.float32, device=vectors.device)
             with torch.inference_mode():
                 found = [
-                    _match([held[left] for left, _ in some], *held[reference])
+                    _greedy_match([held[left] for left, _ in some], *held[reference])
                     for reference, sharing in groupby(window, key=lambda pair: pair[1])
                     for some in _slices(list(sharing))
                 ]
@@ -209,7 +214,7 @@ class BERTScore:
                 yield pair, precision, recall
 
     def _windows(
-        self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, Tokens]
+        self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, EncodedText]
     ) -> Iterator[list[tuple[str, str]]]:
         """Consecutive pairs whose texts' vectors fit in memory together; at least one pair."""
         window: list[tuple[str, str]] = []
@@ -217,7 +222,7 @@ class BERTScore:
         size = 0
         for pair in pairs:
             more = sum(len(tokens[text].ids) for text in set(pair) - texts) * 4 * self.encoder.width
-            if window and size + more > MEMORY:
+            if window and size + more > MAX_VECTOR_BYTES:
                 yield window
                 window, texts, size = [], set(), 0
                 more = sum(len(tokens[text].ids) for text in set(pair)) * 4 * self.encoder.width
@@ -227,7 +232,7 @@ class BERTScore:
         if window:
             yield window
 
-    def _pair(self, precision: float, recall: float, candidate_cut: int, reference_cut: int) -> Pair:
+    def _pair(self, precision: float, recall: float, candidate_cut: int, reference_cut: int) -> BERTScorePair:
         if math.isnan(precision) or math.isnan(recall):
             raise ModelError(
                 f"the encoder {self.encoder.name!r} gives vectors that are not numbers", remedy="check its weights"
@@ -236,14 +241,14 @@ class BERTScore:
         if self.baseline is not None:
             plain = zip((precision, recall, f1), self.baseline, strict=True)
             precision, recall, f1 = ((value - low) / (1 - low) for value, low in plain)
-        return Pair(precision, recall, f1, OK, candidate_cut, reference_cut)
+        return BERTScorePair(precision, recall, f1, OK, candidate_cut, reference_cut)
 
 
 def _slices(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    return (pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER))
+    return (pairs[start : start + CANDIDATES_AT_A_TIME] for start in range(0, len(pairs), CANDIDATES_AT_A_TIME))
 
 
-def _match(
+def _greedy_match(
     candidates: Sequence[tuple[torch.Tensor, torch.Tensor]], reference: torch.Tensor, weight: torch.Tensor
 ) -> torch.Tensor:
     """Precision and recall of each candidate, vectors and weights of its tokens, by greedy matching."""
@@ -259,40 +264,42 @@ def _match(
     return torch.stack([precision, recall], dim=1).clamp(-1.0, 1.0)  # rounding may not lift a cosine above 1
 
 
-def _idf(texts: Sequence[Tokens]) -> tuple[dict[int, float], float]:
+def _idf(texts: Sequence[EncodedText]) -> tuple[dict[int, float], float]:
     """−log of the share of texts that have each token, both counts one higher, and what an unseen one has."""
     count = Counter(token for made in texts for token in set(made.ids))
     total = len(texts) + 1
     return {token: math.log(total / (number + 1)) for token, number in count.items()}, math.log(total)
 
 
-def _normal(weights: list[float]) -> list[float]:
+def _normalised(weights: list[float]) -> list[float]:
     total = sum(weights)
     return [weight / total for weight in weights] if total > 0 else weights
 
 
-def _status(candidate: Tokens, reference: Tokens) -> str:
+def _status(candidate: EncodedText, reference: EncodedText) -> str:
     if candidate.empty:
         return EMPTY_CANDIDATE
     return EMPTY_REFERENCE if reference.empty else OK
 
 
-def _best(pairs: Sequence[Pair]) -> Best:
+def _best(pairs: Sequence[BERTScorePair]) -> BERTScoreBest:
     if not pairs:
-        return Best(None, NO_REFERENCE)
+        return BERTScoreBest(None, NO_REFERENCE)
     scored = [(pair.f1, -i) for i, pair in enumerate(pairs) if pair.f1 is not None]
     cuts = pairs[0].candidate_cut, sum(pair.reference_cut > 0 for pair in pairs)
     if not scored:
-        return Best(None, pairs[0].status, None, 0, *cuts)
+        return BERTScoreBest(None, pairs[0].status, None, 0, *cuts)
     value, place = max(scored)
-    return Best(value, OK, -place, len(scored), *cuts)
+    return BERTScoreBest(value, OK, -place, len(scored), *cuts)
 
 
-def _texts(texts: Sequence[str], name: str) -> list[str]:
+def _check_texts(texts: Sequence[str], name: str) -> list[str]:
     """A list of texts, each without blanks around it, which change nothing; anything else is refused."""
     if isinstance(texts, str):
-        raise InputError(f"{name} is one text", expected="a list of texts", remedy=f"give [{quoted(texts, 24)}]")
+        raise InputError(f"{name} is one text", expected="a list of texts", remedy=f"give [{quote_short(texts, 24)}]")
     for text in texts:
         if not isinstance(text, str):
-            raise InputError(f"{name} holds {quoted(text)}, which is no text", expected="texts; '' for an empty one")
+            raise InputError(
+                f"{name} holds {quote_short(text)}, which is no text", expected="texts; '' for an empty one"
+            )
     return [text.strip() for text in texts]

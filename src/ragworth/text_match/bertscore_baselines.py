@@ -20,15 +20,15 @@ class Baseline(NamedTuple):
     f1: float
 
 
-def baseline_of(given: float | Sequence[float] | str | Path, layer: int) -> Baseline:
+def read_baseline(given: float | Sequence[float] | str | Path, layer: int) -> Baseline:
     """A baseline from a number, three numbers, or the line of a layer in a file of the package ``bert-score``."""
     if isinstance(given, (str, Path)):
         return _read(Path(given).expanduser(), layer)
     numbers = [given] * 3 if isinstance(given, (int, float)) else list(given)
-    return _checked(numbers, "")
+    return _check_baseline(numbers, "")
 
 
-def _checked(numbers: Sequence[float], file: str) -> Baseline:
+def _check_baseline(numbers: Sequence[float], file: str) -> Baseline:
     # At 1 nothing is left to rescale; NaN compares with nothing.
     if len(numbers) != 3 or not all(-1 <= number < 1 for number in numbers):
         raise InputError(
@@ -55,7 +55,7 @@ def _read(path: Path, layer: int) -> Baseline:
                 f"not four numbers: {','.join(row)[:60]}", file=str(path), line=number, expected=",".join(COLUMNS)
             ) from error
         if place == layer:
-            return _checked(values, str(path))
+            return _check_baseline(values, str(path))
     raise FormatError(
         f"there is no layer {layer} in it", file=str(path), remedy="take the file of this encoder, or give numbers"
     )

@@ -10,7 +10,7 @@ _MARK = re.compile(r"\[\s*(?:passages?\s+)?(\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*)\s
 _PART = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
-class Cited(NamedTuple):
+class Citations(NamedTuple):
     """The passages that an answer cites, each once, in the order of first mention."""
 
     passages: tuple[str, ...]
@@ -18,7 +18,7 @@ class Cited(NamedTuple):
     """Numbers that name no passage."""
 
 
-def citations(text: str, shown: Sequence[str]) -> Cited:
+def parse_citations(text: str, shown: Sequence[str]) -> Citations:
     """What ``[2]``, ``[1, 3]`` or ``[2-4]`` in a text refer to; the first passage shown is 1."""
     numbers: list[int] = []
     for mark in _MARK.findall(text):
@@ -27,9 +27,9 @@ def citations(text: str, shown: Sequence[str]) -> Cited:
             # A range that runs backwards, or past all reason, is two numbers.
             numbers += range(low, high + 1) if low <= high <= low + len(shown) else (low, high)
     good = dict.fromkeys(shown[number - 1] for number in numbers if 1 <= number <= len(shown))
-    return Cited(tuple(good), sum(not 1 <= number <= len(shown) for number in numbers))
+    return Citations(tuple(good), sum(not 1 <= number <= len(shown) for number in numbers))
 
 
-def bare(text: str) -> str:
+def without_citations(text: str) -> str:
     """A text without its citations."""
     return re.sub(rf"\s*{_MARK.pattern}", "", text, flags=re.IGNORECASE).strip()

@@ -32,10 +32,10 @@ _OTHERS = (
 MONTHS = {name: name for name in _ENGLISH} | {name[:3]: name for name in _ENGLISH} | {"sept": "september"}
 """English names of months and their abbreviations, which count beside a day or a year."""
 
-FOREIGN = {name: english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)}
+FOREIGN_MONTHS = {name: english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)}
 """Names in German, French, Spanish, Italian, Portuguese and Dutch, without accents; with day and year only."""
 
-NUMERIC = (
+NUMERIC_DATE = (
     r"(?<!\d)\d{4}(?:年|년\ ?)\d{1,2}(?:月|월\ ?)(?:\d{1,2}[日일])?"
     r"|(?<!\d)\d{4}-\d{1,2}-\d{1,2}(?!\d)|(?<!\d)\d{4}/\d{1,2}/\d{1,2}(?!\d)"
     r"|(?<![\d.])\d{1,2}\.\ ?\d{1,2}\.\ ?\d{4}(?!\d)|(?<!\d)\d{1,2}/\d{1,2}/\d{4}(?!\d)"
@@ -43,7 +43,7 @@ NUMERIC = (
 """Dates in digits: 1987-06-05, 1987/6/5, 5.6.1987, 25/12/1987, 1987年6月5日."""
 
 
-class Item(NamedTuple):
+class TextPiece(NamedTuple):
     """One word, number or mark of a text: what it is, its spelling, and as it stood there."""
 
     kind: str
@@ -51,7 +51,7 @@ class Item(NamedTuple):
     raw: str
 
 
-def in_digits(raw: str) -> list[str]:
+def numeric_date_tokens(raw: str) -> list[str]:
     """The tokens of a date in digits.
 
     Points part day, month and year in this order. Of two numbers before a slash, one above 12 is the day; where both
@@ -74,7 +74,7 @@ def in_digits(raw: str) -> list[str]:
     return _tokens(year, _ENGLISH[int(month) - 1], day)
 
 
-def written(items: Sequence[Item]) -> Iterator[str]:
+def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
     """The tokens of a text's items, with dates in words put into order."""
     at = 0
     while at < len(items):
@@ -85,7 +85,7 @@ def written(items: Sequence[Item]) -> Iterator[str]:
             continue
         item = items[at]
         if item.kind == "date":
-            yield from in_digits(item.raw)
+            yield from numeric_date_tokens(item.raw)
         elif item.kind == "place":
             yield f"{item.value}th"
         elif item.kind != "break":
@@ -93,7 +93,7 @@ def written(items: Sequence[Item]) -> Iterator[str]:
         at += 1
 
 
-def _date(items: Sequence[Item], at: int) -> tuple[list[str], int]:
+def _date(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
     """The tokens of a date in words that begins at a place, and how many items it takes; 0 where there is none."""
     if items[at].kind == "word":
         return _month_first(items, at)
@@ -109,13 +109,13 @@ def _date(items: Sequence[Item], at: int) -> tuple[list[str], int]:
     if _value(items, after) in ("de", ",", ".", "of"):
         after += 1
     year = _year(items, after)
-    month = MONTHS.get(name) or (FOREIGN.get(name) if year else None)
-    if not month or not (year or _surely(items[place])):
+    month = MONTHS.get(name) or (FOREIGN_MONTHS.get(name) if year else None)
+    if not month or not (year or _is_surely_month(items[place])):
         return [], 0
     return (_tokens(year, month, day), after + 1 - at) if year else (_tokens("", month, day), place + 1 - at)
 
 
-def _month_first(items: Sequence[Item], at: int) -> tuple[list[str], int]:
+def _month_first(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
     """June 5; June 5th, 1987; June the 5th; June 1987."""
     month = MONTHS.get(items[at].value)
     if not month:
@@ -135,35 +135,35 @@ def _month_first(items: Sequence[Item], at: int) -> tuple[list[str], int]:
     year = _year(items, after)
     if year:
         return _tokens(year, month, day), after + 1 - at
-    return (_tokens("", month, day), place + 1 - at) if _surely(items[at]) else ([], 0)
+    return (_tokens("", month, day), place + 1 - at) if _is_surely_month(items[at]) else ([], 0)
 
 
 def _tokens(year: str, month: str, day: str) -> list[str]:
     return [*([year] if year else []), month, *([f"day{int(day)}"] if day else [])]
 
 
-def _surely(month: Item) -> bool:
+def _is_surely_month(month: TextPiece) -> bool:
     """Whether a name without a year is a month's: "may" and "march" and short forms only with a capital."""
     return (
         month.raw[:1].isupper() or (len(month.value) > 4 and month.value != "march") or month.value in ("june", "july")
     )
 
 
-def _day(items: Sequence[Item], at: int) -> str:
+def _day(items: Sequence[TextPiece], at: int) -> str:
     value = items[at].value if _kind(items, at) in ("number", "place") else ""
     return value if value.isdecimal() and len(value) <= 2 and 1 <= int(value) <= 31 else ""
 
 
-def _year(items: Sequence[Item], at: int) -> str:
+def _year(items: Sequence[TextPiece], at: int) -> str:
     value = items[at].value if _kind(items, at) == "number" else ""
     return value if len(value) == 4 and value.isdecimal() and items[at].raw.isdecimal() and value < "3000" else ""
 
 
-def _kind(items: Sequence[Item], at: int) -> str:
+def _kind(items: Sequence[TextPiece], at: int) -> str:
     return items[at].kind if at < len(items) else ""
 
 
-def _value(items: Sequence[Item], at: int) -> str:
+def _value(items: Sequence[TextPiece], at: int) -> str:
     """A word, or the mark that breaks a phrase."""
     if at >= len(items):
         return ""

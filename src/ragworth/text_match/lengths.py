@@ -7,30 +7,30 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import COUNTER, WORD
+from ragworth.collection import WORD_PATTERN, WORD_UNIT
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Model, Prompt
 
 
-class Counter(NamedTuple):
+class TokenCounter(NamedTuple):
     """Counts the tokens of a text; ``name`` says what is counted, for results."""
 
     name: str
     count: Callable[[str], int]
 
 
-def words_in(text: str) -> int:
+def count_words(text: str) -> int:
     """Words and punctuation marks, as passages are counted."""
-    return int(pl.Series([text], dtype=pl.String).str.count_matches(WORD)[0])
+    return int(pl.Series([text], dtype=pl.String).str.count_matches(WORD_PATTERN)[0])
 
 
-WORDS = Counter(COUNTER, words_in)
+WORD_COUNTER = TokenCounter(WORD_UNIT, count_words)
 
 
-def counter_of(model: Model) -> Counter:
+def counter_for(model: Model) -> TokenCounter:
     """The tokens of a model, where it tells them; else words and punctuation marks."""
     if model.count(Prompt.text("one")) is None:
-        return WORDS
+        return WORD_COUNTER
 
     def count(text: str) -> int:
         found = model.count(Prompt.text(text))
@@ -39,4 +39,4 @@ def counter_of(model: Model) -> Counter:
             raise ModelError(f"{model.card.name} counted tokens, and now does not", remedy="run the same again")
         return found
 
-    return Counter(f"tokens of {model.card.name}", count)
+    return TokenCounter(f"tokens of {model.card.name}", count)

@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS
-from ragworth.text_match.overlap import BLANKLESS
-from ragworth.text_match.spelling import canonical
+from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
+from ragworth.text_match.spelling import canonical_words
 
-WINDOW = 30
+MATCH_WINDOW = 30
 """Within how many words of a text the words of an answer count as said together."""
 
-SHARE = 2 / 3
+MIN_WORD_SHARE = 2 / 3
 """Share of an answer's words that must be there where not all are: "Taylor Momsen" for "Taylor Michel Momsen"."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
@@ -41,12 +41,12 @@ gram kilogram ton l liter litre gallon degree c f kelvin mph
 _UNITS = frozenset(_UNIT_WORDS.split())
 _MONTHS = frozenset(MONTHS.values())
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
-_BLANKLESS = re.compile(f"[{BLANKLESS}]")
+_BLANKLESS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}]")
 _ASIDE = re.compile(r"\([^()]*\)")
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
-class Words(NamedTuple):
+class MatchableText(NamedTuple):
     """A text as the steps see it: its words without articles, the same with plurals folded, and as one line."""
 
     raw: str
@@ -54,19 +54,19 @@ class Words(NamedTuple):
     line: str
 
 
-def read(text: str) -> Words:
+def to_matchable(text: str) -> MatchableText:
     """A text's words; one that has only articles keeps them."""
-    tokens = canonical(text)
+    tokens = canonical_words(text)
     words = tuple(_singular(token) for token in tokens if token not in _ARTICLES) or tokens
-    return Words(text, words, f" {' '.join(words)} ")
+    return MatchableText(text, words, f" {' '.join(words)} ")
 
 
-_answer = lru_cache(maxsize=8192)(read)
+_matchable_answer = lru_cache(maxsize=8192)(to_matchable)
 
 
-def match(text: Words, answer: str) -> str | None:
+def match_answer(text: MatchableText, answer: str) -> str | None:
     """How a text gives an answer, in words; none when it does not."""
-    wanted = _answer(answer)
+    wanted = _matchable_answer(answer)
     if not wanted.words:
         # Marks only ("?", "♯"): nothing is left to compare but the text itself.
         return "is the accepted answer" if text.raw.strip() == answer.strip() else None
@@ -74,32 +74,34 @@ def match(text: Words, answer: str) -> str | None:
         return None
     first = wanted.words[0]
     if len(wanted.words) == 1 and first in ("yes", "no", "a", "i"):
-        said = _says(text.raw, first) if len(first) > 1 else _letter(text.raw, first.upper())
+        said = _says_yes_or_no(text.raw, first) if len(first) > 1 else _says_letter(text.raw, first.upper())
         return "says" if said or text.words == wanted.words else None
-    return next((how for how, step in STEPS.items() if step(text, wanted)), None)
+    return next((how for how, step in MATCHERS.items() if step(text, wanted)), None)
 
 
-def _says(text: str, word: str) -> bool:
+def _says_yes_or_no(text: str, word: str) -> bool:
     """Whether "yes" or "no" is said, not used as in "there is no doubt": it begins or ends a sentence."""
     return re.search(rf"(?i)(?:^|[.!?:\n*\"])\W*{word}\b|\b{word}(?=\W*(?:[.!?\n]|$))", text) is not None
 
 
-def _letter(text: str, letter: str) -> bool:
+def _says_letter(text: str, letter: str) -> bool:
     """Whether a letter that is also a word stands as an answer: a capital before a mark or the end."""
     return re.search(rf"(?<!\w){letter}(?=\W*$|[.):,\"*])", text) is not None
 
 
-def _contains(text: Words, answer: Words) -> bool:
+def _contains(text: MatchableText, answer: MatchableText) -> bool:
     return answer.line in text.line
 
 
-def _another_form(text: Words, answer: Words) -> bool:
+def _another_form(text: MatchableText, answer: MatchableText) -> bool:
     return any(form.words and form.line in text.line for form in _forms(answer.raw))
 
 
 @lru_cache(maxsize=8192)
-def _forms(answer: str) -> tuple[Words, ...]:
-    return tuple(form for form in map(read, _spellings(answer)) if form.words and not set(form.words) <= _LITTLE)
+def _forms(answer: str) -> tuple[MatchableText, ...]:
+    return tuple(
+        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= _LITTLE
+    )
 
 
 def _spellings(answer: str) -> Iterator[str]:
@@ -118,7 +120,7 @@ def _spellings(answer: str) -> Iterator[str]:
         yield " ".join(words)
 
 
-def _amount(text: Words, answer: Words) -> bool:
+def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
     """A number with its unit in the answer, the number in the text: "291" for "291 episodes"."""
     first, *rest = answer.words
     if not rest or not _numeric(first) or any(map(_numeric, rest)):
@@ -128,7 +130,7 @@ def _amount(text: Words, answer: Words) -> bool:
     return any(after not in _UNITS or after in rest for after in followed)
 
 
-def _coarser_date(text: Words, answer: Words) -> bool:
+def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
     """A date in the answer of which the text says the year, or month and year, and nothing else of the kind."""
     months = _MONTHS.intersection(answer.words)
     said = _MONTHS.intersection(text.words)
@@ -138,7 +140,7 @@ def _coarser_date(text: Words, answer: Words) -> bool:
     return len(years) == 1 and years <= set(answer.words)
 
 
-def _first_and_last(text: Words, answer: Words) -> bool:
+def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
     """A name without what is in its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
     parts = answer.raw.split()
     if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
@@ -146,25 +148,25 @@ def _first_and_last(text: Words, answer: Words) -> bool:
     return f" {answer.words[0]} {answer.words[-1]} " in text.line
 
 
-def _most(text: Words, answer: Words) -> bool:
+def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     """Two thirds of the answer's words, all of its numbers among them, near each other in the text."""
     wanted = {_stem(word) for word in answer.words if word not in _LITTLE}
     if len(wanted) < 2 or any(map(_character, wanted)):
         return False
     numbers = {word for word in wanted if _numeric(word)}
-    need = max(2, math.ceil(SHARE * len(wanted)))
+    need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
         stem = _stem(word)
         if stem in wanted:
             seen[stem] = place
-            near = {one for one, last in seen.items() if place - last < WINDOW}
+            near = {one for one, last in seen.items() if place - last < MATCH_WINDOW}
             if len(near) >= need and numbers <= near:
                 return True
     return False
 
 
-def _part(text: Words, answer: Words) -> bool:
+def _is_part(text: MatchableText, answer: MatchableText) -> bool:
     """The whole text is a part of the answer that says something: "Stanford" for "Stanford Cardinal"."""
     if (
         text.line not in answer.line
@@ -175,21 +177,21 @@ def _part(text: Words, answer: Words) -> bool:
     return any(map(_numeric, text.words)) or not any(map(_numeric, answer.words))
 
 
-def _joined(text: Words, answer: Words) -> bool:
+def _contains_joined(text: MatchableText, answer: MatchableText) -> bool:
     """Its letters follow each other, blanks aside: "gall bladder" in "gallbladder"."""
     letters = "".join(answer.words)
     return len(letters) >= 8 and letters.isalpha() and letters in "".join(text.words)
 
 
-STEPS: dict[str, Callable[[Words, Words], bool]] = {
+MATCHERS: dict[str, Callable[[MatchableText, MatchableText], bool]] = {
     "contains": _contains,
     "contains another form of": _another_form,
-    "contains the number of": _amount,
+    "contains the number of": _same_amount,
     "contains a coarser date than": _coarser_date,
     "contains the first and last name of": _first_and_last,
-    "contains most words of": _most,
-    "is a part of": _part,
-    "contains the letters of": _joined,
+    "contains most words of": _contains_most,
+    "is a part of": _is_part,
+    "contains the letters of": _contains_joined,
 }
 
 

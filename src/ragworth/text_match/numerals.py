@@ -36,11 +36,11 @@ TEN_ORDINALS = {word: 10 * n for n, word in enumerate(_TEN_ORDINALS, 2)}
 SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15}
 """Powers of ten of the short scale, which English has."""
 
-WORDS = {*UNITS, *TEENS, *TENS, *UNIT_ORDINALS, *TEEN_ORDINALS, *TEN_ORDINALS, "zero"}
+NUMBER_WORDS = {*UNITS, *TEENS, *TENS, *UNIT_ORDINALS, *TEEN_ORDINALS, *TEN_ORDINALS, "zero"}
 """Words that a number in words begins with; "a hundred" begins with its article."""
 
 
-class Spelt(NamedTuple):
+class SpelledNumber(NamedTuple):
     """A number read from words: its digits, whether it counts a place, and where the words after it begin."""
 
     digits: str
@@ -48,7 +48,7 @@ class Spelt(NamedTuple):
     end: int
 
 
-def plain(whole: str, fraction: str = "", shift: int = 0) -> str:
+def plain_number(whole: str, fraction: str = "", shift: int = 0) -> str:
     """A number's one spelling, times ten to the power of ``shift``: no separators, no zeros at its end.
 
     Zeros in front stay: "007" and "02139" are names rather than amounts (**Choice**). An amount that was shifted
@@ -62,16 +62,16 @@ def plain(whole: str, fraction: str = "", shift: int = 0) -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def spelt(words: Sequence[str], start: int) -> Spelt | None:
+def parse_number_words(words: Sequence[str], start: int) -> SpelledNumber | None:
     """The longest number in words that begins at ``start``; none where that word is not one.
 
     Strict: what is not one number ("nineteen eighty-seven", "two three") is read as several, so that
     different numbers are never added up into one.
     """
     if words[start] == "zero":
-        return Spelt("0", False, start + 1)
+        return SpelledNumber("0", False, start + 1)
     total, limit, at = 0, 18, start
-    end: Spelt | None = None
+    end: SpelledNumber | None = None
     while at < len(words):
         part = _below_1000(words, at if at == start else _after_and(words, at))
         if part is None:
@@ -83,10 +83,10 @@ def spelt(words: Sequence[str], start: int) -> Spelt | None:
         if ordinal or scale is None:
             # The last part, smaller than the scale before it: "two thousand" + "five".
             if value < 10 ** min(limit, 4):
-                end = Spelt(str(total + value), ordinal, next_)
+                end = SpelledNumber(str(total + value), ordinal, next_)
             break
         total, limit, at = total + value * 10**scale, scale, next_ + 1
-        end = Spelt(str(total), ends_ordinal, at)
+        end = SpelledNumber(str(total), ends_ordinal, at)
         if ends_ordinal:
             break
     return end

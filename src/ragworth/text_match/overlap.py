@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Literal
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 
-Tokens = Literal["words", "squad"]
+TokenScheme = Literal["words", "squad"]
 """How EM, F1 and containment see a text: as SQuAD does, or so that scripts without blanks have words too."""
 
-RougeTokens = Literal["rouge", "unicode"]
+RougeTokenScheme = Literal["rouge", "unicode"]
 """How ROUGE-L sees a text: runs of a-z and 0-9, or the tokens that F1 has."""
 
 # Scripts that are written without blanks between words, as ranges of a character class.
-BLANKLESS = (
+SCRIPTS_WITHOUT_SPACES = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
     "\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana, and the signs that repeat or lengthen
@@ -34,32 +34,32 @@ BLANKLESS = (
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
 _ROUGE_BREAKS = re.compile(r"[^a-z0-9]+")
-_ALONE = re.compile(rf"[{BLANKLESS}]")
+_SPACELESS_CHARACTER = re.compile(rf"[{SCRIPTS_WITHOUT_SPACES}]")
 
 
-def normalise(text: str) -> str:
+def squad_normalise(text: str) -> str:
     """``text`` as SQuAD compares it: lower case, no ASCII punctuation, no English articles, single blanks."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The tokens of a text by which F1, containment and the Unicode ROUGE-L count (**Choice**).
 
-    For text in Latin script these are SQuAD's: what blanks part after :func:`normalise`. Beyond it, so that
+    For text in Latin script these are SQuAD's: what blanks part after :func:`squad_normalise`. Beyond it, so that
     answers in other scripts are not all-or-nothing: full-width letters and digits are the plain ones; marks of
     punctuation that belong to another script (``。``, ``؟``, ``।``) are dropped; and in scripts that
     are written without blanks (Han, kana, Thai, Lao, Khmer, Burmese) each character is a token, with the marks that
     stand on it. Korean, Arabic, Hebrew and Hindi have blanks and keep their words. Curly quotes, dashes and
     emoji stay what they are to SQuAD: part of the word they touch.
     """
-    return _words(text) if not text.isascii() else normalise(text).split()
+    return _split_words(text) if not text.isascii() else squad_normalise(text).split()
 
 
-def _words(text: str) -> list[str]:
-    folded = "".join(map(_folded, text))
+def _split_words(text: str) -> list[str]:
+    folded = "".join(map(_fold_character, text))
     spread: list[str] = []
-    for token in normalise(folded).split():
-        spread += _characters(token) if _ALONE.search(token) else [token]
+    for token in squad_normalise(folded).split():
+        spread += _characters(token) if _SPACELESS_CHARACTER.search(token) else [token]
     return spread
 
 
@@ -69,7 +69,7 @@ def _characters(token: str) -> list[str]:
     joined = False
     for character in token:
         mark = unicodedata.category(character)[0] == "M"
-        alone = not mark and _ALONE.match(character) is not None
+        alone = not mark and _SPACELESS_CHARACTER.match(character) is not None
         if pieces and (mark or (joined and not alone)):
             pieces[-1] += character
         else:
@@ -79,7 +79,7 @@ def _characters(token: str) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _folded(character: str) -> str:
+def _fold_character(character: str) -> str:
     """A character without its width; nothing for a mark of punctuation of a script other than Latin."""
     if unicodedata.decomposition(character).startswith(("<wide>", "<narrow>")):
         character = unicodedata.normalize("NFKC", character)
@@ -87,25 +87,25 @@ def _folded(character: str) -> str:
     return " " if not latin and unicodedata.category(character)[0] == "P" else character
 
 
-def exact_match(text: str, accepted: Sequence[str], *, tokens: Tokens = "words") -> float:
+def exact_match(text: str, accepted: Sequence[str], *, tokens: TokenScheme = "words") -> float:
     """1 when a text and an accepted answer are the same after normalisation, else 0.
 
     Two texts of which nothing is left ("the", "…" in ASCII dots) are the same, as in SQuAD.
     """
-    cut = _cutter(tokens)
+    cut = _tokenizer_for(tokens)
     asked = cut(text)
-    return float(any(asked == cut(one) for one in given(accepted)))
+    return float(any(asked == cut(one) for one in require_accepted(accepted)))
 
 
-def token_f1(text: str, accepted: Sequence[str], *, tokens: Tokens = "words") -> float:
+def token_f1(text: str, accepted: Sequence[str], *, tokens: TokenScheme = "words") -> float:
     """Harmonic mean of the precision and recall of tokens, counted with repetition; the best accepted answer's.
 
     A text or an answer of which nothing is left scores 0, even against another such, as in SQuAD 1.1
     (SQuAD 2.0 would say 1).
     """
-    cut = _cutter(tokens)
+    cut = _tokenizer_for(tokens)
     asked = cut(text)
-    return max(_f1(asked, cut(one)) for one in given(accepted))
+    return max(_f1(asked, cut(one)) for one in require_accepted(accepted))
 
 
 def _f1(asked: list[str], answer: list[str]) -> float:
@@ -116,35 +116,35 @@ def _f1(asked: list[str], answer: list[str]) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def containment(text: str, accepted: Sequence[str], *, tokens: Tokens = "words") -> float:
+def containment(text: str, accepted: Sequence[str], *, tokens: TokenScheme = "words") -> float:
     """1 when the tokens of an accepted answer stand in the text one after the other, else 0.
 
     Whole tokens (**Choice**): "no" is not in "nobody", unlike where published scripts look for substrings. An
     answer of which normalisation leaves nothing is contained only in a text that is equal to it.
     """
-    cut = _cutter(tokens)
+    cut = _tokenizer_for(tokens)
     asked = cut(text)
-    return float(any(_within(cut(one), asked) for one in given(accepted)))
+    return float(any(_is_sublist(cut(one), asked) for one in require_accepted(accepted)))
 
 
-def _within(answer: list[str], asked: list[str]) -> bool:
+def _is_sublist(answer: list[str], asked: list[str]) -> bool:
     # Tokens hold no blanks, so that blanks around them are their boundaries.
     return f" {' '.join(answer)} " in f" {' '.join(asked)} " if answer else not asked
 
 
-def rouge_l(text: str, accepted: Sequence[str], *, tokens: RougeTokens = "rouge") -> float:
+def rouge_l(text: str, accepted: Sequence[str], *, tokens: RougeTokenScheme = "rouge") -> float:
     """F-measure of the longest common subsequence of tokens (Lin 2004); the best accepted answer's.
 
     The default cuts as ``rouge-score`` does without stemming, so that figures can be compared with published
     ones: lower case, everything but a-z and 0-9 is a blank. Text in another script then has no tokens and scores 0, and
-    "café" counts as "caf". ``tokens="unicode"`` takes those of :func:`words` instead; it is what to use
+    "café" counts as "caf". ``tokens="unicode"`` takes those of :func:`split_words` instead; it is what to use
     wherever answers are not in English. No tokens on either side score 0.
     """
     if tokens not in ("rouge", "unicode"):
-        raise InputError(f"there are no tokens called {quoted(tokens)}", expected="rouge or unicode")
-    cut = _rouge_words if tokens == "rouge" else words
+        raise InputError(f"there are no tokens called {quote_short(tokens)}", expected="rouge or unicode")
+    cut = _rouge_words if tokens == "rouge" else split_words
     asked = cut(text)
-    return max(_rouge(asked, cut(one)) for one in given(accepted))
+    return max(_rouge(asked, cut(one)) for one in require_accepted(accepted))
 
 
 def _rouge_words(text: str) -> list[str]:
@@ -152,14 +152,14 @@ def _rouge_words(text: str) -> list[str]:
 
 
 def _rouge(asked: list[str], answer: list[str]) -> float:
-    common = longest_common(asked, answer)
+    common = longest_common_subsequence(asked, answer)
     if not common:
         return 0.0
     precision, recall = common / len(asked), common / len(answer)
     return 2 * precision * recall / (precision + recall)
 
 
-def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
     """Length of the longest common subsequence.
 
     Bit-parallel: one integer has a bit for each token of the shorter text, cleared where the
@@ -178,19 +178,19 @@ def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     return len(first) - row.bit_count()
 
 
-def _cutter(tokens: Tokens) -> Callable[[str], list[str]]:
+def _tokenizer_for(tokens: TokenScheme) -> Callable[[str], list[str]]:
     if tokens == "words":
-        return words
+        return split_words
     if tokens == "squad":
-        return lambda text: normalise(text).split()
-    raise InputError(f"there are no tokens called {quoted(tokens)}", expected="words or squad")
+        return lambda text: squad_normalise(text).split()
+    raise InputError(f"there are no tokens called {quote_short(tokens)}", expected="words or squad")
 
 
-def given(accepted: Sequence[str]) -> Sequence[str]:
+def require_accepted(accepted: Sequence[str]) -> Sequence[str]:
     """The accepted answers, of which there must be some: without any, no value can be right."""
     if isinstance(accepted, str):
         raise InputError(
-            f"the accepted answers are one text, {quoted(accepted)}",
+            f"the accepted answers are one text, {quote_short(accepted)}",
             expected="a list of texts",
             remedy="put it in a list",
         )

@@ -8,23 +8,23 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from ragworth.text_match.overlap import BLANKLESS
+from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
-KINDS = ("declines", "soft", "but", "aside")
+PHRASE_KINDS = ("declines", "soft", "but", "aside")
 
 # A few words between, within the sentence. Bounded, so that a long text takes time in proportion to its length.
 _GAP = r"[^.!?。！？।\n]{0,60}?"
-_SCRIPTS_WITHOUT_ENDS = re.compile(f"[{BLANKLESS}\uac00-\ud7af]")
+_SCRIPTS_WITHOUT_ENDS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}\uac00-\ud7af]")
 
 
-class Language(NamedTuple):
+class LanguagePhrases(NamedTuple):
     """The phrases of one language, by kind, as regular expressions; and its labels."""
 
     phrases: dict[str, list[str]]
     labels: list[str]
 
 
-class Patterns(NamedTuple):
+class RefusalPatterns(NamedTuple):
     """One expression a kind for all languages together, one a language for those that decline, and all labels."""
 
     declines: re.Pattern[str]
@@ -35,12 +35,12 @@ class Patterns(NamedTuple):
     labels: frozenset[str]
 
 
-def plain(text: str) -> str:
+def normalise_for_phrases(text: str) -> str:
     """A text as phrases are compared with it: lower case, one form of apostrophe, composed characters."""
     return unicodedata.normalize("NFC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("`", "'")
 
 
-def bounded(pattern: str) -> str:
+def with_word_boundaries(pattern: str) -> str:
     """A pattern between word boundaries; Korean and scripts without blanks have none where phrases end."""
     if _SCRIPTS_WITHOUT_ENDS.search(pattern):
         return f"(?:{pattern})"
@@ -48,12 +48,12 @@ def bounded(pattern: str) -> str:
 
 
 @cache
-def patterns() -> Patterns:
+def refusal_patterns() -> RefusalPatterns:
     """The table, compiled once, when the first answer is looked at."""
-    table = read(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
+    table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
     together = [
         re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
-        for kind in KINDS
+        for kind in PHRASE_KINDS
     ]
     by_language = {
         name: re.compile("|".join(language.phrases["declines"]))
@@ -62,26 +62,26 @@ def patterns() -> Patterns:
     }
     labels = frozenset(label for language in table.values() for label in language.labels)
     declines, soft, but, aside = together
-    return Patterns(declines, soft, but, aside, by_language, labels)
+    return RefusalPatterns(declines, soft, but, aside, by_language, labels)
 
 
-def read(text: str) -> dict[str, Language]:
+def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
     """The table of phrases; its lines are explained at its top."""
-    table: dict[str, Language] = {}
+    table: dict[str, LanguagePhrases] = {}
     words: dict[str, str] = {}
-    language = Language({kind: [] for kind in KINDS}, [])
+    language = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
     for line in text.splitlines():
         kind, _, rest = line.partition(" ")
         if not line or kind == "#":
             continue
         if line.startswith("["):
             words = {}
-            language = table[line.strip("[]")] = Language({kind: [] for kind in KINDS}, [])
+            language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
         elif kind == "word":
             name, _, choice = rest.partition(" = ")
             words[f"{{{name}}}"] = f"({choice})"
         elif kind == "label":
-            language.labels.append(plain(rest))
+            language.labels.append(normalise_for_phrases(rest))
         else:
             language.phrases[kind].append(_expression(rest, words))
     return table
@@ -90,7 +90,7 @@ def read(text: str) -> dict[str, Language]:
 def _expression(phrase: str, words: dict[str, str]) -> str:
     for name, choice in words.items():
         phrase = phrase.replace(name, choice)
-    phrase = plain(phrase).replace("(", "(?:")
+    phrase = normalise_for_phrases(phrase).replace("(", "(?:")
     # Words stand apart on both sides of a gap; characters of scripts without blanks need not.
     phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
-    return bounded(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))
+    return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.refusal_phrases import bounded, patterns, plain
+from ragworth.text_match.refusal_phrases import normalise_for_phrases, refusal_patterns, with_word_boundaries
 
 # A point within a word, after a single letter or after a title ends no sentence.
 _SENTENCE = re.compile(
@@ -20,11 +20,11 @@ _SENTENCE = re.compile(
 )
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
 # What models repeat of their instructions: the phrase is then theirs to choose, not chosen.
-_TOLD = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
+_INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
 
 
-class Abstention(NamedTuple):
+class RefusalMatch(NamedTuple):
     """That an answer declines: the phrase found there, and the language it is listed under.
 
     A phrase out of a sentence is in lower case; a label is the answer as it is, and its language is "label". Excuses
@@ -35,34 +35,34 @@ class Abstention(NamedTuple):
     language: str
 
 
-def abstains(text: str, phrases: Sequence[str] = ()) -> Abstention | None:
+def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     """Whether an answer declines, and by which phrase; none when it answers.
 
     ``phrases`` are further ones that decline, as plain words: case and the number of blanks do not matter. A
     refusal ("I can't help with that") declines. A blank text says nothing either way and gives none.
     A phrase within quotation marks is mentioned, not said, unless it is the whole answer.
     """
-    seen = plain(text)
+    seen = normalise_for_phrases(text)
     whole = seen.strip(_EDGES)
-    own = [" ".join(plain(phrase).strip(_EDGES).split()) for phrase in phrases]
+    own = [" ".join(normalise_for_phrases(phrase).strip(_EDGES).split()) for phrase in phrases]
     for label in own:
         if label and whole == label:
-            return Abstention(text.strip(), "")
-    if whole.removeprefix("answer").strip(_EDGES) in patterns().labels:
-        return Abstention(text.strip(), "label")
+            return RefusalMatch(text.strip(), "")
+    if whole.removeprefix("answer").strip(_EDGES) in refusal_patterns().labels:
+        return RefusalMatch(text.strip(), "label")
     return _by_sentence(seen, [phrase for phrase in own if phrase])
 
 
-def _by_sentence(seen: str, own: list[str]) -> Abstention | None:
+def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
     whole = seen.strip().strip("\"'“”«»「」")
     said = _QUOTED.sub(" ", whole)
-    table = patterns()
-    found: Abstention | None = None
-    soft: Abstention | None = None
+    table = refusal_patterns()
+    found: RefusalMatch | None = None
+    soft: RefusalMatch | None = None
     firm: int | None = None
     for place, sentence in enumerate(_SENTENCE.findall(said)):
         words = sentence.strip(_EDGES)
-        if not words or _TOLD.match(words):
+        if not words or _INSTRUCTION.match(words):
             continue
         declined = _declines(words, own)
         if declined is not None:
@@ -72,7 +72,7 @@ def _by_sentence(seen: str, own: list[str]) -> Abstention | None:
             # A sentence that says nothing else is meant, whatever is explained after it.
             if found is None and len(words) - len(match.group()) <= len("no, "):
                 firm = place
-            found = found or Abstention(match.group().strip(), language)
+            found = found or RefusalMatch(match.group().strip(), language)
             continue
         excuse = table.soft.search(words)
         contrast = table.but.match(words)
@@ -80,7 +80,7 @@ def _by_sentence(seen: str, own: list[str]) -> Abstention | None:
         if excuse is not None:
             if _takes_back(words[excuse.end() :], own):
                 return None
-            soft = soft or Abstention(excuse.group().strip(), "")
+            soft = soft or RefusalMatch(excuse.group().strip(), "")
         elif table.aside.match(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
             continue
         elif found is None or (contrast and (firm is None or place == firm + 1)):
@@ -91,18 +91,18 @@ def _by_sentence(seen: str, own: list[str]) -> Abstention | None:
 
 def _declines(sentence: str, own: Iterable[str]) -> tuple[re.Match[str], str] | None:
     for phrase in own:
-        match = re.search(bounded(r"\s+".join(map(re.escape, phrase.split()))), sentence)
+        match = re.search(with_word_boundaries(r"\s+".join(map(re.escape, phrase.split()))), sentence)
         if match:
             return match, ""
-    found = patterns().declines.search(sentence)
+    found = refusal_patterns().declines.search(sentence)
     if not found:
         return None
-    return found, next(name for name, one in patterns().by_language.items() if one.search(sentence))
+    return found, next(name for name, one in refusal_patterns().by_language.items() if one.search(sentence))
 
 
 def _takes_back(rest: str, own: Sequence[str]) -> bool:
     """Whether what follows a phrase in its sentence answers after a "but"."""
-    table = patterns()
+    table = refusal_patterns()
     contrast = table.but.search(rest)
     if not contrast:
         return False

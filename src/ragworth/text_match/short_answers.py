@@ -14,24 +14,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ragworth.errors import InputError, quoted
-from ragworth.text_match.matching import match, read
-from ragworth.text_match.overlap import given
-from ragworth.text_match.refusals import abstains
+from ragworth.errors import InputError, quote_short
+from ragworth.text_match.matching import match_answer, to_matchable
+from ragworth.text_match.overlap import require_accepted
+from ragworth.text_match.refusals import find_refusal
 
-Label = Literal["correct", "partially-correct", "abstained", "wrong"]
+GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong"]
 
 
-class Verdict(NamedTuple):
+class ShortAnswerGrade(NamedTuple):
     """A grade and the reason for it."""
 
-    label: Label
+    label: GradeLabel
     why: str
 
 
-def grade(
+def grade_short_answer(
     text: str, accepted: Sequence[str], *, relevant_shown: bool | None = None, phrases: Sequence[str] = ()
-) -> Verdict:
+) -> ShortAnswerGrade:
     """The grade of an answer against the accepted ones.
 
     ``relevant_shown`` says whether a relevant passage was among those shown; where it is false, a correct answer is
@@ -42,21 +42,21 @@ def grade(
         raise InputError(
             "the answer to be graded is blank", expected="a text", remedy="leave it out, with its reason as status"
         )
-    for place, answer in enumerate(given(accepted), 1):
+    for place, answer in enumerate(require_accepted(accepted), 1):
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
-    declined = abstains(text, phrases)
+    declined = find_refusal(text, phrases)
     # Where declining is an accepted answer ("unknown", "none"), it is graded like any other.
-    usable = accepted if declined is None else [answer for answer in accepted if abstains(answer, phrases)]
-    words = read(text)
+    usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
+    words = to_matchable(text)
     for answer in usable:
-        how = match(words, answer)
+        how = match_answer(words, answer)
         if how is None:
             continue
-        why = f"{how} {quoted(answer)}"
+        why = f"{how} {quote_short(answer)}"
         if relevant_shown is False:
-            return Verdict("partially-correct", f"{why}, though no relevant passage was shown")
-        return Verdict("correct", why)
+            return ShortAnswerGrade("partially-correct", f"{why}, though no relevant passage was shown")
+        return ShortAnswerGrade("correct", why)
     if declined is not None:
-        return Verdict("abstained", f"declines: {quoted(declined.phrase)}")
-    return Verdict("wrong", f"gives none of the accepted answers ({len(accepted)})")
+        return ShortAnswerGrade("abstained", f"declines: {quote_short(declined.phrase)}")
+    return ShortAnswerGrade("wrong", f"gives none of the accepted answers ({len(accepted)})")

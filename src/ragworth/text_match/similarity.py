@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import counted
-from ragworth.tasks.options import setting
+from ragworth.errors import format_count
+from ragworth.tasks.options import option
 from ragworth.text_match.overlap import COMPARISONS
 
 if TYPE_CHECKING:
-    from ragworth.text_match.bertscore import BERTScore, Pair
+    from ragworth.text_match.bertscore import BERTScore, BERTScorePair
 
-ENCODER = "bert-large-uncased"
+DEFAULT_ENCODER = "bert-large-uncased"
 
 
-def baseline_setting() -> str:
+def baseline_option() -> str:
     """The setting of graders that rescale BERTScore."""
-    return setting(
+    return option(
         "",
         "what unrelated texts score, which becomes 0 while 1 stays 1: a number, or a file as bert-score has them "
         "(LAYER,P,R,F); by default scores stay as they are",
     )
 
 
-class Best(NamedTuple):
+class BestSimilarity(NamedTuple):
     """The greatest similarity, to which of the texts, and whether one of the two was longer than the encoder reads."""
 
     value: float
@@ -36,7 +36,7 @@ class Best(NamedTuple):
     """How many of the texts could not be compared."""
 
 
-class Compared:
+class OverlapSimilarity:
     """Similarity by a comparison of texts."""
 
     def __init__(self, name: str) -> None:
@@ -45,22 +45,22 @@ class Compared:
     def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
         """Nothing to compute beforehand."""
 
-    def best(self, text: str, others: Sequence[str]) -> Best:
+    def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
         values = [COMPARISONS[self.name](text, [other]) for other in others]
         place = max(range(len(values)), key=lambda n: (values[n], -n))
-        return Best(values[place], place, False)
+        return BestSimilarity(values[place], place, False)
 
     def notes(self) -> list[str]:
         return []
 
 
-class Encoded:
+class BERTScoreSimilarity:
     """Similarity by BERTScore-F1. Pairs are scored together by `learn`; each distinct one once."""
 
     def __init__(self, scorer: BERTScore) -> None:
         self.name = scorer.identity
         self._scorer = scorer
-        self._known: dict[tuple[str, str], Pair] = {}
+        self._known: dict[tuple[str, str], BERTScorePair] = {}
         self._skipped: dict[str, str] = {}
         """Texts that could not be compared while others of the same answer could, with the reason."""
 
@@ -71,7 +71,7 @@ class Encoded:
             found = self._scorer.score([text for text, _ in missing], [other for _, other in missing])
             self._known.update(zip(missing, found, strict=True))
 
-    def best(self, text: str, others: Sequence[str]) -> Best:
+    def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
         """`NoValue` where the encoder has nothing to compare: a text of which it knows no token."""
         self.learn([(text, others)])
         pairs = [self._known[text, other] for other in others]
@@ -81,7 +81,9 @@ class Encoded:
         value, place = max(values)
         lost = {other: pair.status for other, pair in zip(others, pairs, strict=True) if pair.f1 is None}
         self._skipped |= lost
-        return Best(value, -place, bool(pairs[-place].candidate_cut or pairs[-place].reference_cut), len(lost))
+        return BestSimilarity(
+            value, -place, bool(pairs[-place].candidate_cut or pairs[-place].reference_cut), len(lost)
+        )
 
     def notes(self) -> list[str]:
         """How many texts the encoder did not read to their end, and how many not at all."""
@@ -90,22 +92,22 @@ class Encoded:
             words = ", ".join(
                 f"{status} {number:,}" for status, number in Counter(self._skipped.values()).most_common()
             )
-            number = counted(len(self._skipped), "reference text")
+            number = format_count(len(self._skipped), "reference text")
             notes.append(f"{number} could not be compared by BERTScore ({words}); the best of the others counts")
         answers = len({text for (text, _), pair in self._known.items() if pair.candidate_cut})
         others = len({other for (_, other), pair in self._known.items() if pair.reference_cut})
         if answers or others:
-            texts = f"{counted(answers, 'answer')} and {counted(others, 'reference text')}"
+            texts = f"{format_count(answers, 'answer')} and {format_count(others, 'reference text')}"
             notes.append(f"{texts} longer than the encoder reads were cut for BERTScore")
         return notes
 
 
-Similarity = Compared | Encoded
+Similarity = OverlapSimilarity | BERTScoreSimilarity
 
 
-def encoded(
+def build_bertscore_similarity(
     encoder: str, *, layer: int, corpus: Sequence[str] | None, baseline: str, device: str, download: bool
-) -> Encoded:
+) -> BERTScoreSimilarity:
     """BERTScore with an encoder; ``layer`` −1 takes the one known to be best.
 
     ``corpus``: texts in which tokens are counted for idf, so that a score does not depend on what else is scored.
@@ -115,11 +117,13 @@ def encoded(
 
     idf: Sequence[str] | bool = corpus if corpus is not None else False
     known = layer if layer >= 0 else None
-    low = _number(baseline) if baseline else None
-    return Encoded(BERTScore(encoder, layer=known, idf=idf, baseline=low, device=device or None, download=download))
+    low = _number_or_text(baseline) if baseline else None
+    return BERTScoreSimilarity(
+        BERTScore(encoder, layer=known, idf=idf, baseline=low, device=device or None, download=download)
+    )
 
 
-def _number(text: str) -> float | str:
+def _number_or_text(text: str) -> float | str:
     """The number that a text is, or else the text, which then names a file."""
     try:
         return float(text)

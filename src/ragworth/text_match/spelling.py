@@ -1,6 +1,6 @@
 """Words of a text in one spelling, so that numbers and dates that are the same compare the same.
 
-:func:`canonical` turns a text into tokens. Two texts say the same number or date when they have the same tokens:
+:func:`canonical_words` turns a text into tokens. Two texts say the same number or date when they have the same tokens:
 
 ================================================  ======================
 text                                              tokens
@@ -27,19 +27,19 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from ragworth.text_match.dates import MONTHS, NUMERIC, Item, written
-from ragworth.text_match.numerals import ROMAN, SCALES, WORDS, plain, spelt
-from ragworth.text_match.overlap import BLANKLESS
+from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates
+from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
+from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
 # Signs on letters that are not letters to Python: accents, vowels of Indic scripts, points of Hebrew and Arabic.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff\u200c\u200d"
-_LETTER = rf"[^\W\d_{BLANKLESS}]"
-_INNER = rf"(?:[^\W_{BLANKLESS}]|[{_MARKS}])"
+_LETTER = rf"[^\W\d_{SCRIPTS_WITHOUT_SPACES}]"
+_INNER = rf"(?:[^\W_{SCRIPTS_WITHOUT_SPACES}]|[{_MARKS}])"
 _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d{1,3}(?:['’]\d{3})+(?!\d)"
 
 _PIECE = re.compile(
     rf"""
-      (?P<date>{NUMERIC})
+      (?P<date>{NUMERIC_DATE})
     | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
     | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
@@ -47,7 +47,7 @@ _PIECE = re.compile(
         (?:(?P<whole>{_GROUPS}|\d+)(?:\.(?P<fraction>\d+))?|(?<![\w.])\.(?P<bare>\d+)))
     | (?P<letters>(?<![\w.])[^\W\d_]\.(?:\ ?[^\W\d_]\.)*(?:\ ?[^\W\d_]\.|[^\W\d_]\b(?!['’])))
     | (?P<word>[^\W\d_](?:\+\+?|\#)(?!\w) | {_LETTER}{_INNER}*(?:['’]{_LETTER}{_INNER}*)*)
-    | (?P<character>[{BLANKLESS}][{_MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*)
+    | (?P<character>[{SCRIPTS_WITHOUT_SPACES}][{_MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*)
     | (?P<sign>[%$€£¥&])
     | (?P<joint>[-‐‑\s])
     | (?P<other>.)
@@ -87,12 +87,12 @@ _POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
 _ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
-def canonical(text: str) -> tuple[str, ...]:
+def canonical_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without accents and punctuation, numbers and dates in one spelling."""
-    return tuple(written(list(_numbered(list(_pieces(fold(text)))))))
+    return tuple(tokens_with_dates(list(_read_numbers(list(_pieces(fold_accents(text)))))))
 
 
-def fold(text: str) -> str:
+def fold_accents(text: str) -> str:
     """A text without accents on Latin letters, points of Hebrew and Arabic, full-width forms and foreign digits."""
     if text.isascii():
         return text
@@ -111,49 +111,53 @@ def _narrow(character: str) -> str:
     )
 
 
-def _pieces(text: str) -> Iterator[Item]:
+def _pieces(text: str) -> Iterator[TextPiece]:
     """The text cut into words, numbers and marks; blanks and hyphens part words, other marks break a phrase."""
     for found in _PIECE.finditer(text):
         kind, raw = found.lastgroup or "", found.group()
         if kind == "word":
-            yield from _worded(raw)
+            yield from _split_word(raw)
         elif kind == "letters":
-            yield Item("word", re.sub(r"[. ]", "", raw).lower(), raw)
+            yield TextPiece("word", re.sub(r"[. ]", "", raw).lower(), raw)
         elif kind == "number":
-            yield Item("number", _amount(found), raw)
+            yield TextPiece("number", _amount(found), raw)
         elif kind == "place":
-            yield Item("place", plain(re.sub(r"\D", "", raw)), raw)
+            yield TextPiece("place", plain_number(re.sub(r"\D", "", raw)), raw)
         elif kind == "decade":
-            yield Item("word", re.sub(r"\W", "", raw).lower(), raw)
+            yield TextPiece("word", re.sub(r"\W", "", raw).lower(), raw)
         elif kind == "dotted":
             groups = raw.split(".")
             whole = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
-            yield Item("number", "".join(groups), raw) if whole else Item("word", raw, raw)
+            yield TextPiece("number", "".join(groups), raw) if whole else TextPiece("word", raw, raw)
         elif kind == "date":
-            yield Item("date", "", raw)
+            yield TextPiece("date", "", raw)
         elif kind == "character":
-            yield Item("word", raw.lower(), raw)
+            yield TextPiece("word", raw.lower(), raw)
         elif kind == "sign":
-            yield Item("sign", _SIGNS[raw], raw)
+            yield TextPiece("sign", _SIGNS[raw], raw)
         elif kind == "other":
-            yield Item("break", "", raw)
+            yield TextPiece("break", "", raw)
 
 
 def _amount(found: re.Match[str]) -> str:
     whole = re.sub(r"\D", "", found["whole"] or "")
-    return ("-" if found["minus"] else "") + plain(whole, found["fraction"] or found["bare"] or "")
+    return ("-" if found["minus"] else "") + plain_number(whole, found["fraction"] or found["bare"] or "")
 
 
-def _worded(raw: str) -> Iterator[Item]:
+def _split_word(raw: str) -> Iterator[TextPiece]:
     word = re.sub(r"['’]s$", "", raw, flags=re.IGNORECASE)
     value = re.sub(r"['’\u200c\u200d]", "", word).casefold()
     if value in _WARS:
-        yield from (Item("word", "world", raw), Item("word", "war", raw), Item("number", _WARS[value], raw))
+        yield from (
+            TextPiece("word", "world", raw),
+            TextPiece("word", "war", raw),
+            TextPiece("number", _WARS[value], raw),
+        )
     else:
-        yield Item("word", _CURRENCIES.get(value, value), word)
+        yield TextPiece("word", _CURRENCIES.get(value, value), word)
 
 
-def _numbered(items: list[Item]) -> Iterator[Item]:
+def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
     """Items with numbers in words read, scales multiplied in, signs put behind, Roman numerals turned."""
     values = [item.value if item.kind == "word" else "" for item in items]
     at = 0
@@ -163,35 +167,35 @@ def _numbered(items: list[Item]) -> Iterator[Item]:
         if item.kind == "sign" and item.value not in ("%", "and") and after and after.kind == "number":
             number, at = _scaled(items, at + 1)
             yield number
-            yield Item("word", item.value, item.raw)
+            yield TextPiece("word", item.value, item.raw)
             # "$5 dollars" says it twice.
             at += at < len(items) and values[at] == item.value
         elif item.kind == "number":
             item, at = _scaled(items, at)
             yield item
-        elif item.kind == "word" and _counts(items, at, before, after):
-            found = spelt(values, at)
+        elif item.kind == "word" and _may_begin_number(items, at, before, after):
+            found = parse_number_words(values, at)
             if found is None:
                 yield item
                 at += 1
             else:
-                yield Item("place" if found.ordinal else "number", found.digits, item.raw)
+                yield TextPiece("place" if found.ordinal else "number", found.digits, item.raw)
                 at = found.end
-        elif item.kind == "word" and before and _roman(item, before):
-            yield Item("number", ROMAN[item.value], item.raw)
+        elif item.kind == "word" and before and _is_roman(item, before):
+            yield TextPiece("number", ROMAN[item.value], item.raw)
             at += 1
         elif item.value in ("percent", "pct") and before and before.kind in ("number", "word"):
-            yield Item("word", "%", item.raw)
+            yield TextPiece("word", "%", item.raw)
             at += 1
         elif item.value == "per" and after and after.value == "cent":
-            yield Item("word", "%", item.raw)
+            yield TextPiece("word", "%", item.raw)
             at += 2
         else:
             yield item
             at += 1
 
 
-def _scaled(items: list[Item], at: int) -> tuple[Item, int]:
+def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
     """The number at a place, times the scale word after it ("3.5 million"), and where what follows begins."""
     item = items[at]
     following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
@@ -200,10 +204,10 @@ def _scaled(items: list[Item], at: int) -> tuple[Item, int]:
         return item, at + 1
     sign, digits = ("-", item.value[1:]) if item.value.startswith("-") else ("", item.value)
     whole, _, fraction = digits.partition(".")
-    return Item("number", sign + plain(whole, fraction, shift), item.raw), at + 2
+    return TextPiece("number", sign + plain_number(whole, fraction, shift), item.raw), at + 2
 
 
-def _counts(items: list[Item], at: int, before: Item | None, after: Item | None) -> bool:
+def _may_begin_number(items: list[TextPiece], at: int, before: TextPiece | None, after: TextPiece | None) -> bool:
     """Whether the word at a place may begin a number."""
     value = items[at].value
     if value == "a":
@@ -214,10 +218,10 @@ def _counts(items: list[Item], at: int, before: Item | None, after: Item | None)
         return after is not None and (after.value in SCALES or after.value == "hundred")
     if value == "second" and before is not None and (before.kind == "number" or before.value == "per"):
         return False
-    return value in WORDS
+    return value in NUMBER_WORDS
 
 
-def _roman(item: Item, before: Item) -> bool:
+def _is_roman(item: TextPiece, before: TextPiece) -> bool:
     if item.value not in ROMAN or before.kind != "word" or not before.raw[:1].isalpha():
         return False
     named = before.raw[:1].isupper()

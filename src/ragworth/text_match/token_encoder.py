@@ -11,15 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragworth.errors import MissingExtraError, ModelError, listed
+from ragworth.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import first_line, own_folder, snapshot
-from ragworth.llm.local.batches import Budget
+from ragworth.llm.hub import find_snapshot, first_line, local_folder
+from ragworth.llm.local.batches import BatchBudget
 
 if TYPE_CHECKING:
     import torch
 
-LAYERS = {
+BEST_LAYERS = {
     "bert-base-uncased": 9,
     "bert-large-uncased": 18,
     "bert-base-multilingual-cased": 9,
@@ -32,17 +32,17 @@ LAYERS = {
 }
 """The layer of an encoder whose BERTScore agrees best with people, as its authors found on WMT16."""
 
-OWNERS = {"bert": "google-bert", "distilbert": "distilbert", "roberta": "FacebookAI", "xlm": "FacebookAI"}
+HUB_OWNERS = {"bert": "google-bert", "distilbert": "distilbert", "roberta": "FacebookAI", "xlm": "FacebookAI"}
 """Who owns, on the hub, the models that used to have names without an owner; by how those names begin."""
 
-PREFIXED = ("RobertaTokenizer", "GPT2Tokenizer")
+SPACE_PREFIXED_TOKENIZERS = ("RobertaTokenizer", "GPT2Tokenizer")
 """Tokenizers to which the first word of a text is another one than the same word later, unless a blank precedes it."""
 
-ENDLESS = 1 << 24
+NO_LIMIT = 1 << 24
 """What a tokenizer without a limit gives as its limit is larger."""
 
 
-class Tokens(NamedTuple):
+class EncodedText(NamedTuple):
     """A text as an encoder reads it: token ids, special ones among them.
 
     Attributes
@@ -56,7 +56,7 @@ class Tokens(NamedTuple):
     cut: int
 
 
-class Encoder:
+class TokenEncoder:
     """One layer of an encoder, by the name it has in the local cache, or by the folder it lies in.
 
     Weights are read when they are first needed. Vectors have length 1 and are float32.
@@ -64,7 +64,7 @@ class Encoder:
     Parameters
     ----------
     layer: which layer's output is taken, counted from 1; 0 are the embeddings. None takes the one known to be best,
-        for encoders in :data:`LAYERS`.
+        for encoders in :data:`BEST_LAYERS`.
     device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None or ``auto`` takes a GPU if there is one.
     batch: texts read at a time.
     """
@@ -79,17 +79,17 @@ class Encoder:
         revision: str = "main",
         download: bool = False,
     ) -> None:
-        _needs()
-        from ragworth.llm.hf import chosen_device
+        _require_packages()
+        from ragworth.llm.hf import resolve_device
 
         if batch < 1:
             raise ModelError(f"batch is {batch}", expected="1 or more")
         self.folder = _folder(name, revision, download)
         self.name = Path(name).expanduser().resolve().name if Path(name).expanduser().exists() else name
         self.layer = _layer(layer, self.name, self._config)
-        self.device = chosen_device(device or "auto")
+        self.device = resolve_device(device or "auto")
         self.revision = fingerprint(self.folder)
-        self._budget = Budget(128 * batch, batch)
+        self._budget = BatchBudget(128 * batch, batch)
 
     @cached_property
     def _config(self) -> Any:
@@ -104,9 +104,9 @@ class Encoder:
     def _tokenizer(self) -> Any:
         from transformers import AutoTokenizer
 
-        from ragworth.llm.hf import quiet
+        from ragworth.llm.hf import silence_libraries
 
-        quiet()
+        silence_libraries()
         try:
             return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
         except (OSError, ValueError) as error:
@@ -117,9 +117,9 @@ class Encoder:
         import torch
         from transformers import AutoModel
 
-        from ragworth.llm.hf import quiet
+        from ragworth.llm.hf import silence_libraries
 
-        quiet()
+        silence_libraries()
         try:
             model = AutoModel.from_pretrained(
                 self.folder,
@@ -167,7 +167,7 @@ class Encoder:
             if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, torch.nn.Embedding):
                 # RoBERTa and its kin count positions from the one after padding's.
                 limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
-        known = [int(limit) for limit in limits if 0 < limit < ENDLESS]
+        known = [int(limit) for limit in limits if 0 < limit < NO_LIMIT]
         return min(known) if known else None
 
     @cached_property
@@ -176,24 +176,24 @@ class Encoder:
         found = (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id)
         return frozenset(token for token in found if token is not None)
 
-    def tokens(self, texts: Sequence[str]) -> list[Tokens]:
+    def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
         """Texts, without blanks around them, as token ids cut at the limit."""
         if not texts:
             return []
         kinds = {kind.__name__ for kind in type(self._tokenizer).__mro__}
-        blank = " " if kinds & set(PREFIXED) else ""
+        blank = " " if kinds & set(SPACE_PREFIXED_TOKENIZERS) else ""
         stripped = [text.strip() for text in texts]
         read = [blank + text if text else "" for text in stripped]
         whole = self._tokenizer(read, return_special_tokens_mask=True, return_attention_mask=False, verbose=False)
         made = [
-            Tokens(tuple(ids), all(mask), 0)
+            EncodedText(tuple(ids), all(mask), 0)
             for ids, mask in zip(whole["input_ids"], whole["special_tokens_mask"], strict=True)
         ]
         long = [i for i, tokens in enumerate(made) if self.limit is not None and len(tokens.ids) > self.limit]
         if long:
             again = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
             for i, ids in zip(long, again, strict=True):
-                made[i] = Tokens(tuple(ids), made[i].empty, len(made[i].ids) - len(ids))
+                made[i] = EncodedText(tuple(ids), made[i].empty, len(made[i].ids) - len(ids))
         return made
 
     def vectors(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
@@ -225,7 +225,7 @@ class Encoder:
         return [matrix for matrix in found if matrix is not None]
 
 
-def _needs() -> None:
+def _require_packages() -> None:
     from importlib.util import find_spec
 
     for package in ("torch", "transformers"):
@@ -236,11 +236,11 @@ def _needs() -> None:
 def _layer(layer: int | None, name: str, config: Any) -> int:
     """The layer asked for, or the known best; refused where the encoder has none such."""
     total = int(config.num_hidden_layers)
-    known = LAYERS.get(name.rpartition("/")[2].lower())
+    known = BEST_LAYERS.get(name.rpartition("/")[2].lower())
     if layer is None and known is None:
         raise ModelError(
             f"which layer of {name!r} is best is not known",
-            expected=f"layer=0 to {total}; known are {listed([f'{n} ({x})' for n, x in LAYERS.items()], 4)}",
+            expected=f"layer=0 to {total}; known are {format_list([f'{n} ({x})' for n, x in BEST_LAYERS.items()], 4)}",
             remedy="say layer=…; about two thirds of the way up is usual",
         )
     chosen = layer if layer is not None else known
@@ -252,13 +252,13 @@ def _layer(layer: int | None, name: str, config: Any) -> int:
 def _folder(name: str, revision: str, download: bool) -> Path:
     """Where the encoder lies."""
     path = Path(name).expanduser()
-    if own := own_folder(path):
+    if own := local_folder(path):
         return own
     if path.exists() or path.is_absolute() or name.startswith((".", "~")):
         raise ModelError("there is no such folder", file=name, expected="a folder, or a name of the hub")
-    owner = OWNERS.get(name.partition("-")[0]) if "/" not in name else None
+    owner = HUB_OWNERS.get(name.partition("-")[0]) if "/" not in name else None
     for known_as in [f"{owner}/{name}", name] if owner else [name]:
-        if found := snapshot("encoder", known_as, revision, download):
+        if found := find_snapshot("encoder", known_as, revision, download):
             return found
     full = f"{owner}/{name}" if owner else name
     raise ModelError(

@@ -10,22 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import Matrix, matrices, summarise, value_bounds
-from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bounds
+from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.metrics.engine import Metrics, Tokens
 from ragworth.stats.correlation import pearson
-from ragworth.stats.paired import constant, holm
-from ragworth.stats.prediction_powered import Powered, predicted_difference, predicted_mean
+from ragworth.stats.paired import holm, is_constant
+from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
-from ragworth.two_judges.scores import Judged, wanted
+from ragworth.two_judges.scores import TwoJudgeScores, judged_metrics
 
 Floats = npt.NDArray[np.float64]
 
-FEW = 20
+FEW_SAMPLED_QUERIES = 20
 """Queries below which an interval rests on too little to be relied on."""
 
-ESTIMATES: dict[str, type[pl.DataType]] = {
+ESTIMATE_COLUMNS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(["metric", "system"], pl.String),
     **dict.fromkeys(["estimate", "low", "high", "weight", "correlation"], pl.Float64),
     **dict.fromkeys(["n", "total"], pl.Int64),
@@ -33,7 +33,7 @@ ESTIMATES: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(["cheap", "cheap_low", "cheap_high", "sample", "sample_low", "sample_high"], pl.Float64),
     **dict.fromkeys(["effective", "judged", "saved", "asked"], pl.Int64),
 }
-DIFFERENCES: dict[str, type[pl.DataType]] = {
+DIFFERENCE_COLUMNS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(["metric", "baseline", "system"], pl.String),
     **dict.fromkeys(["difference", "low", "high", "p", "p_holm", "weight", "correlation"], pl.Float64),
     **dict.fromkeys(["n", "total"], pl.Int64),
@@ -42,7 +42,7 @@ DIFFERENCES: dict[str, type[pl.DataType]] = {
 }
 
 
-class Estimated(NamedTuple):
+class EstimationResult(NamedTuple):
     """What a budget came to.
 
     Attributes
@@ -78,7 +78,7 @@ def estimate(
     resamples: int = 2000,
     seed: int = 0,
     folder: Path | None = None,
-) -> Estimated:
+) -> EstimationResult:
     """Mean of each metric as the expensive judge would have it for all queries, from a sample of them.
 
     Parameters
@@ -99,23 +99,23 @@ def estimate(
     """
     shown = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
     if baseline is not None and baseline not in shown.systems:
-        known = listed(list(shown.systems), 12)
-        raise InputError(f"there is no system {quoted(baseline)} to compare with", expected=known)
+        known = format_list(list(shown.systems), 12)
+        raise InputError(f"there is no system {quote_short(baseline)} to compare with", expected=known)
     shared = Judgments.concat([]) if others is None else _table(others)
     more = {"ratings": ratings, "tokens": tokens, "folder": folder}
-    judged = Judged(shown, _table(cheap), _table(expensive), shared, more)
-    asked = wanted(metrics, judged.aspects, folder)
+    judged = TwoJudgeScores(shown, _table(cheap), _table(expensive), shared, more)
+    asked = judged_metrics(metrics, judged.aspects, folder)
     both = judged.scored(asked)
     alone = summarise(Scores.trusted(both), level=level, resamples=resamples, seed=seed)
     frame = _estimates(both, alone, {each.name: judged.bought(each) for each in asked}, level)
-    return Estimated(frame, _differences(both, baseline, level), (*judged.notes, *doubts(frame)))
+    return EstimationResult(frame, _differences(both, baseline, level), (*judged.notes, *estimate_warnings(frame)))
 
 
 def _table(data: Judgments | Data) -> Judgments:
     return data if isinstance(data, Judgments) else Judgments(data)
 
 
-def doubts(frame: pl.DataFrame) -> list[str]:
+def estimate_warnings(frame: pl.DataFrame) -> list[str]:
     """What of the estimates is to be taken with care; what is so for several is told once."""
     told: dict[str, list[str]] = {}
     for row in frame.iter_rows(named=True):
@@ -124,15 +124,18 @@ def doubts(frame: pl.DataFrame) -> list[str]:
         if row["estimate"] is None:
             why = f" ({row['missing']})" if row["missing"] else ""
             words.append(f"no query of the sample can be used{why}, so there is no estimate")
-        elif n < FEW:
-            queries = counted(n, "query", "queries")
-            words.append(f"{queries} of the sample could be used; with fewer than {FEW}, do not rely on the interval")
-        if FEW <= n < row["total"] and (like is None or abs(like) * math.sqrt(n) < 2):
+        elif n < FEW_SAMPLED_QUERIES:
+            queries = format_count(n, "query", "queries")
+            words.append(
+                f"{queries} of the sample could be used; with fewer than {FEW_SAMPLED_QUERIES}, do not rely on the "
+                "interval"
+            )
+        if FEW_SAMPLED_QUERIES <= n < row["total"] and (like is None or abs(like) * math.sqrt(n) < 2):
             said = "one of the judges gives all queries the same" if like is None else f"r = {like:.2f}"
             words.append(f"the judges do not go together ({said}): the estimate is next to that of the sample alone")
         for each in words:
             told.setdefault(each, []).append(f"{row['metric']} of {row['system']}")
-    return [f"{listed(about, 3)}: {words}" for words, about in told.items()]
+    return [f"{format_list(about, 3)}: {words}" for words, about in told.items()]
 
 
 def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.DataFrame], level: float) -> pl.DataFrame:
@@ -144,7 +147,7 @@ def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.Dat
         asked = some.select("query", "passage", "aspect").n_unique() if some.height else 0
         for i, system in enumerate(f.systems):
             cheap, dear = f.values[:, i], y.values[:, i]
-            found = predicted_mean(cheap, dear, level=level, bounds=value_bounds(f.metric))
+            found = ppi_mean(cheap, dear, level=level, bounds=value_bounds(f.metric))
             used = pl.Series(y.queries).filter(pl.Series(~np.isnan(dear)))
             judged = some.filter((pl.col("system") == system) & pl.col("query").is_in(used.to_list())).height
             mean = means[f.metric, system]
@@ -153,7 +156,7 @@ def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.Dat
                     "metric": f.metric,
                     "system": system,
                     "estimate": found.value,
-                    **_facts(found, cheap, dear),
+                    **_shared_columns(found, cheap, dear),
                     "missing": why.get((f.metric, system), ""),
                     "cheap": mean["mean"],
                     "cheap_low": mean["low"],
@@ -165,11 +168,11 @@ def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.Dat
                     "asked": asked,
                 }
             )
-    return pl.DataFrame(rows, schema=ESTIMATES)
+    return pl.DataFrame(rows, schema=ESTIMATE_COLUMNS)
 
 
 def _differences(both: pl.DataFrame, baseline: str | None, level: float) -> pl.DataFrame:
-    parts = [pl.DataFrame(schema=DIFFERENCES)]
+    parts = [pl.DataFrame(schema=DIFFERENCE_COLUMNS)]
     for f, y in _sides(both):
         base = f.systems.index(baseline) if baseline is not None else 0
         rows: list[dict[str, object]] = []
@@ -177,27 +180,25 @@ def _differences(both: pl.DataFrame, baseline: str | None, level: float) -> pl.D
             if i == base:
                 continue
             cheap, dear = (side.values[:, [base, i]].T for side in (f, y))
-            found = predicted_difference(
-                (cheap[0], cheap[1]), (dear[0], dear[1]), level=level, bounds=value_bounds(f.metric)
-            )
+            found = ppi_difference((cheap[0], cheap[1]), (dear[0], dear[1]), level=level, bounds=value_bounds(f.metric))
             rows.append(
                 {
                     "metric": f.metric,
                     "baseline": f.systems[base],
                     "system": system,
                     "difference": found.value,
-                    **_facts(found, cheap[1] - cheap[0], dear[1] - dear[0]),
+                    **_shared_columns(found, cheap[1] - cheap[0], dear[1] - dear[0]),
                     "p": found.p,
                     "cheap": found.cheap,
                 }
             )
-        part = pl.DataFrame(rows, schema=DIFFERENCES)
+        part = pl.DataFrame(rows, schema=DIFFERENCE_COLUMNS)
         corrected = holm(part["p"].fill_null(float("nan")).to_numpy())
         parts.append(part.with_columns(pl.Series("p_holm", corrected, dtype=pl.Float64).fill_nan(None)))
     return pl.concat(parts)
 
 
-def _facts(found: Powered, cheap: Floats, dear: Floats) -> dict[str, object]:
+def _shared_columns(found: PpiEstimate, cheap: Floats, dear: Floats) -> dict[str, object]:
     """What rows of means and of differences share."""
     low, high = found.interval or (None, None)
     plain_low, plain_high = found.plain_interval or (None, None)
@@ -215,7 +216,7 @@ def _facts(found: Powered, cheap: Floats, dear: Floats) -> dict[str, object]:
     }
 
 
-def _effective(found: Powered) -> int | None:
+def _effective(found: PpiEstimate) -> int | None:
     """Queries that the sample alone would have needed; there are no more than all."""
     return None if found.needed is None else min(found.needed, found.total)
 
@@ -224,13 +225,13 @@ def _correlation(cheap: Floats, dear: Floats) -> float | None:
     """Pearson's r over the queries that have both values; None where one side does not vary."""
     there = ~(np.isnan(cheap) | np.isnan(dear))
     f, y = cheap[there], dear[there]
-    return None if len(f) < 2 or constant(f) or constant(y) else pearson(f, y)
+    return None if len(f) < 2 or is_constant(f) or is_constant(y) else pearson(f, y)
 
 
-def _sides(both: pl.DataFrame) -> list[tuple[Matrix, Matrix]]:
+def _sides(both: pl.DataFrame) -> list[tuple[ScoreMatrix, ScoreMatrix]]:
     """For each metric its values by the cheap and by the expensive judge, queries × systems."""
     dear = Scores.trusted(both.with_columns(pl.col("dear").alias("value")))
-    return list(zip(matrices(Scores.trusted(both)), matrices(dear), strict=True))
+    return list(zip(score_matrices(Scores.trusted(both)), score_matrices(dear), strict=True))
 
 
 def _reasons(both: pl.DataFrame) -> dict[tuple[str, str], str]:

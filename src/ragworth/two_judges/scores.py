@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, counted, listed, quoted
+from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
 from ragworth.metrics.engine import Metrics
-from ragworth.scoring import score, split
+from ragworth.scoring import score, split_metrics
 from ragworth.tables import OK, Contexts, Judgments, Scores
 
-PARTLY = "partly-judged"
+PARTLY_JUDGED = "partly-judged"
 """Why a query of the sample is of no use: the expensive judge has not judged all that the cheap one has."""
 
 
-class Wanted(NamedTuple):
+class JudgedMetric(NamedTuple):
     """A metric: what it reads of what is judged twice, and how far down it looks; None to the end."""
 
     name: str
@@ -26,38 +26,38 @@ class Wanted(NamedTuple):
     depth: int | None
 
 
-def _read(metrics: Metrics, aspects: set[str], folder: Path | None) -> list[Wanted]:
-    ours, theirs = split(metrics, folder)
+def _parse_metrics(metrics: Metrics, aspects: set[str], folder: Path | None) -> list[JudgedMetric]:
+    ours, theirs = split_metrics(metrics, folder)
     made = [
-        Wanted(
+        JudgedMetric(
             str(metric),
             aspects & {str(need) for need in metric.needs},
             metric.cutoff * metric.declaration.reach if metric.cutoff and "runs" not in metric.needs else None,
         )
         for metric in ours
     ]
-    return made + [Wanted(str(measure), aspects & {"relevance"}, None) for measure in theirs]
+    return made + [JudgedMetric(str(measure), aspects & {"relevance"}, None) for measure in theirs]
 
 
-def readers(metrics: Metrics, aspects: Iterable[str], folder: Path | None = None) -> list[str]:
+def metrics_reading(metrics: Metrics, aspects: Iterable[str], folder: Path | None = None) -> list[str]:
     """Those of the metrics that read one of the aspects."""
-    return [each.name for each in _read(metrics, set(aspects), folder) if each.aspects]
+    return [each.name for each in _parse_metrics(metrics, set(aspects), folder) if each.aspects]
 
 
-def wanted(metrics: Metrics, aspects: set[str], folder: Path | None) -> list[Wanted]:
+def judged_metrics(metrics: Metrics, aspects: set[str], folder: Path | None) -> list[JudgedMetric]:
     """The metrics; those that read none of the aspects are refused."""
-    made = _read(metrics, aspects, folder)
+    made = _parse_metrics(metrics, aspects, folder)
     blind = [each.name for each in made if not each.aspects]
     if blind:
         raise MetricError(
-            f"{listed(blind)} {'does' if len(blind) == 1 else 'do'} not read what is judged twice",
-            expected=f"metrics of {listed(sorted(aspects))}",
+            f"{format_list(blind)} {'does' if len(blind) == 1 else 'do'} not read what is judged twice",
+            expected=f"metrics of {format_list(sorted(aspects))}",
             remedy="ask for others (ragworth metrics lists them with what they read)",
         )
     return made
 
 
-class Judged:
+class TwoJudgeScores:
     """Contexts, judgments of both judges and those that they share."""
 
     def __init__(
@@ -68,8 +68,8 @@ class Judged:
         self.aspects, self._unused = known & said, sorted(said - known)
         if not self.aspects:
             raise InputError(
-                f"the expensive judgments are of {listed(sorted(said)) or 'nothing'}, "
-                f"the cheap ones of {listed(sorted(known)) or 'nothing'}",
+                f"the expensive judgments are of {format_list(sorted(said)) or 'nothing'}, "
+                f"the cheap ones of {format_list(sorted(known)) or 'nothing'}",
                 expected="an aspect that both have",
             )
         self.queries = cheap.frame.select("query", "aspect").unique(maintain_order=True)
@@ -77,7 +77,7 @@ class Judged:
         self.expensive = mine.join(self.queries, on=["query", "aspect"], how="semi", maintain_order="left")
         self._strange = mine["query"].n_unique() - self.expensive["query"].n_unique()
         if not self.expensive.height:
-            few = listed([quoted(query, 24) for query in mine["query"].unique(maintain_order=True)], 3)
+            few = format_list([quote_short(query, 24) for query in mine["query"].unique(maintain_order=True)], 3)
             raise InputError(
                 f"the cheap judge saw none of the queries that the expensive one saw ({few})",
                 remedy="check that both are of the same collection and write ids the same way",
@@ -85,7 +85,7 @@ class Judged:
         self.sample = self.expensive.select("query", "aspect").unique(maintain_order=True)
         self._notes = [*expensive.notes]
 
-    def scored(self, metrics: list[Wanted]) -> pl.DataFrame:
+    def scored(self, metrics: list[JudgedMetric]) -> pl.DataFrame:
         """Every score by the cheap judge, and ``dear`` by the expensive one where ``use`` is ok.
 
         ``use`` is null outside the sample, and says why a query in it is of no use.
@@ -100,7 +100,7 @@ class Judged:
         self._notes = [*scores.notes, *self._notes]
         made = pl.concat([self._used(both.filter(pl.col("metric") == each.name), each) for each in metrics])
         if silent := both["query"].n_unique() - made["query"].n_unique():
-            queries = counted(silent, "query", "queries")
+            queries = format_count(silent, "query", "queries")
             self._notes.append(f"{queries} of which the cheap judge judged nothing: estimates are over the others")
         return made.with_columns(pl.when(pl.col("use") == OK).then(pl.col("dear")).alias("dear"))
 
@@ -108,7 +108,7 @@ class Judged:
         mine = Judgments.trusted(frame, self.cheap.notes)
         return score(self.contexts, Judgments.concat([self.others, mine]), names, **self.more)
 
-    def _used(self, part: pl.DataFrame, metric: Wanted) -> pl.DataFrame:
+    def _used(self, part: pl.DataFrame, metric: JudgedMetric) -> pl.DataFrame:
         """One metric's scores with ``use``, for the queries that could have been drawn."""
         read = pl.col("aspect").is_in(list(metric.aspects))
         drawn = self.sample.filter(read).select("query", drawn=True).unique()
@@ -120,15 +120,19 @@ class Judged:
         part = part.join(drawn, on="query", how="left", maintain_order="left")
         part = part.join(lacking, on=["system", "query"], how="left", maintain_order="left")
         use = (
-            pl.when("lacking").then(pl.lit(PARTLY)).when(pl.col("status") != OK).then("status").otherwise("dear_status")
+            pl.when("lacking")
+            .then(pl.lit(PARTLY_JUDGED))
+            .when(pl.col("status") != OK)
+            .then("status")
+            .otherwise("dear_status")
         )
         return part.with_columns(use=pl.when("drawn").then(use)).drop("drawn", "lacking", "dear_status")
 
-    def bought(self, metric: Wanted) -> pl.DataFrame:
+    def bought(self, metric: JudgedMetric) -> pl.DataFrame:
         """The expensive judgments of what each system shows: system, query, passage, aspect."""
         return self._of(self.expensive, metric)
 
-    def _of(self, judgments: pl.DataFrame, metric: Wanted) -> pl.DataFrame:
+    def _of(self, judgments: pl.DataFrame, metric: JudgedMetric) -> pl.DataFrame:
         """Those of judgments that a metric reads, for each system that shows the passage."""
         near = self.contexts.cut(metric.depth) if metric.depth is not None else self.contexts
         mine = judgments.filter(pl.col("aspect").is_in(list(metric.aspects)))
@@ -140,7 +144,9 @@ class Judged:
         """What did not match; all of it once there are scores."""
         made = list(self._notes)
         if self._unused:
-            made.append(f"expensive judgments of {listed(self._unused)} are not used: the cheap ones have none of that")
+            made.append(
+                f"expensive judgments of {format_list(self._unused)} are not used: the cheap ones have none of that"
+            )
         if self._strange:
-            made.append(f"{counted(self._strange, 'query', 'queries')} that only the expensive judge saw")
+            made.append(f"{format_count(self._strange, 'query', 'queries')} that only the expensive judge saw")
         return list(dict.fromkeys(made))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm.embedded import READER
+from ragworth.llm.embedded import READER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.safetensors_file import read
+from ragworth.llm.local.safetensors_file import read_safetensors
 from tests.llm.local.made_safetensors import packed, write
 
 random = np.random.default_rng(1)
@@ -28,7 +28,7 @@ def test_files_are_read_as_the_safetensors_package_reads_them(tmp_path: Path) ->
     theirs = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "x.safetensors"
     theirs.save_file(ARRAYS, path, metadata={"rank": "16", "ü": "→"})
-    found = read(path)
+    found = read_safetensors(path)
     assert found.about == {"rank": "16", "ü": "→"}
     assert set(found.arrays) == set(ARRAYS)
     for name, array in found.arrays.items():
@@ -83,7 +83,7 @@ def test_damaged_and_hostile_files_are_refused(tmp_path: Path, content: bytes) -
     path = tmp_path / "x.safetensors"
     path.write_bytes(content)
     with pytest.raises(ModelError, match="cannot be read as safetensors") as error:
-        read(path)
+        read_safetensors(path)
     assert error.value.file == str(path)
 
 
@@ -93,12 +93,12 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
     for size in range(0, len(whole), 7):
         path.write_bytes(whole[:size])
         with pytest.raises(ModelError):
-            read(path)
+            read_safetensors(path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it cannot be read: No such file"):
-        read(tmp_path / "none")
+        read_safetensors(tmp_path / "none")
     with pytest.raises(ModelError, match="it cannot be read: No such file"):
         Adapter(tmp_path / "none").digest  # noqa: B018
 
@@ -138,10 +138,10 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ...
 
 
 def test_the_adapter_that_ships() -> None:
-    assert READER.stat().st_size <= 10_000_000
-    adapter = Adapter(READER)
+    assert READER_ADAPTER.stat().st_size <= 10_000_000
+    adapter = Adapter(READER_ADAPTER)
     assert 0.5 < float(adapter.about["temperature"]) < 3
-    found = read(READER).arrays
+    found = read_safetensors(READER_ADAPTER).arrays
     assert all(np.isfinite(array).all() for array in found.values())
     # Seven matrices in each of 30 layers, each as two of rank 32 in 8 bits, and their scale.
     assert len(found) == 7 * 30 * 3

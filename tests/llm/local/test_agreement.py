@@ -15,7 +15,7 @@ from ragworth.llm.contract import Choose, Generate, Prompt, Score
 for package in ("onnxruntime", "onnx", "gguf", "tokenizers"):
     pytest.importorskip(package)
 
-from ragworth.llm.embedded import weights  # noqa: E402
+from ragworth.llm.embedded import weights_file  # noqa: E402
 
 PASSAGES = (
     ("Who built the mill?", "Ann built the mill of Larkmoor in 1820; it burned down twice."),
@@ -48,7 +48,7 @@ def server(embedded: Any) -> Iterator[Any]:
     xllamacpp: Any = pytest.importorskip("xllamacpp")
     pytest.importorskip("h11")
     settings = xllamacpp.CommonParams()
-    settings.model.path = str(weights())
+    settings.model.path = str(weights_file())
     settings.n_ctx, settings.n_parallel, settings.port, settings.verbosity = 1024, 1, 0, -1
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     running = xllamacpp.Server(settings)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.local.batches import ALIKE, Budget, groups
+from ragworth.llm.local.batches import MIN_SHARED_PREFIX, BatchBudget, group_by_prefix
 
 # Rows of few different tokens, many of which begin alike.
 STEMS = [[1] * 20, [1] * 12 + [2] * 12, [1] * 3, []]
@@ -27,13 +27,13 @@ def test_every_row_is_in_one_group_and_begins_like_the_others(
     given_rows: tuple[list[list[int]], list[int]], share: bool
 ) -> None:
     rows, firsts = given_rows
-    found = list(groups(rows, firsts, share))
+    found = list(group_by_prefix(rows, firsts, share))
     assert sorted(row for group in found for row in group.rows) == list(range(len(rows)))
     for group in found:
         lengths = [len(rows[row]) for row in group.rows]
         assert lengths == sorted(lengths, reverse=True)
         assert len({tuple(rows[row][: group.shared]) for row in group.rows}) == 1
-        assert group.shared == 0 or group.shared >= ALIKE
+        assert group.shared == 0 or group.shared >= MIN_SHARED_PREFIX
         # Every distribution that is needed is still to come after the prefix.
         assert all(group.shared <= firsts[row] for row in group.rows)
         if not share or len(group.rows) == 1:
@@ -43,7 +43,7 @@ def test_every_row_is_in_one_group_and_begins_like_the_others(
 @given(rows_and_firsts())
 def test_a_prefix_is_as_long_as_it_can_be(given_rows: tuple[list[list[int]], list[int]]) -> None:
     rows, firsts = given_rows
-    for group in groups(rows, firsts):
+    for group in group_by_prefix(rows, firsts):
         if len(group.rows) > 1 and group.shared:
             longest = min(min(firsts[row], len(rows[row])) for row in group.rows)
             longer = {tuple(rows[row][: group.shared + 1]) for row in group.rows}
@@ -51,13 +51,13 @@ def test_a_prefix_is_as_long_as_it_can_be(given_rows: tuple[list[list[int]], lis
 
 
 def test_nothing_at_all() -> None:
-    assert list(groups([], [])) == []
-    Budget(10, 10).batches([], lambda start, end: pytest.fail("there is nothing to do"))
+    assert list(group_by_prefix([], [])) == []
+    BatchBudget(10, 10).batches([], lambda start, end: pytest.fail("there is nothing to do"))
 
 
 def test_without_sharing_all_rows_are_one_group() -> None:
     rows = [[1] * 20, [2] * 30, [1] * 25]
-    (group,) = groups(rows, [20, 30, 25], share=False)
+    (group,) = group_by_prefix(rows, [20, 30, 25], share=False)
     assert group == ([1, 2, 0], 0)
 
 
@@ -67,7 +67,7 @@ LENGTHS = st.lists(st.integers(0, 50), max_size=30).map(lambda found: sorted(fou
 @given(LENGTHS, st.integers(1, 200), st.integers(1, 8))
 def test_batches_stay_within_the_budget(lengths: list[int], tokens: int, rows: int) -> None:
     done: list[tuple[int, int]] = []
-    Budget(tokens, rows).batches(lengths, lambda start, end: done.append((start, end)))
+    BatchBudget(tokens, rows).batches(lengths, lambda start, end: done.append((start, end)))
     assert [row for start, end in done for row in range(start, end)] == list(range(len(lengths)))
     for start, end in done:
         size = end - start
@@ -87,7 +87,7 @@ def test_a_batch_that_is_too_much_is_tried_in_halves(lengths: list[int], most: i
             raise MemoryError
         done.extend(range(start, end))
 
-    budget = Budget(10_000, 16)
+    budget = BatchBudget(10_000, 16)
     budget.batches(lengths, work)
     assert done == list(range(len(lengths)))
     # It learns: 16, 8, 4, 2 at the most, and never again.
@@ -101,7 +101,7 @@ def test_a_single_row_that_is_too_much_is_an_error() -> None:
         raise MemoryError("no room for one")
 
     with pytest.raises(MemoryError, match="no room for one"):
-        Budget(1000, 8).batches([10] * 5, work)
+        BatchBudget(1000, 8).batches([10] * 5, work)
 
 
 def test_other_errors_are_not_tried_again() -> None:
@@ -112,5 +112,5 @@ def test_other_errors_are_not_tried_again() -> None:
         raise ValueError("something else")
 
     with pytest.raises(ValueError, match="something else"):
-        Budget(1000, 8).batches([10] * 5, work)
+        BatchBudget(1000, 8).batches([10] * 5, work)
     assert tried == [0]

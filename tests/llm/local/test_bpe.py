@@ -12,7 +12,7 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("gguf")
 
 from ragworth.errors import ModelError
-from ragworth.llm.local.bpe import Bpe, Vocabulary, tokenizer
+from ragworth.llm.local.bpe import BpeTokenizer, Vocabulary, build_tokenizer
 from tests.llm.local import made_gguf
 
 TEXTS = [
@@ -33,9 +33,9 @@ TEXTS = [
 ]
 
 
-def made(splitting: str, *, bos: int | None = None) -> Bpe:
+def made(splitting: str, *, bos: int | None = None) -> BpeTokenizer:
     tokens, types = made_gguf.vocabulary()
-    return Bpe(tokenizer(Vocabulary(tokens, types, made_gguf.MERGES, splitting, bos)))
+    return BpeTokenizer(build_tokenizer(Vocabulary(tokens, types, made_gguf.MERGES, splitting, bos)))
 
 
 def pieces(splitting: str, text: str) -> list[str]:
@@ -102,4 +102,4 @@ def test_an_unknown_way_of_splitting_is_refused() -> None:
 def test_a_vocabulary_that_lacks_a_merged_token_is_refused() -> None:
     tokens, types = made_gguf.vocabulary()
     with pytest.raises(ModelError, match="vocabulary cannot be used"):
-        tokenizer(Vocabulary(tokens, types, ["x y"], "gpt-2", None))
+        build_tokenizer(Vocabulary(tokens, types, ["x y"], "gpt-2", None))

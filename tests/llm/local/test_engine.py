@@ -162,18 +162,18 @@ def test_samples_follow_the_distribution(folder: Path) -> None:
 
 
 def test_both_ways_to_pick_a_token_pick_the_same() -> None:
-    from ragworth.llm.local.logits import pick
-    from ragworth.llm.local.runtime import Draw
+    from ragworth.llm.local.logits import pick_token
+    from ragworth.llm.local.runtime import SamplingDraw
     from ragworth.llm.local.torch_runtime import _pick
 
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(200, 50)).astype(np.float32)
     draws = [
-        Draw(float(rng.choice([0.0, 0.5, 1.0, 2.0])), float(rng.choice([0.3, 0.9, 1.0])), float(u))
+        SamplingDraw(float(rng.choice([0.0, 0.5, 1.0, 2.0])), float(rng.choice([0.3, 0.9, 1.0])), float(u))
         for u in rng.random(200)
     ]
     ours = _pick(torch.tensor(logits), draws).tolist()
-    theirs = [pick(row, draw) for row, draw in zip(logits, draws, strict=True)]
+    theirs = [pick_token(row, draw) for row, draw in zip(logits, draws, strict=True)]
     assert sum(a != b for a, b in zip(ours, theirs, strict=True)) <= 1  # float32 against float64, at a boundary
     assert len(set(ours)) > 20
 
@@ -242,12 +242,12 @@ def test_a_passage_cannot_speak_as_the_assistant(folder: Path, plain: tuple[Any,
 def test_a_control_token_without_a_name_is_one_too() -> None:
     from tokenizers import AddedToken
 
-    from ragworth.llm.hf import _control
+    from ragworth.llm.hf import _control_tokens
 
     tokenizer = tiny.tokenizer()
     tokenizer.add_tokens([AddedToken("<|header|>", special=True), AddedToken("<think>", special=False)])
-    assert {"<|header|>", "<|im_end|>", "<s>"} <= set(_control(tokenizer))
-    assert "<think>" not in _control(tokenizer)
+    assert {"<|header|>", "<|im_end|>", "<s>"} <= set(_control_tokens(tokenizer))
+    assert "<think>" not in _control_tokens(tokenizer)
 
 
 def test_a_blank_before_the_answer_changes_nothing(folder: Path) -> None:
@@ -424,7 +424,7 @@ def test_a_template_of_a_folder_that_does_not_end(tmp_path: Path, monkeypatch: p
     words = tiny.tokenizer()
     words.chat_template = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     words.save_pretrained(other)
-    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
     with pytest.raises(ModelError, match="chat template took more than"):
         open_tiny(other).choose([Choose(Prompt.chat("Hi"), ("NO", "the"))])
 
@@ -463,7 +463,7 @@ FAMILIES = [
 def test_families_of_models_agree_with_their_own_forward(family: str, more: dict[str, Any]) -> None:
     import transformers
 
-    from ragworth.llm.local.runtime import Draw, Row
+    from ragworth.llm.local.runtime import SamplingDraw, TokenRow
     from ragworth.llm.local.torch_runtime import TorchRuntime
 
     torch.manual_seed(1)
@@ -476,13 +476,13 @@ def test_families_of_models_agree_with_their_own_forward(family: str, more: dict
     rows = [prefix + [rng.randrange(120) for _ in range(length)] for length in (9, 3, 14)]
     plain = [reference((model, None), ids) for ids in rows]
     for shared, kept in ((0, None), (12, runtime.prefix(prefix))):
-        cut = [Row(ids[shared:], len(ids) - shared - 1, [[5, 7]]) for ids in rows]
+        cut = [TokenRow(ids[shared:], len(ids) - shared - 1, [[5, 7]]) for ids in rows]
         for found, (logs, chaos) in zip(runtime.read(cut, kept), plain, strict=True):
             assert found.logprobs[0] == pytest.approx([logs[-1, 5], logs[-1, 7]], abs=1e-5)
             assert found.entropies[0] == pytest.approx(chaos[-1], abs=1e-5)
         state, grown = runtime.decode([ids[shared:] for ids in rows], kept), [list(ids) for ids in rows]
         for _ in range(3):
-            step = state.pick([Draw(0.0, 1.0, 0.0)] * 3)
+            step = state.pick([SamplingDraw(0.0, 1.0, 0.0)] * 3)
             for ids, token, value in zip(grown, step.ids, step.logprobs, strict=True):
                 logs, _ = reference((model, None), ids)
                 assert value == pytest.approx(logs[-1, token], abs=1e-5)

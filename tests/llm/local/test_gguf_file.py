@@ -22,7 +22,7 @@ pytest.importorskip("tokenizers")
 from ragworth.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.runtime import Row
+from ragworth.llm.local.runtime import TokenRow
 from tests.llm.local import made_gguf, made_safetensors
 
 
@@ -37,12 +37,12 @@ def file(tmp_path: Path) -> Path:
     return made_gguf.write(tmp_path / "tiny.gguf")
 
 
-def asked(opened: onnx_model.Opened) -> list[float]:
-    return opened.runtime.read([Row([5, 6, 7, 8], 3, [list(range(20))])])[0].logprobs[0]
+def asked(opened: onnx_model.OpenedOnnxModel) -> list[float]:
+    return opened.runtime.read([TokenRow([5, 6, 7, 8], 3, [list(range(20))])])[0].logprobs[0]
 
 
 def test_sizes_vocabulary_and_template_are_read(file: Path) -> None:
-    found = gguf_file.read(file)
+    found = gguf_file.read_gguf(file)
     assert (found.name, found.license, found.chat_template) == ("Tiny", "apache-2.0", made_gguf.TEMPLATE)
     sizes = found.sizes
     assert (sizes.vocabulary, sizes.hidden, sizes.inner, sizes.layers) == (275, 64, 128, 2)
@@ -62,7 +62,7 @@ def test_weights_are_those_that_transformers_reads(tmp_path: Path, options: dict
     transformers.utils.logging.disable_progress_bar()
     path = made_gguf.write(tmp_path / "tiny.gguf", **options)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name).state_dict()
-    ours = gguf_file.read(path).weights
+    ours = gguf_file.read_gguf(path).weights
     assert set(theirs) - set(ours) == ({"lm_head.weight"} if options.get("tied", True) else set())
     for name, value in ours.items():
         np.testing.assert_array_equal(value, theirs[name].numpy(), err_msg=name)
@@ -80,7 +80,7 @@ def test_weights_are_those_that_transformers_reads(tmp_path: Path, options: dict
 def test_what_would_be_computed_wrongly_is_refused(tmp_path: Path, fields: dict[str, Any], found: str) -> None:
     path = made_gguf.write(tmp_path / "other.gguf", **fields)
     with pytest.raises(ModelError, match=found) as error:
-        gguf_file.read(path)
+        gguf_file.read_gguf(path)
     assert error.value.file == str(path)
 
 
@@ -89,7 +89,7 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "odd.gguf"
     path.write_bytes(content)
     with pytest.raises(ModelError):
-        gguf_file.read(path)
+        gguf_file.read_gguf(path)
 
 
 def test_a_file_cut_short_is_refused(file: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_file_cut_short_is_refused(file: Path) -> None:
     for part in (0.02, 0.3, 0.9):
         file.write_bytes(whole[: int(len(whole) * part)])
         with pytest.raises(ModelError, match=r"cannot be read as a GGUF file|header is damaged"):
-            gguf_file.read(file)
+            gguf_file.read_gguf(file)
 
 
 def test_a_model_is_built_once_and_then_found(cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_a_model_built_for_another_kind_of_processor_is_built_again(
     from ragworth.llm.local import onnx_session
 
     exact = onnx_model.load(file)
-    monkeypatch.setattr(onnx_session, "exact", lambda path: False)
+    monkeypatch.setattr(onnx_session, "has_exact_int8", lambda path: False)
     other = onnx_model.load(file)
     assert (exact.facts.signed, other.facts.signed) == (True, False)
     assert asked(other) == asked(exact)

@@ -49,18 +49,18 @@ def test_a_header_that_announces_too_much_is_refused(tmp_path: Path, content: by
     path = tmp_path / "hostile.gguf"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=words) as error:
-        gguf_file.read(path)
+        gguf_file.read_gguf(path)
     assert error.value.file == str(path)
 
 
 def test_every_beginning_of_a_file_is_refused_or_whole(tmp_path: Path) -> None:
     whole = made_gguf.write(tmp_path / "whole.gguf").read_bytes()
-    gguf_header.check(tmp_path / "whole.gguf")
+    gguf_header.check_header(tmp_path / "whole.gguf")
     part = tmp_path / "part.gguf"
     for length in range(0, 8000, 97):
         part.write_bytes(whole[:length])
         with pytest.raises(ModelError, match="header is damaged"):
-            gguf_header.check(part)
+            gguf_header.check_header(part)
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_every_beginning_of_a_file_is_refused_or_whole(tmp_path: Path) -> None:
 )
 def test_sizes_that_cannot_be_are_refused(tmp_path: Path, fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ModelError, match=words):
-        gguf_file.read(made_gguf.write(tmp_path / "odd.gguf", **fields))
+        gguf_file.read_gguf(made_gguf.write(tmp_path / "odd.gguf", **fields))

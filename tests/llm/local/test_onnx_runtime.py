@@ -20,15 +20,15 @@ pytest.importorskip("tokenizers")
 
 from ragworth.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
-from ragworth.llm.local.onnx_graph import write
+from ragworth.llm.local.onnx_graph import write_decoder
 from ragworth.llm.local.onnx_runtime import OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL
-from ragworth.llm.local.onnx_tensors import Arithmetic, InFloats, InIntegers
-from ragworth.llm.local.onnx_weights import Folded, in_blocks, in_columns
-from ragworth.llm.local.runtime import Draw, Read, Row
+from ragworth.llm.local.onnx_tensors import Arithmetic, FloatArithmetic, IntegerArithmetic
+from ragworth.llm.local.onnx_weights import FoldedWeights, quantize_blocks, quantize_columns
+from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
 from tests.llm.local import made_gguf
 
-GREEDY = Draw(0.0, 1.0, 0.0)
+GREEDY = SamplingDraw(0.0, 1.0, 0.0)
 Logs = NDArray[np.float64]
 
 random = np.random.default_rng(3)
@@ -37,23 +37,23 @@ ROWS = [random.integers(0, 275, length).tolist() for length in (3, 50, 7, 20, 1,
 
 
 @pytest.fixture(scope="module")
-def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.Gguf:
-    return gguf_file.read(made_gguf.write(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
+def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.GgufContents:
+    return gguf_file.read_gguf(made_gguf.write(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
 
 
-def runtime(folder: Path, contents: gguf_file.Gguf, arithmetic: Arithmetic, threads: int = 2) -> OnnxRuntime:
-    write(folder, contents.sizes, contents.weights, arithmetic)
+def runtime(folder: Path, contents: gguf_file.GgufContents, arithmetic: Arithmetic, threads: int = 2) -> OnnxRuntime:
+    write_decoder(folder, contents.sizes, contents.weights, arithmetic)
     return OnnxRuntime(folder / MODEL, arithmetic.name, context=contents.sizes.context, threads=threads)
 
 
 @pytest.fixture(scope="module")
-def floats(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.Gguf) -> OnnxRuntime:
-    return runtime(tmp_path_factory.mktemp("floats"), contents, InFloats())
+def floats(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.GgufContents) -> OnnxRuntime:
+    return runtime(tmp_path_factory.mktemp("floats"), contents, FloatArithmetic())
 
 
 @pytest.fixture(scope="module")
-def integers(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.Gguf) -> OnnxRuntime:
-    return runtime(tmp_path_factory.mktemp("integers"), contents, InIntegers(signed=True))
+def integers(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.GgufContents) -> OnnxRuntime:
+    return runtime(tmp_path_factory.mktemp("integers"), contents, IntegerArithmetic(signed=True))
 
 
 @pytest.fixture(params=["floats", "integers"])
@@ -62,12 +62,12 @@ def either(request: pytest.FixtureRequest) -> OnnxRuntime:
     return found
 
 
-def whole(ids: list[int], first: int = 0) -> Row:
+def whole(ids: list[int], first: int = 0) -> TokenRow:
     """All distributions from one place on."""
-    return Row(ids, first, [list(range(275))] * (len(ids) - first))
+    return TokenRow(ids, first, [list(range(275))] * (len(ids) - first))
 
 
-def logs(reads: list[Read]) -> list[Logs]:
+def logs(reads: list[RowLogprobs]) -> list[Logs]:
     return [np.array(read.logprobs) for read in reads]
 
 
@@ -77,7 +77,7 @@ def same(found: list[Logs], expected: list[Logs]) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
-def transformers_model(contents: gguf_file.Gguf) -> Any:
+def transformers_model(contents: gguf_file.GgufContents) -> Any:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     sizes = contents.sizes
@@ -113,8 +113,8 @@ def reference(model: Any, ids: list[int]) -> Logs:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_floats_equal_transformers(tmp_path: Path, tied: bool) -> None:
-    contents = gguf_file.read(made_gguf.write(tmp_path / "tiny.gguf", tied=tied, seed=5))
-    model, ours = transformers_model(contents), runtime(tmp_path, contents, InFloats())
+    contents = gguf_file.read_gguf(made_gguf.write(tmp_path / "tiny.gguf", tied=tied, seed=5))
+    model, ours = transformers_model(contents), runtime(tmp_path, contents, FloatArithmetic())
     reads = ours.read([whole(row) for row in ROWS], ours.prefix(PREFIX))
     for row, read in zip(ROWS, reads, strict=True):
         expected = reference(model, [*PREFIX, *row])[len(PREFIX) :]
@@ -130,9 +130,11 @@ def test_integers_are_close_to_floats(floats: OnnxRuntime, integers: OnnxRuntime
         assert np.abs(exact - packed).max() < 0.5
 
 
-def test_weights_without_a_sign_give_the_same(tmp_path: Path, contents: gguf_file.Gguf, integers: OnnxRuntime) -> None:
+def test_weights_without_a_sign_give_the_same(
+    tmp_path: Path, contents: gguf_file.GgufContents, integers: OnnxRuntime
+) -> None:
     rows = [whole(row) for row in ROWS]
-    same(logs(runtime(tmp_path, contents, InIntegers(signed=False)).read(rows)), logs(integers.read(rows)))
+    same(logs(runtime(tmp_path, contents, IntegerArithmetic(signed=False)).read(rows)), logs(integers.read(rows)))
 
 
 def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -> None:
@@ -145,12 +147,17 @@ def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -
     same(logs(either.read([whole([*PREFIX[5:], *row], len(PREFIX) - 5) for row in ROWS], shorter)), together)
 
 
-def test_results_do_not_depend_on_threads(tmp_path: Path, contents: gguf_file.Gguf, integers: OnnxRuntime) -> None:
+def test_results_do_not_depend_on_threads(
+    tmp_path: Path, contents: gguf_file.GgufContents, integers: OnnxRuntime
+) -> None:
     rows = [whole(row) for row in ROWS]
     for threads in (1, 5):
         folder = tmp_path / str(threads)
         folder.mkdir()
-        same(logs(runtime(folder, contents, InIntegers(signed=True), threads).read(rows)), logs(integers.read(rows)))
+        same(
+            logs(runtime(folder, contents, IntegerArithmetic(signed=True), threads).read(rows)),
+            logs(integers.read(rows)),
+        )
 
 
 def test_a_long_text_is_read_in_pieces(either: OnnxRuntime) -> None:
@@ -164,7 +171,7 @@ def test_a_long_text_is_read_in_pieces(either: OnnxRuntime) -> None:
 
 def test_only_what_is_wanted_is_given(either: OnnxRuntime) -> None:
     (everything,) = logs(either.read([whole(ROWS[1])]))
-    (read,) = either.read([Row(ROWS[1], 40, [[7], [], [3, 270, 3]])])
+    (read,) = either.read([TokenRow(ROWS[1], 40, [[7], [], [3, 270, 3]])])
     assert [len(line) for line in read.logprobs] == [1, 0, 3]
     assert len(read.entropies) == 3
     np.testing.assert_allclose(read.logprobs[2], everything[42, [3, 270, 3]], atol=1e-5)
@@ -217,17 +224,17 @@ def test_tokens_are_drawn_from_the_distribution(floats: OnnxRuntime) -> None:
     decoding = floats.decode([ROWS[1]])
     for uniform in (0.0, 0.2, 0.5, 0.9, 0.999999):
         expected = order[np.searchsorted(np.cumsum(shares[order]), uniform, side="right")]
-        picked = decoding.pick([Draw(0.7, 1.0, uniform)])
+        picked = decoding.pick([SamplingDraw(0.7, 1.0, uniform)])
         assert picked.ids == [expected]
         # What is said of it is the untouched distribution's.
         assert math.isclose(picked.logprobs[0], read.logprobs[0][expected], abs_tol=1e-6)
         assert math.isclose(picked.entropies[0], read.entropies[0], abs_tol=1e-6)
-    assert decoding.pick([Draw(0.7, 1e-6, 0.999)]).ids == [order[0]]
+    assert decoding.pick([SamplingDraw(0.7, 1e-6, 0.999)]).ids == [order[0]]
     assert decoding.pick([GREEDY]).ids == [order[0]]
 
 
-def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.Gguf) -> None:
-    write(tmp_path, contents.sizes, contents.weights, InFloats())
+def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.GgufContents) -> None:
+    write_decoder(tmp_path, contents.sizes, contents.weights, FloatArithmetic())
     short = OnnxRuntime(tmp_path / MODEL, "short", context=8, threads=1)
     with pytest.raises(ModelError, match="a text has 9 tokens"):
         short.read([whole(list(range(9)))])
@@ -244,9 +251,9 @@ def test_a_graph_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
         OnnxRuntime(tmp_path / MODEL, "nonsense", context=8)
 
 
-def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.Gguf) -> None:
+def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.GgufContents) -> None:
     """What a layer reads of a vector, and what it adds to it, is the same after a turn as before."""
-    straight, turned = (Folded(contents.sizes, contents.weights, turned=turned) for turned in (False, True))
+    straight, turned = (FoldedWeights(contents.sizes, contents.weights, turned=turned) for turned in (False, True))
     vectors = np.random.default_rng(0).standard_normal((5, contents.sizes.hidden)).astype(np.float32)
     turn = turned.turn
     assert turn is not None
@@ -265,20 +272,20 @@ def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.Gguf) -> No
 def test_eight_bits_are_within_half_a_step() -> None:
     matrix = np.random.default_rng(0).standard_normal((64, 10)).astype(np.float32)
     matrix[:, 3] = 0
-    columns = in_columns(matrix)
+    columns = quantize_columns(matrix)
     assert np.abs(columns.values * columns.scales - matrix).max() <= columns.scales.max() / 2 + 1e-6
     rows = np.ascontiguousarray(matrix.T)
-    blocks = in_blocks(rows)
+    blocks = quantize_blocks(rows)
     back = ((blocks.values.astype(np.float32) - 128) * blocks.scales[..., None]).reshape(rows.shape)
     assert np.abs(back - rows).max() <= blocks.scales.max() / 2 + 1e-6
-    again = in_blocks(back)
+    again = quantize_blocks(back)
     np.testing.assert_array_equal(again.values, blocks.values)
 
 
-def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_file.Gguf) -> None:
+def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_file.GgufContents) -> None:
     factors = np.linspace(1, 8, contents.sizes.head // 2).astype(np.float32)
     weights = contents.weights | {"model.rope_factors.weight": factors}
-    slowed = runtime(tmp_path, contents._replace(weights=weights), InFloats())
+    slowed = runtime(tmp_path, contents._replace(weights=weights), FloatArithmetic())
     model = transformers_model(contents)
     rotary = model.model.rotary_emb
     rotary.inv_freq /= type(rotary.inv_freq)(factors)
@@ -294,8 +301,8 @@ def test_the_embedded_model_is_close_to_floats(tmp_path: Path, monkeypatch: pyte
     assert spec is not None and spec.origin is not None
     path = next(Path(spec.origin).parent.glob("*.gguf"))
     monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path))
-    contents = gguf_file.read(path)
-    monkeypatch.setattr(gguf_file, "read", lambda path: contents)
+    contents = gguf_file.read_gguf(path)
+    monkeypatch.setattr(gguf_file, "read_gguf", lambda path: contents)
     opened = onnx_model.load(path)
     asked = [
         f"<|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
@@ -310,10 +317,12 @@ def test_the_embedded_model_is_close_to_floats(tmp_path: Path, monkeypatch: pyte
     ]
     ids = opened.tokenizer.encode(asked, whole=True)
     everything = list(range(49152))
-    rows = [Row(row, len(row) - 1, [everything]) for row in ids]
+    rows = [TokenRow(row, len(row) - 1, [everything]) for row in ids]
     found = np.concatenate(logs(opened.runtime.read(rows)))
     prefix = opened.runtime.prefix(ids[0][:8])
-    shared = np.concatenate(logs(opened.runtime.read([Row(r.ids[8:], r.first - 8, r.wanted) for r in rows], prefix)))
+    shared = np.concatenate(
+        logs(opened.runtime.read([TokenRow(r.ids[8:], r.first - 8, r.wanted) for r in rows], prefix))
+    )
     if platform.machine() in ("x86_64", "AMD64"):
         np.testing.assert_array_equal(found, shared)
     assert 0.5 * np.abs(np.exp(found) - np.exp(shared)).sum(axis=1).max() < 0.1

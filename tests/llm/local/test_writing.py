@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt
 from ragworth.llm.local import chat_templates
-from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.prompt_encoding import Writer, Written, defuse, separator
+from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")
@@ -53,9 +53,9 @@ CHATML = (
 )
 
 
-def writer(template: str | None = CHATML) -> Writer:
-    render = None if template is None else chat_template(template, {"bos_token": BOS}, known=template is CHATML)
-    return Writer(Tokens(), render, CONTROL, frozenset({1}))
+def writer(template: str | None = CHATML) -> PromptEncoder:
+    render = None if template is None else load_chat_template(template, {"bos_token": BOS}, known=template is CHATML)
+    return PromptEncoder(Tokens(), render, CONTROL, frozenset({1}))
 
 
 def test_a_chat_goes_through_the_template() -> None:
@@ -122,18 +122,18 @@ def test_a_token_of_one_character_is_left_alone() -> None:
 @pytest.mark.parametrize("control", [("  ",), ("x ",), ("x  ", " "), ("xy", "x y"), ("< |a|>", "<|a|>")])
 @pytest.mark.parametrize("text", ["a  b   c", "x  xy x y", "<|a|>< |a|>", " " * 200])
 def test_control_tokens_with_blanks_are_taken_apart_for_good(control: tuple[str, ...], text: str) -> None:
-    found, _ = defuse(text, control, separator(control))
+    found, _ = defuse(text, control, find_separator(control))
     assert not any(token in found for token in control if len(token) > 1)
 
 
 def test_blanks_take_tokens_apart_unless_a_token_has_them() -> None:
-    assert separator(("<|im_end|>", " ")) == " "
-    assert separator(("<|im_end|>", "  ")) not in ("", " ")
+    assert find_separator(("<|im_end|>", " ")) == " "
+    assert find_separator(("<|im_end|>", "  ")) not in ("", " ")
 
 
 def test_tokens_that_cannot_be_taken_apart_are_an_error() -> None:
     with pytest.raises(ModelError, match="take them apart"):
-        separator(("".join(chr(n) for n in range(0x10000) if not 0xD800 <= n < 0xE000),))
+        find_separator(("".join(chr(n) for n in range(0x10000) if not 0xD800 <= n < 0xE000),))
 
 
 def test_a_token_that_overlaps_itself() -> None:
@@ -153,7 +153,7 @@ class Merging(Tokens):
 
 def test_a_continuation_is_encoded_as_in_one_text() -> None:
     tokens = Tokens()
-    found = Writer(tokens, None, CONTROL, frozenset()).after(Written("Once upon", [], 0), " a time")
+    found = PromptEncoder(tokens, None, CONTROL, frozenset()).after(EncodedPrompt("Once upon", [], 0), " a time")
     assert found is not None
     assert tokens.decode(found) == " a time"
     assert found == tokens.encode([" a", " time"], whole=False)[0] + tokens.encode([" time"], whole=False)[0]
@@ -161,9 +161,9 @@ def test_a_continuation_is_encoded_as_in_one_text() -> None:
 
 def test_a_token_across_the_boundary_is_none() -> None:
     tokens = Merging()
-    writer = Writer(tokens, None, (), frozenset())
-    assert writer.after(Written("xa", [], 0), "bc") is None
-    found = writer.after(Written("x", [], 0), "abc")
+    writer = PromptEncoder(tokens, None, (), frozenset())
+    assert writer.after(EncodedPrompt("xa", [], 0), "bc") is None
+    found = writer.after(EncodedPrompt("x", [], 0), "abc")
     assert found is not None
     assert tokens.decode(found) == "abc"
     assert len(found) == 2
@@ -171,7 +171,7 @@ def test_a_token_across_the_boundary_is_none() -> None:
 
 def test_blanks_at_the_end_of_a_text_go_to_what_follows() -> None:
     tokens = Tokens()
-    writer = Writer(tokens, None, CONTROL, frozenset())
+    writer = PromptEncoder(tokens, None, CONTROL, frozenset())
     with_blank, without = writer.ids([Prompt.text("Once upon "), Prompt.text("Once upon")], continued=True)
     assert (with_blank.ids, with_blank.blanks) == (without.ids, " ")
     assert writer.after(with_blank, "a time") == writer.after(without, " a time")
@@ -183,8 +183,8 @@ def test_blanks_at_the_end_of_a_text_go_to_what_follows() -> None:
 @given(st.text("ab ", max_size=100), st.text("ab ", max_size=8))
 def test_a_continuation_is_never_longer_or_shorter_than_it_is(text: str, continuation: str) -> None:
     tokens = Merging()
-    writer = Writer(tokens, None, (), frozenset())
-    found = writer.after(Written(text, [], 0), continuation)
+    writer = PromptEncoder(tokens, None, (), frozenset())
+    found = writer.after(EncodedPrompt(text, [], 0), continuation)
     assert found is None or tokens.decode(found) == continuation
 
 
@@ -216,7 +216,7 @@ def test_a_template_that_refuses_everything_is_an_error() -> None:
 
 def test_a_template_that_is_none_is_an_error_in_words() -> None:
     with pytest.raises(ModelError, match="chat template cannot be used"):
-        chat_template("{% for %}", {})
+        load_chat_template("{% for %}", {})
 
 
 @pytest.mark.parametrize(
@@ -234,23 +234,23 @@ def test_a_template_reaches_nothing_but_what_it_is_given(source: str) -> None:
     for known in (True, False):
         chat = [{"role": "user", "content": "Hi"}]
         with pytest.raises(ModelError, match="unsafe"):
-            chat_template(source, {}, known=known)(chat)
+            load_chat_template(source, {}, known=known)(chat)
         assert chat == [{"role": "user", "content": "Hi"}]
 
 
 def test_nor_by_way_of_a_format() -> None:
-    assert chat_template("<{{ '{0.__class__}'.format(messages) }}>", {})([]) == "<>"
+    assert load_chat_template("<{{ '{0.__class__}'.format(messages) }}>", {})([]) == "<>"
 
 
 @pytest.mark.parametrize("word", ["continue", "break"])
 def test_templates_with_loop_controls_can_be_used(word: str) -> None:
     source = f"{{% for message in messages %}}{{% if loop.index > 1 %}}{{% {word} %}}{{% endif %}}x{{% endfor %}}"
-    assert chat_template(source, {})([{"role": "user", "content": "Hi"}] * 3) == "x"
+    assert load_chat_template(source, {})([{"role": "user", "content": "Hi"}] * 3) == "x"
 
 
 def test_a_template_cannot_count_for_ever() -> None:
     with pytest.raises(ModelError, match="Range too big"):
-        chat_template("{% for i in range(10 ** 9) %}x{% endfor %}", {})([])
+        load_chat_template("{% for i in range(10 ** 9) %}x{% endfor %}", {})([])
 
 
 ENDLESS = {
@@ -263,8 +263,8 @@ ENDLESS = {
 
 @pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS.keys())
 def test_a_template_that_does_not_end_is_ended(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
-    render = chat_template(source, {})
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
+    render = load_chat_template(source, {})
     with pytest.raises(ModelError, match=r"chat template took more than 0.5 seconds"):
         render([{"role": "user", "content": "Hi"}])
     with pytest.raises(ModelError, match=r"took more than"):  # at once: it isn't tried again
@@ -273,13 +273,13 @@ def test_a_template_that_does_not_end_is_ended(source: str, monkeypatch: pytest.
 
 def test_a_template_that_takes_for_ever_to_compile_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jinja computes what is constant while it compiles."""
-    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
     with pytest.raises(ModelError, match="took more than"):
-        chat_template("{{ (7 ** (10 ** 8)) % 3 }}", {})
+        load_chat_template("{{ (7 ** (10 ** 8)) % 3 }}", {})
 
 
 def test_a_system_turn_is_not_tried_again_in_another_way_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_templates, "SECONDS", 0.5)
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
     with pytest.raises(ModelError, match="took more than"):
         writer(ENDLESS["nested loops"]).text(Prompt.chat("Hi", system="Be brief."))
 
@@ -296,17 +296,17 @@ def test_a_system_turn_is_not_tried_again_in_another_way_when_time_is_up(monkeyp
 )
 def test_a_template_that_takes_all_memory_is_refused(source: str) -> None:
     with pytest.raises(ModelError, match="chat template"):
-        chat_template(source, {})([{"role": "user", "content": "Hi"}])
+        load_chat_template(source, {})([{"role": "user", "content": "Hi"}])
 
 
 def test_a_template_of_a_million_characters_is_refused() -> None:
     with pytest.raises(ModelError, match="1,048,577 characters"):
-        chat_template("x" * (2**20 + 1), {})
+        load_chat_template("x" * (2**20 + 1), {})
 
 
 def test_a_template_sees_no_variables_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    render: Any = chat_template("{{ messages }}", {})
+    render: Any = load_chat_template("{{ messages }}", {})
     variables = Path(f"/proc/{render._process.pid}/environ")
     if not variables.exists():
         pytest.skip("only Linux shows the variables of a process")
@@ -314,14 +314,14 @@ def test_a_template_sees_no_variables_of_this_process(monkeypatch: pytest.Monkey
 
 
 def test_a_template_survives_ctrl_c() -> None:
-    render: Any = chat_template("{{ messages[0].content }}", {})
+    render: Any = load_chat_template("{{ messages[0].content }}", {})
     os.kill(render._process.pid, signal.SIGINT)
     time.sleep(0.1)
     assert render([{"role": "user", "content": "a"}]) == "a"
 
 
 def test_an_interrupted_chat_is_not_the_answer_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    render: Any = chat_template("{{ messages[0].content }}", {})
+    render: Any = load_chat_template("{{ messages[0].content }}", {})
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(render._process, "stdout", Interrupting())
         render([{"role": "user", "content": "first"}])
@@ -339,14 +339,14 @@ class Interrupting:
 
 
 def test_the_process_of_a_template_ends_with_it() -> None:
-    render: Any = chat_template("{{ messages }}", {})
+    render: Any = load_chat_template("{{ messages }}", {})
     process = render._process
     del render
     gc.collect()
     assert process.returncode is not None
 
 
-RENDER = chat_template("{{ messages[0].content }}", {})
+RENDER = load_chat_template("{{ messages[0].content }}", {})
 
 
 @given(NASTY.filter(lambda text: "{" not in text))
@@ -357,7 +357,7 @@ def test_what_messages_say_is_not_read_as_template(text: str) -> None:
 
 def test_what_templates_of_models_use_can_be_used() -> None:
     source = "{% generation %}{{ {'a': '<é>'} | tojson }}{% endgeneration %}{{ strftime_now('%Y') | length }}"
-    assert chat_template(source, {})([]) == '{"a": "<é>"}4'
+    assert load_chat_template(source, {})([]) == '{"a": "<é>"}4'
 
 
 DROPS = "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content | trim }} [/INST]{% endif %}{% endfor %}"
@@ -387,4 +387,4 @@ def test_a_template_may_leave_out_what_the_model_thought() -> None:
 
 def test_blanks_of_blocks_are_trimmed_as_models_expect() -> None:
     source = "{% for message in messages %}\n    {% if true %}\n{{ message.content }}{% endif %}\n{% endfor %}\n"
-    assert chat_template(source, {})([{"role": "user", "content": "Hi"}]) == "Hi"
+    assert load_chat_template(source, {})([{"role": "user", "content": "Hi"}]) == "Hi"

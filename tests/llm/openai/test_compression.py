@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.compression import PIECE, decoder_for
-from ragworth.llm.openai.errors import Trouble
+from ragworth.llm.openai.compression import DECODED_BYTES, decoder_for
+from ragworth.llm.openai.errors import EndpointError
 
 FORMS = {"gzip": 31, "x-gzip": 31, "deflate": 15, "deflate without a header": -15}
 
@@ -36,12 +36,12 @@ def test_every_form_in_chunks_of_any_size(data: bytes, form: str, size: int, aft
 
 
 def test_pieces_have_a_size() -> None:
-    data = bytes(5 * PIECE + 1)
+    data = bytes(5 * DECODED_BYTES + 1)
     decoder = decoder_for("gzip")
     assert decoder is not None
     sizes = [len(piece) for piece in decoder.decode(compressed(data, "gzip"))]
     assert sum(sizes) == len(data)
-    assert max(sizes) == PIECE
+    assert max(sizes) == DECODED_BYTES
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", " Identity , identity"])
@@ -53,7 +53,7 @@ def test_nothing_to_decode(encoding: str) -> None:
     "encoding", ["gzip, gzip", "GZIP,gzip", "gzip, deflate", "deflate, identity, gzip", "br", "zstd", "compress", "x"]
 )
 def test_one_layer_and_no_other_form(encoding: str) -> None:
-    with pytest.raises(Trouble, match="malformed"):
+    with pytest.raises(EndpointError, match="malformed"):
         decoder_for(encoding)
 
 
@@ -65,6 +65,6 @@ def test_damage(form: str, damage: str) -> None:
         del packed[-20:]
     else:
         packed[2:6] = b"\xff\xff\xff\xff"
-    with pytest.raises(Trouble) as caught:
+    with pytest.raises(EndpointError) as caught:
         decoded([bytes(packed)], form.partition(" ")[0])
     assert caught.value.failure.reason == "malformed"

@@ -16,10 +16,10 @@ import pytest
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import errors, http, rate_limit
 from ragworth.llm.openai.connections import CountingReader
-from ragworth.llm.openai.errors import Trouble
-from ragworth.llm.openai.http import Channel
-from ragworth.llm.openai.model import OpenAI, open_model
-from ragworth.llm.openai.rate_limit import Limits
+from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.http import EndpointChannel
+from ragworth.llm.openai.model import OpenAIModel, open_model
+from ragworth.llm.openai.rate_limit import RateLimits
 from tests.llm.openai.endpoint import DRIP, Act, Endpoint, status
 
 ASK = Generate(Prompt.chat("hello"), max_tokens=2)
@@ -38,7 +38,7 @@ def server() -> Iterator[Endpoint]:
 
 
 @pytest.fixture
-def model(server: Endpoint) -> Iterator[OpenAI]:
+def model(server: Endpoint) -> Iterator[OpenAIModel]:
     model = open_model(f"toy@{server.url}", retries=3, deadline=20)
     assert model.card
     server.seen.clear()
@@ -46,7 +46,7 @@ def model(server: Endpoint) -> Iterator[OpenAI]:
     model.close()
 
 
-def ask(server: Endpoint, model: OpenAI, act: Act) -> Generated | Failure:
+def ask(server: Endpoint, model: OpenAIModel, act: Act) -> Generated | Failure:
     server.script(*[act] * 4)
     return model.generate([ASK])[0]
 
@@ -71,9 +71,9 @@ def packed(data: bytes, form: int = 31) -> bytes:
     ],
 )
 def test_a_small_reply_that_stands_for_a_large_one(
-    server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch, body: bytes, encoding: str, detail: str
+    server: Endpoint, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch, body: bytes, encoding: str, detail: str
 ) -> None:
-    monkeypatch.setattr(http, "LARGEST", 4 << 20)
+    monkeypatch.setattr(http, "MAX_REPLY", 4 << 20)
     tracemalloc.start()
     try:
         found = ask(server, model, Act(body=body, headers={"Content-Encoding": encoding}))
@@ -87,13 +87,13 @@ def test_a_small_reply_that_stands_for_a_large_one(
 
 
 @pytest.mark.parametrize(("form", "encoding"), [(31, "gzip"), (15, "deflate"), (-15, "deflate"), (31, "x-gzip")])
-def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAI, form: int, encoding: str) -> None:
+def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAIModel, form: int, encoding: str) -> None:
     found = ask(server, model, Act(body=packed(GOOD_BODY, form), headers={"Content-Encoding": encoding}))
     assert isinstance(found, Generated)
     assert found.outputs[0].text == "Hi"
 
 
-def test_two_headers_are_two_layers(server: Endpoint, model: OpenAI) -> None:
+def test_two_headers_are_two_layers(server: Endpoint, model: OpenAIModel) -> None:
     body = packed(packed(GOOD_BODY))
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(
         body
@@ -129,7 +129,7 @@ def raw(*headers: bytes, body: bytes = GOOD_BODY, start: bytes = b"HTTP/1.1 200 
         Act(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     ],
 )
-def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAI, act: Act) -> None:
+def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAIModel, act: Act) -> None:
     found = ask(server, model, act)
     assert isinstance(found, Failure)
     assert found.reason in ("malformed", "unreachable")
@@ -138,7 +138,7 @@ def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAI, act: 
     assert isinstance(model.generate([ASK])[0], Generated), "and nothing of it is left for the next request"
 
 
-def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoint, model: OpenAI) -> None:
+def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoint, model: OpenAIModel) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(GOOD_BODY)
     server.script(Act(raw=(head + GOOD_BODY) * 2, keep=True))
     found = [model.generate([ASK])[0] for _ in range(2)]
@@ -171,16 +171,18 @@ def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> N
     assert time.monotonic() - begun < 5
 
 
-def test_more_values_than_are_worth_reading(server: Endpoint, model: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "MOST_VALUES", 1000)
+def test_more_values_than_are_worth_reading(
+    server: Endpoint, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(errors, "MAX_VALUES", 1000)
     found = ask(server, model, Act(body=b'{"choices": [' + b"{}," * 1000 + b"{}]}"))
     assert isinstance(found, Failure)
     assert (found.reason, found.detail) == ("malformed", "the reply has more than 1,000 values")
 
 
 def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> None:
-    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * http.LARGE + b'"}')
-    channel = Channel(Limits(deadline=0.5), None)
+    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * http.THREADED_REPLY + b'"}')
+    channel = EndpointChannel(RateLimits(deadline=0.5), None)
     ready = threading.Event()
 
     def read(value: Any) -> bool:
@@ -188,7 +190,7 @@ def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> Non
 
     begun = time.monotonic()
     try:
-        with pytest.raises(Trouble) as caught:
+        with pytest.raises(EndpointError) as caught:
             channel.run(channel.line(f"{server.url}/v1").ask("chat/completions", {}, read))
         assert caught.value.failure.reason == "timed-out"
         assert time.monotonic() - begun < 8, "the loop was not held up by the reader"
@@ -197,7 +199,7 @@ def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> Non
         channel.close()
 
 
-def test_a_long_error_is_cut(server: Endpoint, model: OpenAI) -> None:
+def test_a_long_error_is_cut(server: Endpoint, model: OpenAIModel) -> None:
     found = ask(server, model, status(400, "é" * (3 << 20)))
     assert isinstance(found, Failure)
     assert found.reason == "refused"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
-from ragworth.llm.openai.model import OpenAI, open_model
+from ragworth.llm.openai.model import OpenAIModel, open_model
 
 CHAT = Prompt.chat("Answer with Yes or No: is Paris in France?")
 TEXT = Prompt.text("The capital of France is")
@@ -38,7 +38,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def model(url: str) -> Iterator[OpenAI]:
+def model(url: str) -> Iterator[OpenAIModel]:
     model = open_model(f"smollm2@{url}", on_long="cut")
     yield model
     model.close()
@@ -69,14 +69,14 @@ def template(url: str) -> str:
     return str(native(url, "/apply-template", {"messages": messages})["prompt"])
 
 
-def test_the_card(model: OpenAI) -> None:
+def test_the_card(model: OpenAIModel) -> None:
     card = model.card
     assert card.abilities == {"generate", "logprobs", "score", "choose", "schema"}
     assert (card.context_length, card.quantisation) == (CONTEXT, "Q4_1")
     assert len(card.template) == 16
 
 
-def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: OpenAI, url: str) -> None:
+def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: OpenAIModel, url: str) -> None:
     reply = model.generate([Generate(CHAT, max_tokens=1)])[0]
     assert isinstance(reply, Generated)
     ids = ids_of(url, template(url))
@@ -86,7 +86,7 @@ def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: Open
     assert model.count(TEXT) == 5
 
 
-def test_log_probabilities_and_bounds_are_those_of_the_whole_distribution(model: OpenAI, url: str) -> None:
+def test_log_probabilities_and_bounds_are_those_of_the_whole_distribution(model: OpenAIModel, url: str) -> None:
     found = model.generate([Generate(TEXT, max_tokens=2, detail="logprobs")])[0]
     assert isinstance(found, Generated)
     trace = found.outputs[0].trace
@@ -100,7 +100,7 @@ def test_log_probabilities_and_bounds_are_those_of_the_whole_distribution(model:
     assert trace.bounds[0][0] - 0.01 <= entropy <= trace.bounds[0][1] + 0.01
 
 
-def test_scores_are_those_of_the_whole_distribution(model: OpenAI, url: str) -> None:
+def test_scores_are_those_of_the_whole_distribution(model: OpenAIModel, url: str) -> None:
     found = model.score([Score(TEXT, " London, in"), Score(Prompt.text("The capital of France is "), "London, in")])
     for one in found:
         assert isinstance(one, Scored)
@@ -111,7 +111,7 @@ def test_scores_are_those_of_the_whole_distribution(model: OpenAI, url: str) -> 
     assert found[0].trace.logprobs == pytest.approx(true, abs=0.02)
 
 
-def test_what_was_generated_scores_as_it_was_generated(model: OpenAI) -> None:
+def test_what_was_generated_scores_as_it_was_generated(model: OpenAIModel) -> None:
     made = model.generate([Generate(CHAT, max_tokens=6, detail="logprobs")])[0]
     assert isinstance(made, Generated)
     trace = made.outputs[0].trace
@@ -123,7 +123,7 @@ def test_what_was_generated_scores_as_it_was_generated(model: OpenAI) -> None:
     assert scored.trace.logprobs == pytest.approx(trace.logprobs[:count], abs=0.02)
 
 
-def test_labels_are_exact_however_rare(model: OpenAI, url: str) -> None:
+def test_labels_are_exact_however_rare(model: OpenAIModel, url: str) -> None:
     labels = ("Yes", "No", "Zebra")
     found = model.choose([Choose(CHAT, labels), Choose(CHAT, labels, "sequence")])
     text = template(url)
@@ -138,7 +138,7 @@ def test_labels_are_exact_however_rare(model: OpenAI, url: str) -> None:
     assert found[1].probabilities[2] <= found[0].probabilities[2] * 1.05
 
 
-def test_samples_differ_and_come_again_with_their_seed(model: OpenAI) -> None:
+def test_samples_differ_and_come_again_with_their_seed(model: OpenAIModel) -> None:
     ask = Generate(Prompt.chat("Name a colour."), max_tokens=5, temperature=1.5, n=3, seed=11)
     first, second = model.generate([ask])[0], model.generate([ask])[0]
     assert isinstance(first, Generated)
@@ -147,14 +147,14 @@ def test_samples_differ_and_come_again_with_their_seed(model: OpenAI) -> None:
     assert [one.text for one in first.outputs] == [one.text for one in second.outputs]
 
 
-def test_a_schema_is_followed(model: OpenAI) -> None:
+def test_a_schema_is_followed(model: OpenAIModel) -> None:
     schema = {"type": "object", "properties": {"answer": {"type": "boolean"}}, "required": ["answer"]}
     found = model.generate([Generate(CHAT, max_tokens=40, schema=json.dumps(schema))])[0]
     assert isinstance(found, Generated)
     assert set(json.loads(found.outputs[0].text)) == {"answer"}
 
 
-def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAI) -> None:
+def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAIModel) -> None:
     passage = "grass is green " * 120
     prompt = Prompt((Message("user", f"Read: {passage}. Yes?"),), (Span(0, 6, 6 + len(passage)),))
     found = model.generate([Generate(prompt, max_tokens=2)])[0]

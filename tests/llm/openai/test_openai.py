@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
-from ragworth.llm.openai.model import OpenAI, open_model
+from ragworth.llm.openai.model import OpenAIModel, open_model
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import Endpoint, edited, status
 
@@ -19,15 +19,15 @@ TEXT = Prompt.text("One, two")
 TEXT_IDS = toy.encode("One, two", bos=True)
 VOCABULARY = len(toy.PIECES)
 
-Opened = Callable[..., tuple[OpenAI, Endpoint]]
+Opened = Callable[..., tuple[OpenAIModel, Endpoint]]
 
 
 @pytest.fixture
 def opened() -> Iterator[Opened]:
     """Opens a server and a model for it; closes both."""
-    made: list[tuple[OpenAI, Endpoint]] = []
+    made: list[tuple[OpenAIModel, Endpoint]] = []
 
-    def make(options: dict[str, Any] | None = None, **traits: Any) -> tuple[OpenAI, Endpoint]:
+    def make(options: dict[str, Any] | None = None, **traits: Any) -> tuple[OpenAIModel, Endpoint]:
         server = Endpoint(**traits).__enter__()
         model = open_model(f"toy@{server.url}", **(options or {}))
         made.append((model, server))

@@ -15,7 +15,7 @@ import pytest
 
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import http, rate_limit
-from ragworth.llm.openai.model import OpenAI, open_model
+from ragworth.llm.openai.model import OpenAIModel, open_model
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import (
     DRIP,
@@ -50,7 +50,7 @@ def server() -> Iterator[Endpoint]:
         yield server
 
 
-def probed(server: Endpoint, **options: Any) -> OpenAI:
+def probed(server: Endpoint, **options: Any) -> OpenAIModel:
     """A model that has asked already what it needs to know, so that a script meets what comes after."""
     model = open_model(f"toy@{server.url}", **options)
     assert model.card
@@ -135,7 +135,7 @@ def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest
 
 
 def test_a_reply_without_end(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "LARGEST", 4 << 20)
+    monkeypatch.setattr(http, "MAX_REPLY", 4 << 20)
     found = ask(server, ENDLESS)
     assert isinstance(found, Failure)
     assert (found.reason, found.detail) == ("malformed", "the reply has more than 4 MiB")

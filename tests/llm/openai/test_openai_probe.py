@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Chooses, Generate, Generated, Generates, Model, Prompt, Scores
+from ragworth.llm.contract import ChoosingModel, Generate, Generated, GeneratingModel, Model, Prompt, ScoringModel
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
 from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
@@ -157,6 +157,6 @@ def test_many_threads_probe_once() -> None:
 def test_it_follows_the_contract() -> None:
     with Endpoint() as server:
         model = open_model(f"toy@{server.url}")
-        for part in (Model, Generates, Scores, Chooses):
+        for part in (Model, GeneratingModel, ScoringModel, ChoosingModel):
             assert isinstance(model, part)
         model.close()

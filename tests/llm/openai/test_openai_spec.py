@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.openai.model import open_model
-from ragworth.llm.openai.spec import Options, check, parse
+from ragworth.llm.openai.spec import EndpointOptions, check_options, parse_address
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from ragworth.llm.openai.spec import Options, check, parse
     ],
 )
 def test_addresses(rest: str, model: str, url: str) -> None:
-    assert parse(rest) == (model, url)
+    assert parse_address(rest) == (model, url)
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_addresses(rest: str, model: str, url: str) -> None:
 )
 def test_addresses_that_are_refused(rest: str, found: str) -> None:
     with pytest.raises(ModelError, match=found) as caught:
-        parse(rest)
+        parse_address(rest)
     assert "pa55" not in str(caught.value)
 
 
 def test_who_can_read_along() -> None:
-    assert parse("m@https://example.org").is_private
-    assert parse("m@http://localhost:1").is_private
-    assert parse("m@http://127.0.0.1:1").is_private
-    assert not parse("m@http://example.org").is_private
-    assert not parse("m@http://10.0.0.1").is_private
+    assert parse_address("m@https://example.org").is_private
+    assert parse_address("m@http://localhost:1").is_private
+    assert parse_address("m@http://127.0.0.1:1").is_private
+    assert not parse_address("m@http://example.org").is_private
+    assert not parse_address("m@http://10.0.0.1").is_private
 
 
 def test_all_that_is_wrong_with_options_is_said_at_once() -> None:
     given: dict[str, Any] = {"concurency": 3, "deadline": 0, "retries": -1, "api": "both", "concurrency": True}
     with pytest.raises(ModelError) as caught:
-        check(given | {"vocabulary": 2.5, "requests_per_minute": "many", "key_variable": ""})
+        check_options(given | {"vocabulary": 2.5, "requests_per_minute": "many", "key_variable": ""})
     message = str(caught.value)
     for name in (*given, "vocabulary", "requests_per_minute", "key_variable"):
         assert f"  {name} is " in message
@@ -74,8 +74,8 @@ def test_all_that_is_wrong_with_options_is_said_at_once() -> None:
 
 
 def test_options() -> None:
-    assert check({}) == Options()
-    found = check({"concurrency": 4, "deadline": 1.5, "tokens_per_minute": 1000, "context_length": None})
+    assert check_options({}) == EndpointOptions()
+    found = check_options({"concurrency": 4, "deadline": 1.5, "tokens_per_minute": 1000, "context_length": None})
     assert found.limits == (4, 1.5, 6, None, 1000)
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.openai.key_hosts import OWN_HOSTS, is_own_host
-from ragworth.llm.openai.spec import parse
+from ragworth.llm.openai.spec import parse_address
 
 
 def own(variable: str, url: str) -> bool:
     """As a workspace writes it."""
     try:
-        return is_own_host(variable, parse(f"model@{url}").url)
+        return is_own_host(variable, parse_address(f"model@{url}").url)
     except ModelError:
         return False
 

@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.llm.openai import rate_limit
-from ragworth.llm.openai.rate_limit import Limits, Pace, PausedTooLong, Spending, backoff, retry_after
+from ragworth.llm.openai.rate_limit import (
+    MinuteWindow,
+    PausedTooLong,
+    RateLimiter,
+    RateLimits,
+    backoff_seconds,
+    parse_retry_after,
+)
 
 T = TypeVar("T")
 
@@ -48,7 +55,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def visits(gate: Pace, count: int, seconds: float = 1.0, cost: float = 0.0) -> list[float]:
+async def visits(gate: RateLimiter, count: int, seconds: float = 1.0, cost: float = 0.0) -> list[float]:
     """When each of ``count`` requests of some length was let through."""
 
     async def one() -> float:
@@ -61,25 +68,25 @@ async def visits(gate: Pace, count: int, seconds: float = 1.0, cost: float = 0.0
 
 
 def test_no_more_at_a_time_than_allowed() -> None:
-    times = run(visits(Pace(Limits(concurrency=4)), 12))
+    times = run(visits(RateLimiter(RateLimits(concurrency=4)), 12))
     assert [round(time) for time in times] == [0] * 4 + [1] * 4 + [2] * 4
 
 
 def test_requests_a_minute() -> None:
-    times = run(visits(Pace(Limits(concurrency=50, requests_per_minute=10)), 25))
+    times = run(visits(RateLimiter(RateLimits(concurrency=50, requests_per_minute=10)), 25))
     assert all(after - before >= 60 for before, after in zip(times, times[10:], strict=False))
     assert times[-1] < 130
 
 
 def test_tokens_a_minute_and_one_that_is_too_dear() -> None:
-    times = run(visits(Pace(Limits(concurrency=50, tokens_per_minute=100)), 5, cost=40))
+    times = run(visits(RateLimiter(RateLimits(concurrency=50, tokens_per_minute=100)), 5, cost=40))
     assert [round(time) for time in times] == [0, 0, 60, 60, 120]
-    assert run(visits(Pace(Limits(tokens_per_minute=100)), 2, cost=1000)) == pytest.approx([0, 60], abs=0.1)
+    assert run(visits(RateLimiter(RateLimits(tokens_per_minute=100)), 2, cost=1000)) == pytest.approx([0, 60], abs=0.1)
 
 
 def test_tokens_are_put_right_afterwards() -> None:
     async def work() -> float:
-        gate = Pace(Limits(tokens_per_minute=100))
+        gate = RateLimiter(RateLimits(tokens_per_minute=100))
         place = await gate.enter(90)
         gate.correct(place, 10)
         gate.leave()
@@ -90,7 +97,7 @@ def test_tokens_are_put_right_afterwards() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.floats(0.1, 40)), max_size=40))
 def test_spending_never_exceeds_its_limit_in_any_minute(wishes: list[tuple[float, float]]) -> None:
-    spending, time, done = Spending(100), 0.0, []
+    spending, time, done = MinuteWindow(100), 0.0, []
     for pause, amount in wishes:
         time += pause
         time += spending.wait(amount, time)
@@ -102,7 +109,7 @@ def test_spending_never_exceeds_its_limit_in_any_minute(wishes: list[tuple[float
 
 def test_overload_halves_and_success_adds_one_a_round() -> None:
     async def work() -> list[float]:
-        gate = Pace(Limits(concurrency=16))
+        gate = RateLimiter(RateLimits(concurrency=16))
         widths = []
         for began in (0.0, 0.0, 0.0):  # three of one round: they count once
             gate.slower(began)
@@ -128,7 +135,7 @@ def test_overload_halves_and_success_adds_one_a_round() -> None:
 
 def test_a_pause_holds_for_everybody() -> None:
     async def work() -> list[float]:
-        gate = Pace(Limits(concurrency=2))
+        gate = RateLimiter(RateLimits(concurrency=2))
         gate.pause(7)
         return await visits(gate, 3)
 
@@ -137,7 +144,7 @@ def test_a_pause_holds_for_everybody() -> None:
 
 def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
     async def work() -> float:
-        gate = Pace(Limits(concurrency=1, deadline=10))
+        gate = RateLimiter(RateLimits(concurrency=1, deadline=10))
         await gate.enter()
         waiting = asyncio.ensure_future(gate.enter())
         await asyncio.sleep(1)
@@ -153,7 +160,7 @@ def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
 
 def test_those_who_were_let_through_before_go_first() -> None:
     async def work() -> list[str]:
-        gate, order = Pace(Limits(concurrency=1)), []
+        gate, order = RateLimiter(RateLimits(concurrency=1)), []
 
         async def one(name: str, again: bool) -> None:
             await gate.enter(again=again)
@@ -172,7 +179,7 @@ def test_those_who_were_let_through_before_go_first() -> None:
 
 def test_whoever_gives_up_leaves_no_trace() -> None:
     async def work() -> int:
-        gate = Pace(Limits(concurrency=1))
+        gate = RateLimiter(RateLimits(concurrency=1))
         await gate.enter()
         tasks = [asyncio.ensure_future(gate.enter()) for _ in range(3)]
         await asyncio.sleep(1)
@@ -189,7 +196,7 @@ def test_whoever_gives_up_leaves_no_trace() -> None:
 
 def test_backoff_doubles_up_to_a_limit() -> None:
     for attempt, longest in ((1, 0.5), (2, 1), (4, 4), (10, 20), (1000, 20)):
-        waits = [backoff(attempt) for _ in range(50)]
+        waits = [backoff_seconds(attempt) for _ in range(50)]
         assert longest / 2 <= min(waits) < max(waits) <= longest
 
 
@@ -217,10 +224,10 @@ def test_backoff_doubles_up_to_a_limit() -> None:
     ],
 )
 def test_retry_after_as_number_and_as_date(header: str | None, seconds: float | None) -> None:
-    assert retry_after(header, datetime(2015, 10, 21, 7, 28, tzinfo=UTC)) == seconds
+    assert parse_retry_after(header, datetime(2015, 10, 21, 7, 28, tzinfo=UTC)) == seconds
 
 
 @given(st.text(max_size=30))
 def test_any_retry_after_is_a_number_or_nothing(header: str) -> None:
-    found = retry_after(header)
+    found = parse_retry_after(header)
     assert found is None or found >= 0

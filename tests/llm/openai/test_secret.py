@@ -17,9 +17,9 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
-from ragworth.llm.openai.api_key import HIDDEN, OPENAI, OPENAI_HOST, OWN, Secret, find_key
-from ragworth.llm.openai.model import OpenAI, open_model
-from ragworth.llm.openai.spec import Address
+from ragworth.llm.openai.api_key import OPENAI_HOST, OPENAI_VARIABLE, OWN_VARIABLE, REDACTED, ApiKey, find_key
+from ragworth.llm.openai.model import OpenAIModel, open_model
+from ragworth.llm.openai.spec import ModelAddress
 from tests.llm.openai import endpoint_replies
 from tests.llm.openai.endpoint import Act, Endpoint, status
 
@@ -29,32 +29,32 @@ ASK = Generate(Prompt.chat("hello"), max_tokens=2)
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (OWN, OPENAI):
+    for name in (OWN_VARIABLE, OPENAI_VARIABLE):
         monkeypatch.delenv(name, raising=False)
 
 
-def held(secret: Secret | None) -> str:
+def held(secret: ApiKey | None) -> str:
     assert secret is not None
     return secret.header().removeprefix("Bearer ")
 
 
 def test_the_own_key_goes_anywhere_and_before_openais(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, f" {KEY}\n")
-    monkeypatch.setenv(OPENAI, "other")
+    monkeypatch.setenv(OWN_VARIABLE, f" {KEY}\n")
+    monkeypatch.setenv(OPENAI_VARIABLE, "other")
     assert held(find_key("example.org")) == KEY
     assert held(find_key(OPENAI_HOST)) == KEY
 
 
 def test_openais_key_goes_to_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OPENAI, KEY)
+    monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     assert held(find_key(OPENAI_HOST)) == KEY
     assert find_key("localhost") is None
     assert find_key("api.openai.com.example.org") is None
-    assert held(find_key("localhost", OPENAI)) == KEY, "unless it is named"
+    assert held(find_key("localhost", OPENAI_VARIABLE)) == KEY, "unless it is named"
 
 
 def test_a_named_variable_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, "other")
+    monkeypatch.setenv(OWN_VARIABLE, "other")
     with pytest.raises(ModelError, match="MY_KEY is empty or not set"):
         find_key("localhost", "MY_KEY")
     monkeypatch.setenv("MY_KEY", KEY)
@@ -63,14 +63,14 @@ def test_a_named_variable_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("bad", ["two words", "tab\tkey", "kéy", "line\nkey"])
 def test_what_no_header_can_carry_is_refused_unseen(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, bad)
+    monkeypatch.setenv(OWN_VARIABLE, bad)
     with pytest.raises(ModelError) as caught:
         find_key("localhost")
     assert bad not in shown(caught.value)
 
 
 def test_a_secret_shows_itself_nowhere() -> None:
-    secret = Secret(KEY)
+    secret = ApiKey(KEY)
     texts = [repr(secret), str(secret), f"{secret}", f"{secret:>40}", "%s %r" % (secret, secret), repr([secret])]  # noqa: UP031
     assert not any("5ecret" in text for text in texts)
     assert not hasattr(secret, "__dict__")
@@ -80,9 +80,9 @@ def test_a_secret_shows_itself_nowhere() -> None:
 
 
 def test_scrubbing_finds_the_key_as_json_and_urls_write_it() -> None:
-    secret = Secret(KEY)
+    secret = ApiKey(KEY)
     text = f"{KEY} {json.dumps(KEY)} sk-test%2F5ecret%2B%22KEY%22_0123456789abcdef"
-    assert secret.scrub(text) == f'{HIDDEN} "{HIDDEN}" {HIDDEN}'
+    assert secret.scrub(text) == f'{REDACTED} "{REDACTED}" {REDACTED}'
 
 
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc", "Bearer "])
@@ -90,15 +90,15 @@ def test_scrubbing_finds_the_key_as_json_and_urls_write_it() -> None:
 def test_scrubbing_finds_the_key_in_base64(before: str, after: str) -> None:
     text = f"{before}{KEY}{after}".encode()
     for encoded in (base64.b64encode(text).decode(), base64.urlsafe_b64encode(text).decode()):
-        found = Secret(KEY).scrub(f"it is {encoded}, see?")
-        assert HIDDEN in found
-        rest = len(found) - len(f"it is {HIDDEN}, see?")
+        found = ApiKey(KEY).scrub(f"it is {encoded}, see?")
+        assert REDACTED in found
+        rest = len(found) - len(f"it is {REDACTED}, see?")
         assert rest <= (len(before) + len(after)) * 4 / 3 + 6, "next to nothing of the key is left"
 
 
 def test_a_reply_without_the_key_is_left_alone() -> None:
     value = {"choices": [{"text": "a\\b"}, 7, None]}
-    secret = Secret(KEY)
+    secret = ApiKey(KEY)
     assert secret.redact(value, json.dumps(value)) == value
     plain = {"text": "ab"}
     assert secret.redact(plain, json.dumps(plain)) is plain
@@ -109,24 +109,24 @@ def test_the_key_is_found_however_json_spells_it(escape: Callable[[str], str]) -
     written = f'{{"a": ["x{escape(json.dumps(KEY)[1:-1] if escape is str else KEY)}y"], "{escape("k")}": 1}}'
     value = json.loads(written)
     assert value["a"] == [f"x{KEY}y"]
-    assert Secret(KEY).redact(value, written) == {"a": [f"x{HIDDEN}y"], "k": 1}
+    assert ApiKey(KEY).redact(value, written) == {"a": [f"x{REDACTED}y"], "k": 1}
 
 
 @pytest.mark.parametrize("word", ["none", "EMPTY", "required", "anything", "sk-1"])
 def test_a_key_that_is_but_a_word_is_left_in_answers(word: str) -> None:
     value = {"text": f"it is {word}"}
-    assert Secret(word).redact(value, json.dumps(value)) == value
-    assert Secret(word).redact_tokens(["it is ", word]) == ("it is ", word)
+    assert ApiKey(word).redact(value, json.dumps(value)) == value
+    assert ApiKey(word).redact_tokens(["it is ", word]) == ("it is ", word)
 
 
 def test_tokens_that_spell_out_the_key_together() -> None:
     tokens = ["The", " key is ", KEY[:5], KEY[5:20], f"{KEY[20:]}.", " Good", " day"]
-    assert Secret(KEY).redact_tokens(tokens) == ("The", " key is ", HIDDEN, HIDDEN, HIDDEN, " Good", " day")
+    assert ApiKey(KEY).redact_tokens(tokens) == ("The", " key is ", REDACTED, REDACTED, REDACTED, " Good", " day")
 
 
 def test_many_tokens_that_spell_out_the_key_are_no_burden() -> None:
     start = time.monotonic()
-    assert set(Secret(KEY).redact_tokens([KEY[:9], KEY[9:]] * 50_000)) == {HIDDEN}
+    assert set(ApiKey(KEY).redact_tokens([KEY[:9], KEY[9:]] * 50_000)) == {REDACTED}
     assert time.monotonic() - start < 5  # a product of tokens and keys takes minutes
 
 
@@ -141,7 +141,7 @@ def echo(value: Any) -> Any:
 def test_a_key_that_is_repeated_by_the_model_is_taken_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv(OWN, KEY)
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
     caplog.set_level(logging.DEBUG)
     with Endpoint() as server:
         model = open_model(f"toy@{server.url}")
@@ -154,15 +154,15 @@ def test_a_key_that_is_repeated_by_the_model_is_taken_out(
         model.close()
     assert isinstance(plain, Generated)
     assert isinstance(traced, Generated)
-    assert plain.outputs[0].text == f"It is {HIDDEN}."
+    assert plain.outputs[0].text == f"It is {REDACTED}."
     assert traced.outputs[0].trace is not None
-    assert traced.outputs[0].trace.tokens == (HIDDEN, HIDDEN)
+    assert traced.outputs[0].trace.tokens == (REDACTED, REDACTED)
     assert "5ecret" not in repr(plain) + repr(traced)
     assert "5ecret" not in caplog.text
 
 
 def test_a_card_does_not_repeat_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, KEY)
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
     monkeypatch.setattr(endpoint_replies, "MODEL", KEY)
     with Endpoint(kind="llamacpp") as server:
         model = open_model(f"other@{server.url}")
@@ -183,8 +183,8 @@ def server() -> Iterator[Endpoint]:
         yield server
 
 
-def opened(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> OpenAI:
-    monkeypatch.setenv(OWN, KEY)
+def opened(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> OpenAIModel:
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
     return open_model(f"toy@{server.url}", retries=0)
 
 
@@ -196,7 +196,7 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
     with pytest.raises(ModelError, match="unauthorised") as caught:
         model.card  # noqa: B018
     assert server.seen[0].headers["authorization"] == f"Bearer {KEY}", "it was sent"
-    assert HIDDEN in str(caught.value)
+    assert REDACTED in str(caught.value)
     everything = [shown(caught.value), repr(model), repr(vars(model)), caplog.text]
     everything += [repr(vars(record)) for record in caplog.records]
     everything.append(repr(vars(model._channel)) if model._channel is not None else "")
@@ -208,22 +208,22 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
 @pytest.mark.parametrize("status_code", [200, 400, 500])
 @pytest.mark.parametrize("pad", range(0, 320, 16))
 def test_no_piece_of_the_key_is_left_by_cutting(status_code: int, pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworth.llm.openai.errors import Trouble, parsed, trouble
+    from ragworth.llm.openai.errors import EndpointError, error_for_status, parse_reply
 
-    secret = Secret(KEY)
+    secret = ApiKey(KEY)
     page = f"<html>{'x' * pad}{KEY}{'y' * 500}"
     if status_code == 200:
-        with pytest.raises(Trouble) as caught:
-            parsed(page, secret.scrub)
+        with pytest.raises(EndpointError) as caught:
+            parse_reply(page, secret.scrub)
         detail = caught.value.failure.detail
     else:
-        detail = trouble(status_code, page, secret.scrub).failure.detail
+        detail = error_for_status(status_code, page, secret.scrub).failure.detail
     assert "sk-t" not in detail
     assert "5ecret" not in detail
 
 
 def test_failures_are_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, KEY)
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
     with Endpoint() as server:
         model = open_model(f"toy@{server.url}", retries=0)
         assert model.card.endpoint == f"{server.url}/v1"
@@ -244,7 +244,7 @@ def test_failures_are_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OPENAI, KEY)
+    monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with Endpoint() as server:
@@ -256,7 +256,7 @@ def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OPENAI, KEY)
+    monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     model = open_model(f"toy@{server.url}", retries=0)
     with pytest.raises(ModelError, match="OPENAI_API_KEY goes to OpenAI only"):
         model.card  # noqa: B018
@@ -264,17 +264,17 @@ def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypa
 
 
 def test_a_key_that_others_can_read_on_its_way_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN, KEY)
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
     with Endpoint() as server:
         for private in (True, False):
-            monkeypatch.setattr(Address, "is_private", private)
+            monkeypatch.setattr(ModelAddress, "is_private", private)
             model = open_model(f"toy@{server.url}")
             assert any("unencrypted" in note for note in model.card.notes) != private
             model.close()
 
 
 def test_openais_own_key_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(OWN, raising=False)
-    monkeypatch.setenv(OPENAI, KEY)
+    monkeypatch.delenv(OWN_VARIABLE, raising=False)
+    monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     assert open_model(f"toy@https://{OPENAI_HOST}")._secret is not None
     assert open_model(f"toy@http://{OPENAI_HOST}")._secret is None

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.llm.contract import Generate, Message, Prompt, Span
-from ragworth.llm.openai.errors import Trouble, parsed, tidy, trouble
-from ragworth.llm.openai.probe import read_list
-from ragworth.llm.openai.protocol import Manner, as_text, body, choices, counts
+from ragworth.llm.openai.errors import EndpointError, error_for_status, one_line, parse_reply
+from ragworth.llm.openai.probe import read_model_list
+from ragworth.llm.openai.protocol import RequestFormat, as_text_prompt, read_choices, read_counts, request_body
 
 PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Hello")), (Span(1, 1, 3),), "v1")
 SCHEMA = '{"type": "object"}'
@@ -49,7 +49,7 @@ JSON = st.recursive(
 
 
 def test_a_greedy_chat_has_neither_seed_nor_top_p() -> None:
-    fields = body("m", Generate(PROMPT, max_tokens=7, stop=("\n",)), Manner(True), seed=3, n=1)
+    fields = request_body("m", Generate(PROMPT, max_tokens=7, stop=("\n",)), RequestFormat(True), seed=3, n=1)
     assert fields == {
         "model": "m",
         "max_tokens": 7,
@@ -61,7 +61,7 @@ def test_a_greedy_chat_has_neither_seed_nor_top_p() -> None:
 
 def test_a_sampled_chat_has_everything() -> None:
     request = Generate(PROMPT, temperature=0.5, top_p=0.9, schema=SCHEMA)
-    fields = body("m", request, Manner(True, "max_completion_tokens", 5, {"top_k": 0}), seed=3, n=2)
+    fields = request_body("m", request, RequestFormat(True, "max_completion_tokens", 5, {"top_k": 0}), seed=3, n=2)
     expected = {"seed": 3, "top_p": 0.9, "n": 2, "logprobs": True, "top_logprobs": 5, "top_k": 0}
     assert expected.items() <= fields.items()
     assert fields["max_completion_tokens"] == 256
@@ -70,11 +70,11 @@ def test_a_sampled_chat_has_everything() -> None:
 
 
 def test_a_chat_without_an_interface_for_chats_becomes_paragraphs() -> None:
-    text = as_text(PROMPT)
+    text = as_text_prompt(PROMPT)
     assert text.messages == (Message("text", "Be brief.\n\nHello\n\n"),)
     span = text.passages[0]
     assert text.messages[0].content[span.start : span.end] == "el"
-    assert body("m", Generate(PROMPT), Manner(False, top=4), seed=0, n=1)["logprobs"] == 4
+    assert request_body("m", Generate(PROMPT), RequestFormat(False, top=4), seed=0, n=1)["logprobs"] == 4
 
 
 def chat(**changes: Any) -> dict[str, Any]:
@@ -83,22 +83,22 @@ def chat(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_chat() -> None:
-    assert choices(chat())[0][:2] == ("Hi", "stop")
-    assert counts(chat()) == (3, 1)
+    assert read_choices(chat())[0][:2] == ("Hi", "stop")
+    assert read_counts(chat()) == (3, 1)
 
 
 def test_log_probabilities_in_both_forms_are_the_same() -> None:
     entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": [{"token": "Hi", "logprob": -0.5}]}
-    new = choices(chat(logprobs={"content": [entry]}))[0].steps
+    new = read_choices(chat(logprobs={"content": [entry]}))[0].steps
     old = {"tokens": ["Hi"], "token_logprobs": [-0.5], "top_logprobs": [{"Hi": -0.5}]}
-    assert new == choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    assert new == read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
     assert new is not None
     assert new[0].token == ("Hi", -0.5, None)
 
 
 def test_tokens_named_by_their_ids() -> None:
     old = {"tokens": ["token_id:7"], "token_logprobs": [None], "top_logprobs": [{"token_id:7": -0.1}]}
-    steps = choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    steps = read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
     assert steps is not None
     assert steps[0].token == ("", 0.0, 7)
     assert steps[0].top[0].id == 7
@@ -106,7 +106,7 @@ def test_tokens_named_by_their_ids() -> None:
 
 def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
     old = {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{"a": -1, "\ufffd": -2}]}
-    steps = choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    steps = read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
     assert steps is not None
     assert steps[0].top == ()
 
@@ -133,24 +133,24 @@ def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
     ],
 )
 def test_what_a_reply_must_not_be(value: Any, reason: str, detail: str) -> None:
-    with pytest.raises(Trouble) as caught:
-        choices(value)
+    with pytest.raises(EndpointError) as caught:
+        read_choices(value)
     assert caught.value.failure.reason == reason
     assert detail in caught.value.failure.detail
     assert caught.value.failure.retry == (reason == "malformed")
 
 
 def test_a_filtered_output_with_text_is_an_output() -> None:
-    found = choices(chat(finish_reason="content_filter"))[0]
+    found = read_choices(chat(finish_reason="content_filter"))[0]
     assert (found.text, found.finish) == ("Hi", "content_filter")
 
 
 @given(JSON)
 def test_no_json_does_harm(value: Any) -> None:
-    for read in (choices, counts, lambda value: read_list(value, "m")):
+    for read in (read_choices, read_counts, lambda value: read_model_list(value, "m")):
         try:
             read(value)
-        except Trouble as caught:
+        except EndpointError as caught:
             assert caught.failure.reason in ("malformed", "refused")
 
 
@@ -158,17 +158,17 @@ def test_no_json_does_harm(value: Any) -> None:
 def test_no_text_does_harm(data: bytes, status: int) -> None:
     text = data.decode("utf-8", "replace")
     try:
-        parsed(text, str)
-    except Trouble as caught:
+        parse_reply(text, str)
+    except EndpointError as caught:
         assert caught.failure.detail.isprintable()
-    failure = trouble(status, text, str).failure
+    failure = error_for_status(status, text, str).failure
     assert failure.detail.isprintable()
     assert len(failure.detail) <= 300
 
 
 def test_json_that_is_too_deep() -> None:
-    with pytest.raises(Trouble, match="malformed"):
-        parsed("[" * 100_000, str)
+    with pytest.raises(EndpointError, match="malformed"):
+        parse_reply("[" * 100_000, str)
 
 
 @pytest.mark.parametrize(
@@ -191,32 +191,32 @@ def test_json_that_is_too_deep() -> None:
 )
 def test_what_a_status_means(status: int, words: str, reason: str, retry: bool) -> None:
     for text in (words, json.dumps({"error": {"message": words}}), json.dumps({"detail": words})):
-        failure = trouble(status, text, str).failure
+        failure = error_for_status(status, text, str).failure
         assert (failure.reason, failure.retry) == (reason, retry)
         assert f"HTTP {status}" in failure.detail
 
 
 def test_an_error_that_comes_with_success() -> None:
-    with pytest.raises(Trouble) as caught:
-        parsed(json.dumps({"error": {"message": "wait", "code": 429}}), str)
+    with pytest.raises(EndpointError) as caught:
+        parse_reply(json.dumps({"error": {"message": "wait", "code": 429}}), str)
     assert caught.value.failure.reason == "rate-limited"
-    with pytest.raises(Trouble) as caught:
-        parsed(json.dumps({"error": "oh"}), str)
+    with pytest.raises(EndpointError) as caught:
+        parse_reply(json.dumps({"error": "oh"}), str)
     assert caught.value.failure.reason == "server-error"
 
 
 def test_words_of_others_are_made_harmless() -> None:
-    assert tidy("a\x1b[31m\n\tb\u202e" + "c" * 500, 20) == "a [31m b " + "c" * 10 + "…"
+    assert one_line("a\x1b[31m\n\tb\u202e" + "c" * 500, 20) == "a [31m b " + "c" * 10 + "…"
 
 
 def test_the_list_of_models() -> None:
     vllm = {"data": [{"id": "a"}, {"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}
-    found = read_list(vllm, "m")
+    found = read_model_list(vllm, "m")
     assert (found.names, found.context_length, found.is_vllm) == (("a", "m"), 4096, True)
     meta = {"n_vocab": 9, "n_ctx_train": 8192, "n_ctx": 512, "ftype": "Q4_1"}
-    found = read_list({"data": [{"id": "x.gguf", "owned_by": "llamacpp", "meta": meta}]}, "m")
+    found = read_model_list({"data": [{"id": "x.gguf", "owned_by": "llamacpp", "meta": meta}]}, "m")
     assert (found.owner, found.context_length, found.vocabulary, found.quantisation) == ("llamacpp", 512, 9, "Q4_1")
-    assert read_list({"data": [{"id": "a"}, {"id": "b"}]}, "m").owner == "", "another model's facts are not ours"
+    assert read_model_list({"data": [{"id": "a"}, {"id": "b"}]}, "m").owner == "", "another model's facts are not ours"
 
 
 def shown(*values: Any) -> Any:
@@ -253,11 +253,11 @@ def listed(**values: Any) -> Any:
     ],
 )
 def test_distributions_that_none_can_be(value: Any) -> None:
-    with pytest.raises(Trouble) as caught:
-        choices(value)
+    with pytest.raises(EndpointError) as caught:
+        read_choices(value)
     assert caught.value.failure.reason == "malformed"
     assert caught.value.failure.retry
-    assert choices(value, shown=False)[0].text in ("Hi", "a"), "the text is kept where nobody asked for more"
+    assert read_choices(value, shown=False)[0].text in ("Hi", "a"), "the text is kept where nobody asked for more"
 
 
 @pytest.mark.parametrize(
@@ -276,26 +276,26 @@ def test_distributions_that_none_can_be(value: Any) -> None:
     ],
 )
 def test_distributions_that_are_only_rounded(value: Any) -> None:
-    steps = choices(value)[0].steps
+    steps = read_choices(value)[0].steps
     assert steps is not None
     assert len(steps) == 1
 
 
 def test_a_token_that_is_listed_twice_counts_once() -> None:
     one = {"token": "a", "logprob": -0.1}
-    steps = choices(chat(logprobs={"content": [one | {"top_logprobs": [one, one]}]}))[0].steps
+    steps = read_choices(chat(logprobs={"content": [one | {"top_logprobs": [one, one]}]}))[0].steps
     assert steps is not None
     assert len(steps[0].top) == 2
 
 
 @pytest.mark.parametrize("number", [10**30, 2**63 - 1, 2**63, 10**9 + 1, -1, True, 1.5, "7", None, math.inf, math.nan])
 def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
-    assert counts({"usage": {"prompt_tokens": number, "completion_tokens": 10**9}}) == (0, 10**9)
+    assert read_counts({"usage": {"prompt_tokens": number, "completion_tokens": 10**9}}) == (0, 10**9)
 
 
 @pytest.mark.parametrize("number", [10**30, 2**63, 0, -1, True, 4096.0, "4096"])
 def test_a_context_that_cannot_be_true_is_unknown(number: Any) -> None:
-    found = read_list({"data": [{"id": "m", "meta": {"n_ctx": number, "n_vocab": number}}]}, "m")
+    found = read_model_list({"data": [{"id": "m", "meta": {"n_ctx": number, "n_vocab": number}}]}, "m")
     assert (found.context_length, found.vocabulary) == (None, None)
 
 
@@ -303,23 +303,23 @@ def test_a_context_that_cannot_be_true_is_unknown(number: Any) -> None:
     "name", ["token_id:" + "9" * 5000, "token_id:٧", "token_id:", "token_id:-1", "token_id:4294967296"]
 )
 def test_names_that_are_no_ids(name: str) -> None:
-    steps = choices(chat(logprobs={"content": [{"token": name, "logprob": -1, "id": 10**30}]}))[0].steps
+    steps = read_choices(chat(logprobs={"content": [{"token": name, "logprob": -1, "id": 10**30}]}))[0].steps
     assert steps is not None
     assert steps[0].token == (name, -1.0, None)
 
 
 def test_a_list_of_models_is_made_printable() -> None:
     entry = {"id": "\ud800m\x1b[31m", "owned_by": "llamacpp", "meta": {"ftype": "Q4\ud800" + "x" * 500}}
-    found = read_list({"data": [entry]}, "m")
+    found = read_model_list({"data": [entry]}, "m")
     assert found.names == ("m [31m",)
     assert found.quantisation.isprintable()
     assert len(found.quantisation) <= 80
 
 
 def test_half_a_character_is_replaced() -> None:
-    assert choices(chat(message={"content": "a\ud800é\U0001f600"}))[0].text == "a\ufffdé\U0001f600"
+    assert read_choices(chat(message={"content": "a\ud800é\U0001f600"}))[0].text == "a\ufffdé\U0001f600"
 
 
 def test_no_more_texts_than_were_asked_for_are_read() -> None:
     value = {"choices": [{"text": "a"}, {"text": 7}]}
-    assert [one.text for one in choices(value, 1)] == ["a"]
+    assert [one.text for one in read_choices(value, 1)] == ["a"]

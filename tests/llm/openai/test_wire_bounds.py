@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text, trace
-from ragworth.llm.openai.protocol import Step, Visible
+from ragworth.llm.openai.bounds import build_trace, entropy_bounds, shares_by_text
+from ragworth.llm.openai.protocol import GeneratedToken, TokenLogprob
 from tests.llm.openai import endpoint_toy as toy
 
 
@@ -72,13 +72,13 @@ def test_a_vocabulary_that_is_too_small_for_what_is_hidden() -> None:
 
 def test_a_trace_of_a_token_that_is_not_among_the_likeliest() -> None:
     context = toy.encode("One")
-    shown = tuple(Visible(toy.decode([one]), toy.logprobs(context)[one], one) for one in toy.likeliest(context, 5))
+    shown = tuple(TokenLogprob(toy.decode([one]), toy.logprobs(context)[one], one) for one in toy.likeliest(context, 5))
     rare = toy.likeliest(context, 40)[-1]
-    step = Step(Visible(toy.decode([rare]), toy.logprobs(context)[rare], rare), shown)
-    found = trace([step], len(toy.PIECES))
+    step = GeneratedToken(TokenLogprob(toy.decode([rare]), toy.logprobs(context)[rare], rare), shown)
+    found = build_trace([step], len(toy.PIECES))
     assert found.bounds is not None
     assert found.bounds[0][0] <= toy.entropy(context) <= found.bounds[0][1]
-    assert trace([step._replace(top=())], 10).bounds is None
+    assert build_trace([step._replace(top=())], 10).bounds is None
 
 
 LABELS = ("Yes", "No", "Maybe", "zebra", "abc", "Yesterday", "é")
@@ -88,7 +88,7 @@ LABELS = ("Yes", "No", "Maybe", "zebra", "abc", "Yesterday", "é")
 @given(st.text(max_size=6), st.integers(1, 40), st.permutations(LABELS), st.integers(1, 7))
 def test_the_true_share_of_a_label_is_within_bounds(text: str, most: int, labels: list[str], count: int) -> None:
     context = toy.encode(text, bos=True)
-    visible = [Visible(toy.decode([one]), toy.logprobs(context)[one]) for one in toy.likeliest(context, most)]
+    visible = [TokenLogprob(toy.decode([one]), toy.logprobs(context)[one]) for one in toy.likeliest(context, most)]
     shares = shares_by_text(labels[:count], visible)
     for label, probability, low, high in zip(labels[:count], *shares, strict=True):
         true = math.exp(toy.logprobs(context)[toy.encode(label)[0]])
@@ -97,7 +97,7 @@ def test_the_true_share_of_a_label_is_within_bounds(text: str, most: int, labels
 
 
 def test_labels_by_hand() -> None:
-    visible = [Visible(text, math.log(p)) for text, p in (("Yes", 0.5), ("N", 0.2), ("", 0.1), ("Rel", 0.05))]
+    visible = [TokenLogprob(text, math.log(p)) for text, p in (("Yes", 0.5), ("N", 0.2), ("", 0.1), ("Rel", 0.05))]
     shares = shares_by_text(["Yes", "No", "Relevant", "Related", "Maybe"], visible)
     # Hidden are 0.15, but no hidden token has more than the 0.05 of the least likely that is shown.
     assert shares.probabilities == pytest.approx((0.5, 0.2, 0, 0, 0))

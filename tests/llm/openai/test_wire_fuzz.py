@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.errors import ModelError
-from ragworth.executors.checks import checked
+from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
 from ragworth.llm.openai.connections import HttpReply
-from ragworth.llm.openai.errors import Trouble
-from ragworth.llm.openai.http import Call, Channel, Setback, Turn, encoded
-from ragworth.llm.openai.probe import Facts, Probe
-from ragworth.llm.openai.rate_limit import Limits
-from ragworth.llm.openai.requests import Asking
+from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.http import AttemptFailed, EndpointChannel, HttpRequest, RequestTimer, encode_body
+from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
+from ragworth.llm.openai.rate_limit import RateLimits
+from ragworth.llm.openai.requests import EndpointRequest
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
 
 CHAT, TEXT = Prompt.chat("hello"), Prompt.text("One, two")
@@ -57,34 +57,34 @@ HOSTILE: list[Any] = [
 KINDS = [Traits("openai"), Traits("openai", chat=False, echo=True), Traits("vllm"), Traits("llamacpp")]
 
 
-class Canned(Channel):
+class Canned(EndpointChannel):
     """A channel without a network: the toy's replies, each of them changed on its way."""
 
     def __init__(self, traits: Traits, change: Callable[[Any], Any]) -> None:
-        super().__init__(Limits(), None)
+        super().__init__(RateLimits(), None)
         self._traits, self._change = traits, change
 
-    async def ask(self, turn: Turn, call: Call, read: Callable[[Any], Any]) -> Any:
+    async def ask(self, turn: RequestTimer, call: HttpRequest, read: Callable[[Any], Any]) -> Any:
         turn.began = 0.0
-        encoded(call.body)
+        encode_body(call.body)
         try:
             status, value = 200, self._change(reply(self._traits, urlsplit(call.url).path, call.body))
         except Refusal as refusal:
             status, value = refusal.status, refusal.body
         try:
             return self._understood(HttpReply(status, None, bytearray(json.dumps(value).encode())), read)[0]
-        except Setback as setback:
+        except AttemptFailed as setback:
             raise setback.cause from None
 
 
 @cache
-def facts(traits: Traits) -> Facts:
+def facts(traits: Traits) -> EndpointFacts:
     return asyncio.run(probed(Canned(traits, lambda value: value)))
 
 
-async def probed(channel: Channel) -> Facts:
+async def probed(channel: EndpointChannel) -> EndpointFacts:
     line = channel.line("http://toy/v1", probing=True)
-    return await Probe("toy", "auto", line.get, line.ask).facts(None, None)
+    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None, None)
 
 
 @st.composite
@@ -129,13 +129,13 @@ def all_places(value: Any) -> Any:
         yield from all_places(inner)
 
 
-def asked(channel: Channel, known: Facts, name: str, request: Request) -> Response | Failure:
-    asking = Asking("toy", known, "error", channel.line("http://toy/v1"))
+def asked(channel: EndpointChannel, known: EndpointFacts, name: str, request: Request) -> Response | Failure:
+    asking = EndpointRequest("toy", known, "error", channel.line("http://toy/v1"))
     try:
         outcome: Response = asyncio.run(getattr(asking, name)(request))
-    except Trouble as trouble:
+    except EndpointError as trouble:
         return trouble.failure
-    return checked(request, outcome)
+    return check_outcome(request, outcome)
 
 
 @pytest.mark.parametrize("traits", KINDS, ids=lambda traits: f"{traits.kind}{'' if traits.chat else ' without chats'}")
@@ -170,7 +170,7 @@ def test_unchanged_replies_are_answers(traits: Traits) -> None:
 def test_an_endpoint_that_lies_about_itself(traits: Traits, change: Callable[[Any], Any]) -> None:
     try:
         found = asyncio.run(probed(Canned(traits, change)))
-    except (Trouble, ModelError):
+    except (EndpointError, ModelError):
         return
     assert found.abilities
     assert 0 < found.vocabulary <= 10**9

@@ -62,12 +62,14 @@ USED = ("abstention", "relevance", "answer", "grade", "rating")
 
 def source(*names: str, how: str = "") -> str:
     """Where a value comes from, as judgments say it."""
-    return " · ".join([MODEL, *(f"{name}@{prompts.load(name).version}" for name in names), *([how] if how else [])])
+    return " · ".join(
+        [MODEL, *(f"{name}@{prompts.load_prompt(name).version}" for name in names), *([how] if how else [])]
+    )
 
 
 def prompt_texts() -> dict[str, Any]:
     """The prompts as a manifest has them."""
-    loaded = [prompts.load(name) for name in USED]
+    loaded = [prompts.load_prompt(name) for name in USED]
     return {
         each.name: {"version": each.version, "messages": [[message.role, message.text] for message in each.messages]}
         for each in loaded

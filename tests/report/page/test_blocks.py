@@ -16,7 +16,7 @@ from ragworth.errors import InputError
 from ragworth.report import page
 from ragworth.report.page import explorer, query_blocks, sections
 from ragworth.report.page.chosen import chosen_queries
-from ragworth.report.page.pack import unpacked
+from ragworth.report.page.pack import unpack_json
 from ragworth.tables import Contexts, Judgments, Scores
 from tests.report.page import samples
 
@@ -70,17 +70,17 @@ def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
     assert made.diagnosis.counts.equals(whole.diagnosis.counts)
     assert made.explored == [query for query in whole.explored if query in set(made.explored)]
     assert len(made.explored) == 12
-    data = explorer.explorer(made.results, made.facts, made.overview, made.diagnosis)
-    index = unpacked(data.index)
+    data = explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis)
+    index = unpack_json(data.index)
     assert (index["queries"], index["total"]) == (made.explored, total)
     assert len(index["texts"]) == len(index["scores"][index["main"]][0]) == 12
-    everything = unpacked(explorer.explorer(whole.results, whole.facts, whole.overview, whole.diagnosis).index)
+    everything = unpack_json(explorer.build_explorer(whole.results, whole.facts, whole.overview, whole.diagnosis).index)
     at = [everything["queries"].index(query) for query in made.explored]
     assert index["found"] == [[bits[i] for i in at] for bits in everything["found"]]
     assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
-    shown = {number for piece in data.pieces for number in unpacked(piece)["contexts"]["columns"]["q"]["v"]}
+    shown = {number for piece in data.pieces for number in unpack_json(piece)["contexts"]["columns"]["q"]["v"]}
     assert shown <= set(range(12))
-    assert f"This page holds 12 of {total} queries" in sections.explored(12, total, 2)
+    assert f"This page holds 12 of {total} queries" in sections.explorer_note(12, total, 2)
     assert f"This page holds 12 of {total} queries" in made.html
     assert "This page holds" not in whole.html
     links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
@@ -121,4 +121,4 @@ def test_one_system_is_explored_where_it_is_worst(whole: page.Page) -> None:
         edge = worst["value"][3]
         beyond = pl.col("value") > edge if descending else pl.col("value") < edge
         assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen
-    assert "a third are those with the worst scores" in sections.explored(12, 40, 1)
+    assert "a third are those with the worst scores" in sections.explorer_note(12, 40, 1)

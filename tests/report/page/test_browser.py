@@ -114,14 +114,14 @@ def test_the_prompt_is_the_one_that_was_sent(browser: Browser, report: Report) -
     assert browser.run("return document.getElementById('dialog').open")
     texts = dict(results.collection.passages.iter_rows())
     question = results.collection.queries["text"][0]
-    sent = prompts.load("abstention").render({"query": question, "passage": texts[passage]})
+    sent = prompts.load_prompt("abstention").render({"query": question, "passage": texts[passage]})
     assert browser.all("#dialog .message pre") == [message.content for message in sent.messages]
     assert "abstention@" in browser.all("#dialog td")[3]
     browser.run("document.getElementById('dialog').close()")
     browser.run("[...document.querySelectorAll('.answer button')].find((b) => b.textContent === 'prompt').click()")
     shown = browser.all(".side:first-child .passage code")
     values = {"query": question, "passages": [{"text": texts[each]} for each in shown]}
-    whole = prompts.load("answer").render(values)
+    whole = prompts.load_prompt("answer").render(values)
     assert browser.all("#dialog .message pre") == [message.content for message in whole.messages]
     assert browser.all("#raw") == [browser.all(".side:first-child .answer q")[0]]
 

@@ -16,10 +16,10 @@ from ragworth.cli.evaluate import _interval, leaderboard
 from ragworth.comparison import compare
 from ragworth.report import page
 from ragworth.report.page import curves, explorer, sections
-from ragworth.report.page.figure import Figure
-from ragworth.report.page.overview import Mean, _sentence
-from ragworth.report.page.pack import unpacked
-from ragworth.report.page.prediction import predictions
+from ragworth.report.page.figure import ReportFigure
+from ragworth.report.page.overview import MetricMean, _sentence
+from ragworth.report.page.pack import unpack_json
+from ragworth.report.page.prediction import outcome_predictions
 from ragworth.results import Results
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
@@ -44,7 +44,7 @@ def test_what_the_model_does_not_read_is_not_shown() -> None:
     ranks = next(each for each in made.pictures.figures if each.name == "ranks").data
     assert set(ranks["place"]) == {1, 2}
     assert "3 different passages shown" in made.lead
-    index = unpacked(explorer.explorer(made.results, made.facts, made.overview, made.diagnosis).index)
+    index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
     assert index["k"] == 2
 
 
@@ -58,7 +58,7 @@ def test_shares_say_how_many_they_are_from() -> None:
         "20 % of its passages mislead (5 of 6 judged); 0 % of the answers from them are correct and 0 % wrong "
         "(1 of 2 graded)."
     )
-    board = sections.leaderboard(made.overview)
+    board = sections.leaderboard_html(made.overview)
     assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
     assert '0 %<small title="answers" class="warn">1 of 2</small>' in board
     assert '50 %<small title="answers">2 of 2</small>' in board
@@ -89,7 +89,7 @@ def test_numbers_on_another_scale_are_no_grades() -> None:
     why = "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
     assert made.pictures.absent["Correct, abstained, wrong"] == why
     assert made.diagnosis.absent["misled"] == why
-    index = unpacked(explorer.explorer(made.results, made.facts, made.overview, made.diagnosis).index)
+    index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
     assert index["graded"] is False
     assert index["grades"] == [[None, None], [None, None]]
 
@@ -97,7 +97,7 @@ def test_numbers_on_another_scale_are_no_grades() -> None:
 def test_curves_are_from_the_same_queries_all_along() -> None:
     """UDCG@2 has values for both queries; at 3 that of one query is missing, and there is no point."""
     given = results(["UDCG@2", "nDCG@3"], {})
-    found = curves.curves(given, ["UDCG@2", "nDCG@3"], ["one", "two"])
+    found = curves.cutoff_curves(given, ["UDCG@2", "nDCG@3"], ["one", "two"])
     assert not isinstance(found, str)
     assert set(found.frame["n"]) == {2}
     places = found.frame.group_by("metric", "system").agg(pl.col("place").sort())
@@ -108,7 +108,7 @@ def test_curves_are_from_the_same_queries_all_along() -> None:
 
 def test_curves_name_the_metrics_that_there_is_no_room_for() -> None:
     names = ["UDCG@3", "nDCG@3", "P@3", "R@3", "RR@3", "F1@3", "Success@3"]
-    found = curves.curves(results(names, {}), names[1:] + names[:1], ["one", "two"])
+    found = curves.cutoff_curves(results(names, {}), names[1:] + names[:1], ["one", "two"])
     assert not isinstance(found, str)
     assert found.left == ["UDCG@3 (only 6 metrics are drawn)"]
 
@@ -126,7 +126,7 @@ def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
         ]
     )
     rows = [{"system": s, "query": q, "aspect": "good", "value": v} for (s, q), v in zip(pairs, truth, strict=True)]
-    found = predictions(scores, Outcomes(rows), list(columns), 0)
+    found = outcome_predictions(scores, Outcomes(rows), list(columns), 0)
     assert found["metric"].to_list() == ["Distraction@5", "nDCG@5"]
     assert found["rho"][0] == pytest.approx(-1.0)
     assert found["apart"].to_list() == [None, True]
@@ -140,8 +140,8 @@ def test_the_explorer_goes_by_the_same_rating_as_the_diagnosis() -> None:
         value=pl.when(pl.col("subquestion") == "r1.1").then(pl.min_horizontal("value", 4.0)).otherwise(5.0)
     )
     made = page.build(replace(given, ratings=Ratings(frame)), eta=5.0)
-    packed = explorer.explorer(made.results, made.facts, made.overview, made.diagnosis)
-    table = unpacked(packed.pieces[0])["subquestions"]["columns"]
+    packed = explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis)
+    table = unpack_json(packed.pieces[0])["subquestions"]["columns"]
     answerable = dict(zip(table["subquestion"]["v"], table["answerable"]["v"], strict=True))
     assert answerable.pop("r1.1") is False
     assert all(answerable.values())
@@ -172,7 +172,7 @@ def test_curves_pass_through_the_cutoff_that_was_reported() -> None:
     contexts = Contexts(rows)
     given = replace(results(["nDCG@3"], {}), contexts=contexts, judgments=labels, manifest={"settings": {"k": 25}})
     scores = ragworth.score(contexts, labels, ["nDCG@5"])
-    found = curves.curves(replace(given, scores=scores), ["nDCG@5"], ["one"])
+    found = curves.cutoff_curves(replace(given, scores=scores), ["nDCG@5"], ["one"])
     assert not isinstance(found, str)
     assert found.frame["place"].to_list() == [1, 4, 5, 6, 9, 12, 14, 17, 20, 22, 25]
     assert found.frame.filter(pl.col("place") == 5)["mean"][0] == pytest.approx(scores.frame["value"][0])
@@ -180,11 +180,11 @@ def test_curves_pass_through_the_cutoff_that_was_reported() -> None:
 
 def test_a_table_that_is_cut_says_so() -> None:
     data = pl.DataFrame({"system": [f"s{n}" for n in range(1500)], "value": range(1500)})
-    shown = sections.figure(Figure("x", "Numbers", "", [], data))
+    shown = sections.figure_html(ReportFigure("x", "Numbers", "", [], data))
     assert "Numbers: the first 400 of 1,500 rows" in shown
     assert "s399" in shown
     assert "s400" not in shown
-    assert "first" not in sections.figure(Figure("x", "Numbers", "", [], data.head(400)))
+    assert "first" not in sections.figure_html(ReportFigure("x", "Numbers", "", [], data.head(400)))
 
 
 def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
@@ -195,7 +195,7 @@ def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
 
 
 def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_to_show() -> None:
-    means = {name: {"m": Mean(0.5, 0.4, 0.6, 8, 8, "")} for name in ("a", "b")}
+    means = {name: {"m": MetricMean(0.5, 0.4, 0.6, 8, 8, "")} for name in ("a", "b")}
     row = {"difference": 0.158, "low": 0.1, "high": 0.2, "p": 0.0078, "p_holm": 0.078, "detectable": 0.033, "n": 8}
     hidden = _sentence("m", "a", "b", means, {("a", "b"): row})
     assert "cannot be told from a by m once all 1 pairs are compared: difference 0.16" in hidden
@@ -205,15 +205,15 @@ def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_t
 
 
 def test_a_mean_says_why_it_has_no_interval() -> None:
-    assert Mean(0.5, 0.25, 0.75, 20, 20, "").ends == "[0.250, 0.750]"
-    assert Mean(0.5, None, None, 20, 20, "").ends == "too few differ"
-    assert Mean(0.5, None, None, 1, 20, "").ends == ""
+    assert MetricMean(0.5, 0.25, 0.75, 20, 20, "").ends == "[0.250, 0.750]"
+    assert MetricMean(0.5, None, None, 20, 20, "").ends == "too few differ"
+    assert MetricMean(0.5, None, None, 1, 20, "").ends == ""
 
 
 @pytest.mark.parametrize("up", [1, -1])
 def test_no_difference_is_claimed_where_its_interval_includes_0(up: int) -> None:
     """Six of 20 queries differ, all in one direction: the sign flips give p = 0.03."""
-    means = {name: {"m": Mean(0.5, 0.4, 0.6, 20, 20, "")} for name in ("a", "b")}
+    means = {name: {"m": MetricMean(0.5, 0.4, 0.6, 20, 20, "")} for name in ("a", "b")}
     ends = sorted((up * -0.01, up * 0.12))
     row = {"difference": up * 0.05, "low": ends[0], "high": ends[1], "p": 0.031, "p_holm": 0.031, "detectable": 0.1}
     said = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20}})
@@ -246,7 +246,7 @@ def test_systems_share_a_letter_where_their_sentence_finds_no_difference() -> No
 
 
 def test_the_terminal_says_why_a_mean_has_no_interval() -> None:
-    assert _interval(Mean(0.5, None, None, 20, 20, "")) == "0.500 (too few differ)"
-    assert _interval(Mean(0.5, None, None, 20, 30, "")) == "0.500 (too few differ) 20 of 30"
-    assert _interval(Mean(0.5, None, None, 1, 1, "")) == "0.500"
-    assert _interval(Mean(-0.5, -0.75, 0.25, 20, 20, "")) == "-0.500 [-0.750, 0.250]"
+    assert _interval(MetricMean(0.5, None, None, 20, 20, "")) == "0.500 (too few differ)"
+    assert _interval(MetricMean(0.5, None, None, 20, 30, "")) == "0.500 (too few differ) 20 of 30"
+    assert _interval(MetricMean(0.5, None, None, 1, 1, "")) == "0.500"
+    assert _interval(MetricMean(-0.5, -0.75, 0.25, 20, 20, "")) == "-0.500 [-0.750, 0.250]"

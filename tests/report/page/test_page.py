@@ -22,14 +22,14 @@ import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.page import explorer
-from ragworth.report.page.charts import lines
-from ragworth.report.page.costs import total
-from ragworth.report.page.document import vega
-from ragworth.report.page.groups import grouped, letters
-from ragworth.report.page.names import shortened
-from ragworth.report.page.pack import source_hash, unpacked
-from ragworth.report.page.prediction import predictions
-from ragworth.report.page.theme import DARK, LIGHT, MARK, painted
+from ragworth.report.page.charts import line_chart
+from ragworth.report.page.costs import total_cost
+from ragworth.report.page.document import vega_bundle
+from ragworth.report.page.groups import group_letters, group_systems
+from ragworth.report.page.names import shorten_names
+from ragworth.report.page.pack import source_hash, unpack_json
+from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.theme import DARK, LIGHT, MARK, apply_colors
 from tests.report.page import odd_samples, samples
 
 Report = Callable[[str], Path]
@@ -44,37 +44,37 @@ def visible(html: str) -> str:
 def island(html: str, name: str) -> dict[str, object]:
     found = re.search(rf'<script type="text/plain" id="{name}">([^<]*)</script>', html)
     assert found is not None
-    made = unpacked(found[1].encode())
+    made = unpack_json(found[1].encode())
     assert isinstance(made, dict)
     return made
 
 
 def test_letters_join_what_cannot_be_told_apart() -> None:
     # a > c, d; b > d: {a, b}, {b, c}, {c, d}.
-    assert letters("abcd", {("a", "c"), ("a", "d"), ("b", "d")}) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
-    assert letters("ab", set()) == {"a": "a", "b": "a"}
-    assert letters("abc", {("a", "b"), ("a", "c"), ("b", "c")}) == {"a": "a", "b": "b", "c": "c"}
+    assert group_letters("abcd", {("a", "c"), ("a", "d"), ("b", "d")}) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
+    assert group_letters("ab", set()) == {"a": "a", "b": "a"}
+    assert group_letters("abc", {("a", "b"), ("a", "c"), ("b", "c")}) == {"a": "a", "b": "b", "c": "c"}
 
 
 def test_places_stand_where_letters_would_be_too_many() -> None:
     """Twelve systems of which only neighbours are alike have eleven groups of two."""
     order = [f"s{i}" for i in range(12)]
     apart = {(a, b) for i, a in enumerate(order) for b in order[i + 2 :]}
-    found = grouped(order, apart)
+    found = group_systems(order, apart)
     assert not found.lettered
     assert [found.of[name] for name in order[:3]] == ["≈ 1–2", "≈ 1–3", "≈ 2–4"]
     assert found.of["s11"] == "≈ 11–12"
-    every = grouped(order, {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]})
+    every = group_systems(order, {(a, b) for i, a in enumerate(order) for b in order[i + 1 :]})
     assert set(every.of.values()) == {"≠"}
-    few = grouped(order[:4], {pair for pair in apart if set(pair) <= set(order[:4])})
+    few = group_systems(order[:4], {pair for pair in apart if set(pair) <= set(order[:4])})
     assert few.lettered
-    assert few.of == letters(order[:4], apart & {(a, b) for a in order[:4] for b in order[:4]})
+    assert few.of == group_letters(order[:4], apart & {(a, b) for a in order[:4] for b in order[:4]})
 
 
 def test_places_leave_out_those_that_differ() -> None:
     order = [f"s{i}" for i in range(24)]
     apart = {(a, b) for i, a in enumerate(order) for b in order[i + 2 :]} - {("s0", "s5"), ("s0", "s7"), ("s0", "s6")}
-    found = grouped(order, apart)
+    found = group_systems(order, apart)
     assert found.of["s0"] == "≈ 1–2, 6–8"
     assert found.of["s6"] == "≈ 1, 6–8"
 
@@ -85,7 +85,7 @@ def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
         names = [f"s{i}" for i in range(7)]
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         different = {pair for pair in pairs if rng.random() < 0.4}
-        groups = letters(names, different)
+        groups = group_letters(names, different)
         for a, b in pairs:
             assert bool(set(groups[a]) & set(groups[b])) == ((a, b) not in different)
 
@@ -192,7 +192,7 @@ def test_curves_are_left_out_where_the_tables_do_not_give_the_scores() -> None:
 def test_predictions_have_intervals_over_queries() -> None:
     given = samples.realistic()
     assert given.outcomes is not None
-    found = predictions(given.scores, given.outcomes, ["UDCG@5", "Cov@5"], 0)
+    found = outcome_predictions(given.scores, given.outcomes, ["UDCG@5", "Cov@5"], 0)
     assert found["metric"].to_list() == ["UDCG@5"]  # no graded query has sub-questions
     row = found.row(0, named=True)
     assert row["low"] < row["rho"] < row["high"]
@@ -216,7 +216,7 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
     outcomes = ragworth.Outcomes(
         [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
     )
-    found = predictions(scores, outcomes, list(columns), 0)
+    found = outcome_predictions(scores, outcomes, list(columns), 0)
     assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
 
 
@@ -236,10 +236,10 @@ def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.Monk
     outcomes = ragworth.Outcomes(
         [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
     )
-    drawn = predictions(scores, outcomes, list(columns), 0)
+    drawn = outcome_predictions(scores, outcomes, list(columns), 0)
     monkeypatch.setattr("ragworth.report.page.prediction.LARGE", 2999)
     monkeypatch.setattr("ragworth.report.page.prediction._resampled", None)
-    found = predictions(scores, outcomes, list(columns), 0)
+    found = outcome_predictions(scores, outcomes, list(columns), 0)
     assert found["apart"].to_list() == drawn["apart"].to_list() == [None, False, True]
     for name in ("low", "high"):
         error = (drawn["high"] - drawn["low"]).to_numpy() / 4
@@ -253,7 +253,7 @@ def test_a_chart_names_colours_that_both_themes_have() -> None:
     assert names >= {"main", "good", "bad"}
     assert names <= set(LIGHT)
     assert set(LIGHT) == set(DARK)
-    assert painted({"color": f"{MARK}good", "data": {"values": [f"{MARK}good"]}}) == {
+    assert apply_colors({"color": f"{MARK}good", "data": {"values": [f"{MARK}good"]}}) == {
         "color": LIGHT["good"],
         "data": {"values": [f"{MARK}good"]},
     }
@@ -261,7 +261,7 @@ def test_a_chart_names_colours_that_both_themes_have() -> None:
 
 def test_long_names_lose_their_middle_and_stay_different() -> None:
     names = [f"{'x' * 20} k={i} {'y' * 20}" for i in range(12)] + ["short"]
-    short = shortened(names)
+    short = shorten_names(names)
     assert len(set(short.values())) == len(names)
     assert all(len(each) <= 24 for each in short.values())
     assert short["short"] == "short"
@@ -270,19 +270,19 @@ def test_long_names_lose_their_middle_and_stay_different() -> None:
 def test_long_names_lose_what_all_have_in_common() -> None:
     models = ("all-MiniLM-L6-v2", "all-mpnet-base-v2", "msmarco-distilroberta-base-v2")
     names = [f"{model}__top_k={k}__chunk_size={size}" for model in models for k in (1, 2, 3) for size in (64, 256)]
-    short = shortened(names)
+    short = shorten_names(names)
     assert short["all-MiniLM-L6-v2__top_k=3__chunk_size=64"] == "all-MiniLM…k=3 size=64"
     assert short["msmarco-distilroberta-base-v2__top_k=1__chunk_size=256"] == "msmarco-di…k=1 size=256"
     assert len(set(short.values())) == len(names)
-    assert shortened(["one system alone with a long name"]) == {
+    assert shorten_names(["one system alone with a long name"]) == {
         "one system alone with a long name": "one system…a long name"
     }
-    assert shortened([]) == {}
+    assert shorten_names([]) == {}
 
 
 def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
     frame = pl.DataFrame({"system": [f"s{i}" for i in range(12)], "place": [1] * 12, "mean": [0.5] * 12})
-    spec = lines(frame, "k", "mean")
+    spec = line_chart(frame, "k", "mean")
     values = spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
     assert [row["line"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
     assert [row["name"] for row in values] == [f"s{i}" for i in range(12)]
@@ -329,7 +329,7 @@ def test_the_explorer_carries_every_judgment_with_its_source(report: Report) -> 
 
 def test_columns_number_what_repeats_and_leave_out_what_says_nothing() -> None:
     frame = pl.DataFrame({"a": ["x", "y", "x", "x", "x"], "b": [None] * 5, "c": [0.123456789, None, 1.0, 2.0, 3.0]})
-    assert explorer.columns(frame) == {
+    assert explorer.pack_columns(frame) == {
         "n": 5,
         "columns": {"a": {"d": ["x", "y"], "i": [0, 1, 0, 0, 0]}, "c": {"v": [0.123457, None, 1.0, 2.0, 3.0]}},
     }
@@ -349,7 +349,7 @@ def test_a_thousand_queries_of_ten_systems_stay_under_twenty_megabytes() -> None
     # A tenth of the queries, with all passages of their contexts different: their share of the page grows with them.
     given = odd_samples.large(queries=100, unique=60)
     data = page.build(given)
-    pieces = explorer.explorer(given, data.facts, data.overview, data.diagnosis)
+    pieces = explorer.build_explorer(given, data.facts, data.overview, data.diagnosis)
     assert pieces.cut is None
     assert 10 * (len(pieces.index) + sum(map(len, pieces.pieces))) < 25_000_000
     assert explorer.LIMIT + 3_000_000 < 20_000_000
@@ -361,12 +361,12 @@ def test_the_same_results_give_the_same_page() -> None:
 
 def test_costs_are_added_over_stages_whatever_their_form() -> None:
     stages = {"a": {"calls": 2, "seconds": 1.5}, "b": {"calls": 3, "cost": 0.25}, "c": "done"}
-    found = total({"stages": stages})
+    found = total_cost({"stages": stages})
     assert found is not None
     assert (found.calls, found.cost, found.seconds, found.new_tokens) == (5, 0.25, 1.5, None)
     assert found.words() == "5 calls of the model, 0.25 in the currency of the price given, 1.5 s."
-    assert total({}) is None
-    assert total({"stages": "nothing"}) is None
+    assert total_cost({}) is None
+    assert total_cost({"stages": "nothing"}) is None
 
 
 def test_provenance_has_what_the_manifest_has(report: Report) -> None:
@@ -392,7 +392,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["altair", "vl_convert"])
 def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    vega.cache_clear()
+    vega_bundle.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[report\]"'):
         _ = page.build(odd_samples.minimal()).html
 

@@ -51,21 +51,21 @@ def test_studies_that_are_there_are_listed_when_the_report_is_written(tmp_path: 
 def test_a_study_done_later_is_listed_and_the_rest_of_the_report_stays(report: Path) -> None:
     before = {file: file.read_text(encoding="utf-8") for file in (report, report.with_suffix(".md"))}
     study(report.parent, "alignment", "Alignment", r"Use \1 and \g<0>.", "More.")
-    assert page.listed_again(report)
+    assert page.update_study_list(report)
     assert r"Use \1 and \g&lt;0&gt;." in report.read_text(encoding="utf-8")
     assert "More." not in report.read_text(encoding="utf-8")
     once = report.read_bytes()
-    assert page.listed_again(report)
+    assert page.update_study_list(report)
     assert report.read_bytes() == once
     (report.parent / "studies" / "alignment" / "study.json").unlink()
-    assert page.listed_again(report)
+    assert page.update_study_list(report)
     assert {file: file.read_text(encoding="utf-8") for file in before} == before
 
 
 def test_hostile_studies_are_shown_as_texts_and_lead_nowhere_else(report: Path) -> None:
     study(report.parent, '"><img src=x> #?', BAD, f"<!--/studies-->{BAD}")
-    page.listed_again(report)
-    page.listed_again(report)
+    page.update_study_list(report)
+    page.update_study_list(report)
     html = report.read_text(encoding="utf-8")
     assert "<img" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
     assert 'href="studies/%22%3E%3Cimg%20src%3Dx%3E%20%23%3F/study.html"' in html
@@ -80,7 +80,7 @@ def test_what_is_no_study_is_left_out_with_the_reason(report: Path) -> None:
     (study(report.parent, "list", "x") / "study.json").write_text("[1]")
     (study(report.parent, "bytes", "x") / "study.json").write_bytes(b"\xff\xfe{")
     (study(report.parent, "unfinished", "x") / "study.html").unlink()
-    assert page.listed_again(report)
+    assert page.update_study_list(report)
     shown = visible(report.read_text(encoding="utf-8"))
     assert "Good" in shown
     for name, reason in {
@@ -93,10 +93,10 @@ def test_what_is_no_study_is_left_out_with_the_reason(report: Path) -> None:
 
 
 def test_where_there_is_no_report_or_no_place_in_it_nothing_is_written(tmp_path: Path) -> None:
-    assert not page.listed_again(tmp_path / "report.html")
+    assert not page.update_study_list(tmp_path / "report.html")
     (tmp_path / "report.html").write_text("<p>of another day</p>")
-    assert not page.listed_again(tmp_path / "report.html")
+    assert not page.update_study_list(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text() == "<p>of another day</p>"
     (tmp_path / "report.html").write_bytes(b"\xff")
     with pytest.raises(FormatError, match="cannot be read"):
-        page.listed_again(tmp_path / "report.html")
+        page.update_study_list(tmp_path / "report.html")

@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 from ragworth.collection import Collection
-from ragworth.diagnosis import FINDINGS, Examiner, kind_of
+from ragworth.diagnosis import FINDINGS, Examiner, passage_kind
 from ragworth.diagnosis.bulk import hashed_words, kinds_of
 from ragworth.report.page import query_blocks
 from ragworth.report.page.query_blocks import QueryBlocks
-from ragworth.report.page.survey import Survey, survey
+from ragworth.report.page.survey import Survey, build_survey
 from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -70,7 +70,7 @@ def _frame(rows: Sequence[tuple[object, ...]], table: type[Judgments | Ratings |
 
 def counted_one_by_one(blocks: QueryBlocks) -> tuple[Survey, dict[tuple[str, str], float]]:
     """Sizes, kinds, grades, ranks and findings by plain loops over every passage."""
-    found = survey(blocks, 0)
+    found = build_survey(blocks, 0)
     known = blocks.of(blocks.queries)
     number = {query: i for i, query in enumerate(blocks.queries)}
     sizes: dict[str, Counter[int]] = {system: Counter() for system in blocks.systems}
@@ -81,7 +81,7 @@ def counted_one_by_one(blocks: QueryBlocks) -> tuple[Survey, dict[tuple[str, str
         sizes[system][len(passages)] += 1
         for each in passages:
             if each.utility is not None:
-                kinds[system, kind_of(each.utility)] += 1
+                kinds[system, passage_kind(each.utility)] += 1
                 points[query, each.passage] = each.utility
                 ranks.setdefault((system, each.rank), {})[number[query]] = each.utility
     grades = Counter((system, grade) for (system, _), some in known.answers.items() for grade in some)
@@ -110,7 +110,7 @@ def test_arrays_count_what_loops_count(seed: int, block: int, monkeypatch: pytes
     monkeypatch.setattr(query_blocks, "BLOCK", block)
     results = random_results(seed)
     blocks = QueryBlocks(results, results.contexts, 1.0, 3.0)
-    made = survey(blocks, 0)
+    made = build_survey(blocks, 0)
     plain, points = counted_one_by_one(blocks)
     assert (made.sizes, made.kinds, made.grades) == (plain.sizes, plain.kinds, plain.grades)
     assert made.kinds and made.grades
@@ -158,7 +158,7 @@ def test_relevance_and_utility_of_each_passage() -> None:
 def test_kinds_at_their_limits() -> None:
     utility = [1.0, 0.2, 1 - 0.8, 0.2 - 1e-9, 0.0, -0.2 + 1e-9, -(1 - 0.8), -0.8, -(1 - 0.2), -0.8 - 1e-9, -1.0]
     names = ("helpful", "harmless", "distracting", "misleading")
-    assert [names[i] for i in kinds_of(np.array(utility))] == [kind_of(u) for u in utility]
+    assert [names[i] for i in kinds_of(np.array(utility))] == [passage_kind(u) for u in utility]
     assert kinds_of(np.array([np.nan])).tolist() == [-1]
 
 

@@ -17,7 +17,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder of a study, written once, inside the folder of results."""
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    from ragworth.report.study import write
+    from ragworth.report.study import write_study
     from tests.report.study import samples
 
     made: dict[str, Path] = {}
@@ -26,7 +26,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name not in made:
             results = tmp_path_factory.mktemp(name)
             made[name] = results / "studies" / name
-            write(getattr(samples, name)(), made[name], back=results / "report.html")
+            write_study(getattr(samples, name)(), made[name], back=results / "report.html")
         return made[name]
 
     return folder

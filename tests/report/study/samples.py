@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from ragworth.report.study import Figure, Findings, Shown, charts
+from ragworth.report.study import Findings, StudyFigure, StudyTable, charts
 from ragworth.report.study.findings import LEFT_OUT
 from tests.report.page.odd_samples import BAD
 
@@ -90,31 +90,35 @@ def realistic() -> Findings:
     wide = table.pivot("group", index="label", values="value").rename({"label": "metric"})
     names = list(METRICS)
     figures = (
-        Figure(
+        StudyFigure(
             "alignment",
             "How well each metric predicts the grade",
             "Mean rank correlation within queries with 95 % intervals over queries.",
-            charts.dots(table, "mean τ-b within queries", zero=True),
+            charts.dot_chart(table, "mean τ-b within queries", zero=True),
         ),
-        Figure(
+        StudyFigure(
             "between",
             "How metrics go together",
             "Spearman's ρ over all contexts.",
-            charts.heat(matrix(), names, names, "Spearman ρ"),
+            charts.heat_chart(matrix(), names, names, "Spearman ρ"),
         ),
-        Figure(
+        StudyFigure(
             "size",
             "By the size of the context",
             "Correlation by k.",
-            charts.curve(curves(), "k passages", "mean τ-b", zero=True),
+            charts.curve_chart(curves(), "k passages", "mean τ-b", zero=True),
         ),
-        Figure("grades", "What came of the answers", "Shares of 200 answers each.", charts.outcomes(answered())),
-        Figure("scatter", "Utility and nDCG", "A point for each query.", charts.points(cloud(), "nDCG@5", "utility")),
-        Figure(
+        StudyFigure(
+            "grades", "What came of the answers", "Shares of 200 answers each.", charts.outcome_chart(answered())
+        ),
+        StudyFigure(
+            "scatter", "Utility and nDCG", "A point for each query.", charts.point_chart(cloud(), "nDCG@5", "utility")
+        ),
+        StudyFigure(
             "wins",
             "Win rates",
             "Share of queries in which the gold passage has the higher confidence.",
-            charts.bars(wins(), "win rate"),
+            charts.bar_chart(wins(), "win rate"),
         ),
     )
     left = pl.DataFrame(
@@ -134,8 +138,8 @@ def realistic() -> Findings:
             "On ClapNQ nothing differs from nDCG@5, which has 0.41, 95 % interval 0.36 to 0.46 (n = 301).",
         ),
         (
-            Shown("metrics", "Mean correlation within queries", wide, "Missing: no query has both sides varying."),
-            Shown("full", "Every number", table.rename({"label": "metric", "group": "collection"})),
+            StudyTable("metrics", "Mean correlation within queries", wide, "Missing: no query has both sides varying."),
+            StudyTable("full", "Every number", table.rename({"label": "metric", "group": "collection"})),
         ),
         figures,
         left,
@@ -167,19 +171,19 @@ def hostile() -> Findings:
     graded = pl.DataFrame({"group": names, "label": names, "kind": ["wrong"] * 3, "share": [1.0] * 3, "count": [3] * 3})
     dots = pl.DataFrame({"x": [0.1, 0.2, 0.3], "y": [1.0, 2.0, 3.0], "group": names, "label": names})
     made = {
-        "dots": charts.dots(values, BAD, zero=True),
-        "bars": charts.bars(values, BAD),
-        "heat": charts.heat(cells, names, names, BAD, down=BAD, along=BAD),
-        "curve": charts.curve(lines, BAD, BAD),
-        "outcomes": charts.outcomes(graded, BAD),
-        "points": charts.points(dots, BAD, BAD),
+        "dots": charts.dot_chart(values, BAD, zero=True),
+        "bars": charts.bar_chart(values, BAD),
+        "heat": charts.heat_chart(cells, names, names, BAD, down=BAD, along=BAD),
+        "curve": charts.curve_chart(lines, BAD, BAD),
+        "outcomes": charts.outcome_chart(graded, BAD),
+        "points": charts.point_chart(dots, BAD, BAD),
     }
     return Findings(
         BAD,
         f"{BAD}\n{{{{style}}}}",
         (BAD, f"[x](javascript:alert(1)) {BAD}", f"# {BAD}"),
-        (Shown("table-1", BAD, values.rename({"label": BAD}), BAD),),
-        tuple(Figure(name, BAD, BAD, spec) for name, spec in made.items()),
+        (StudyTable("table-1", BAD, values.rename({"label": BAD}), BAD),),
+        tuple(StudyFigure(name, BAD, BAD, spec) for name, spec in made.items()),
         pl.DataFrame({"case": [BAD], "reason": [BAD], "queries": [3]}),
         (BAD, "\x1b[31mred"),
         {BAD: {BAD: [BAD, None, float("nan")]}, "path": object, "```": "```\n# no"},

@@ -16,7 +16,7 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 from ragworth.errors import TableError
-from ragworth.report.page.drawing import png, svg
+from ragworth.report.page.drawing import render_png, render_svg
 from ragworth.report.page.theme import DARK, LIGHT, MARK
 from ragworth.report.study import charts
 from tests.report.study import samples
@@ -43,25 +43,25 @@ def words(drawing: str) -> list[str]:
 @pytest.mark.parametrize("findings", [samples.realistic, samples.hostile])
 def test_every_kind_is_drawn_in_colours_that_both_themes_have(findings: Any) -> None:
     for figure in findings().figures:
-        ElementTree.fromstring(svg(figure.spec))
+        ElementTree.fromstring(render_svg(figure.spec))
         text = json.dumps(figure.spec, allow_nan=False)
         named = set(re.findall(rf'"{json.dumps(MARK)[1:-1]}([^"]*)"'.replace("\\", "\\\\"), text))
         assert named, figure.name
         assert named <= set(LIGHT) & set(DARK)
         assert "\u202e" not in text and "\\u202e" not in text.replace("\\\\u202e", "")
-    assert png(findings().figures[0].spec).startswith(b"\x89PNG")
+    assert render_png(findings().figures[0].spec).startswith(b"\x89PNG")
 
 
 def test_the_numbers_of_a_chart_are_those_of_its_frame_with_names_in_full() -> None:
     table = samples.aligned()
-    found = charts.numbers(charts.dots(table, "mean τ-b"))
+    found = charts.spec_numbers(charts.dot_chart(table, "mean τ-b"))
     assert found is not None
     assert found.rename({"mean τ-b": "value"}).select(table.columns).equals(table)
     cells = samples.matrix()
     names = list(samples.METRICS)
-    matrix = charts.numbers(charts.heat(cells, names, names, "ρ", down="first", along="second"))
+    matrix = charts.spec_numbers(charts.heat_chart(cells, names, names, "ρ", down="first", along="second"))
     assert matrix is not None and matrix.rename({"ρ": "value"}).equals(cells)
-    assert charts.numbers({"mark": "bar"}) is None
+    assert charts.spec_numbers({"mark": "bar"}) is None
 
 
 def test_what_is_no_number_is_said_to_be_missing() -> None:
@@ -69,52 +69,52 @@ def test_what_is_no_number_is_said_to_be_missing() -> None:
         {"label": [*"abc"], "value": [0.5, float("nan"), None], "low": [0.4, 0.0, None], "high": [0.6, 1.0, None]}
     )
     long = frame.with_columns(label=pl.lit("a long name ") + pl.col("label"))
-    for spec in (charts.dots(frame, "x"), charts.bars(long, "x")):
-        assert words(svg(spec)).count("no value") == 2
-    assert words(svg(charts.bars(frame, "x"))).count("–") == 2
+    for spec in (charts.dot_chart(frame, "x"), charts.bar_chart(long, "x")):
+        assert words(render_svg(spec)).count("no value") == 2
+    assert words(render_svg(charts.bar_chart(frame, "x"))).count("–") == 2
 
 
 def test_a_line_stands_at_zero_only_where_it_is_asked_for() -> None:
     table = samples.aligned(3, 1).drop("group")
-    assert {"at": 0} in list(data(charts.dots(table, "x", zero=True)))
-    assert {"at": 0} not in list(data(charts.dots(table, "x")))
-    assert {"at": 0} in list(data(charts.curve(samples.curves(), "k", "y", zero=True)))
+    assert {"at": 0} in list(data(charts.dot_chart(table, "x", zero=True)))
+    assert {"at": 0} not in list(data(charts.dot_chart(table, "x")))
+    assert {"at": 0} in list(data(charts.curve_chart(samples.curves(), "k", "y", zero=True)))
 
 
 def test_curves_have_bands_where_there_are_intervals() -> None:
     frame = samples.curves()
-    marks = [layer["mark"]["type"] for layer in charts.curve(frame, "k", "y")["layer"]]
+    marks = [layer["mark"]["type"] for layer in charts.curve_chart(frame, "k", "y")["layer"]]
     assert marks == ["area", "line", "point"]
-    for other in (charts.curve(frame, "k", "y", band=False), charts.curve(frame.drop("low"), "k", "y")):
+    for other in (charts.curve_chart(frame, "k", "y", band=False), charts.curve_chart(frame.drop("low"), "k", "y")):
         assert [layer["mark"]["type"] for layer in other["layer"]] == ["line", "point"]
-    assert charts.curve(frame, "k", "y", log=True)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+    assert charts.curve_chart(frame, "k", "y", log=True)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
 
 def test_places_that_are_names_keep_their_order() -> None:
     frame = pl.DataFrame({"line": ["a"] * 3, "place": ["none", "few", "all"], "value": [1.0, 2.0, 3.0]})
-    drawn = words(svg(charts.curve(frame, "context", "y")))
+    drawn = words(render_svg(charts.curve_chart(frame, "context", "y")))
     assert [word for word in drawn if word in ("none", "few", "all")] == ["none", "few", "all"]
 
 
 def test_cells_without_a_value_are_marked_and_words_can_stand_in_cells() -> None:
     frame = pl.DataFrame({"first": ["a", "a", "b"], "second": ["x", "y", "x"], "value": [-0.001, 0.5, None]})
-    drawn = words(svg(charts.heat(frame, ["a", "b"], ["x", "y"], "ρ")))
+    drawn = words(render_svg(charts.heat_chart(frame, ["a", "b"], ["x", "y"], "ρ")))
     assert drawn.count("–") == 2
     assert {"0.00", "0.50"} <= set(drawn)
     labelled = frame.with_columns(label=pl.Series(["less", "more", "nothing"]))
-    assert {"less", "more"} <= set(words(svg(charts.heat(labelled, ["a", "b"], ["x", "y"], "ρ"))))
+    assert {"less", "more"} <= set(words(render_svg(charts.heat_chart(labelled, ["a", "b"], ["x", "y"], "ρ"))))
 
 
 @pytest.mark.parametrize(("kind", "domain"), [("diverging", [-0.8, 0, 0.8]), ("share", [0, 1]), ("plain", [-0.8, 0.4])])
 def test_colours_of_cells_span_what_their_kind_says(kind: Any, domain: list[float]) -> None:
     frame = pl.DataFrame({"first": ["a", "b"], "second": ["x", "x"], "value": [-0.8, 0.4]})
-    spec = charts.heat(frame, ["a", "b"], ["x"], "ρ", kind)
+    spec = charts.heat_chart(frame, ["a", "b"], ["x"], "ρ", kind)
     assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == domain
 
 
 def test_parts_of_a_bar_follow_each_other_best_first_and_end_at_one() -> None:
     frame = samples.answered().sample(fraction=1.0, shuffle=True, seed=1)
-    rows = [row for row in data(charts.outcomes(frame)) if "share" in row]
+    rows = [row for row in data(charts.outcome_chart(frame)) if "share" in row]
     assert len(rows) == frame.height
     for key in {row["key"] for row in rows}:
         parts = [row for row in rows if row["key"] == key]
@@ -125,51 +125,51 @@ def test_parts_of_a_bar_follow_each_other_best_first_and_end_at_one() -> None:
 
 
 def test_groups_of_outcomes_stand_below_their_names() -> None:
-    drawn = words(svg(charts.outcomes(samples.answered())))
+    drawn = words(render_svg(charts.outcome_chart(samples.answered())))
     assert {"RGB", "HotpotQA", "2WikiMultihopQA"} <= set(drawn)
     assert drawn.count("utility") == 3  # the number before a row is not shown
-    alone = words(svg(charts.outcomes(samples.answered(1).drop("group"))))
+    alone = words(render_svg(charts.outcome_chart(samples.answered(1).drop("group"))))
     assert alone.count("utility") == 1
 
 
 def test_an_outcome_that_there_is_not_is_refused() -> None:
     frame = pl.DataFrame({"label": ["a"], "kind": ["fine"], "share": [1.0], "count": [1]})
     with pytest.raises(TableError, match="fine is no outcome\n  expected: correct, partial, abstained, wrong"):
-        charts.outcomes(frame)
+        charts.outcome_chart(frame)
     named = frame.with_columns(kind=pl.lit("partially-correct"))
-    assert {row["kind"] for row in data(charts.outcomes(named))} == {"partial"}
+    assert {row["kind"] for row in data(charts.outcome_chart(named))} == {"partial"}
 
 
 def test_lines_are_those_of_least_squares_for_each_group() -> None:
     frame = samples.cloud()
-    ends = [row for row in data(charts.points(frame, "x", "y")) if "dash" in row]
+    ends = [row for row in data(charts.point_chart(frame, "x", "y")) if "dash" in row]
     assert len(ends) == 2 * 3
     for group in frame["group"].unique():
         part = frame.filter(pl.col("group") == group)
         slope, start = np.polyfit(part["x"], part["y"], 1)
         mine = [row for row in ends if row["group"] == group]
         assert [row["y"] for row in mine] == pytest.approx([start + slope * row["x"] for row in mine])
-    assert not [row for row in data(charts.points(frame, "x", "y", fit=False)) if "dash" in row]
+    assert not [row for row in data(charts.point_chart(frame, "x", "y", fit=False)) if "dash" in row]
     same = pl.DataFrame({"x": [1.0, 1.0], "y": [0.0, 1.0]})
-    assert len(list(data(charts.points(same, "x", "y")))) == 2  # no line through one x
+    assert len(list(data(charts.point_chart(same, "x", "y")))) == 2  # no line through one x
 
 
 def test_of_many_points_some_are_drawn_and_the_chart_says_so() -> None:
-    spec = charts.points(samples.cloud(4000).drop("group"), "nDCG@5", "utility", fit=False)
+    spec = charts.point_chart(samples.cloud(4000).drop("group"), "nDCG@5", "utility", fit=False)
     assert len(list(data(spec))) == 1500
-    assert "nDCG@5 (1,500 of 4,000 points drawn)" in words(svg(spec))
+    assert "nDCG@5 (1,500 of 4,000 points drawn)" in words(render_svg(spec))
 
 
 def test_bars_lie_down_where_their_names_are_long() -> None:
-    standing = charts.bars(samples.wins(), "win rate")
-    lying = charts.bars(samples.aligned(), "τ")
+    standing = charts.bar_chart(samples.wins(), "win rate")
+    lying = charts.bar_chart(samples.aligned(), "τ")
     assert standing["layer"][0]["encoding"]["x"]["field"] == "label"
     assert lying["layer"][0]["encoding"]["y"]["field"] == "label"
 
 
 def test_long_names_are_short_beside_axes_and_whole_in_tooltips() -> None:
     long = "nDCG(gain=exponential,ideal=retrieved)@5"
-    rows = list(data(charts.dots(samples.aligned(), "x")))
+    rows = list(data(charts.dot_chart(samples.aligned(), "x")))
     assert long not in {row.get("label") for row in rows}
     assert long in {row.get("whole label") for row in rows}
     assert max(len(row["label"]) for row in rows if "label" in row) <= 24
@@ -177,7 +177,7 @@ def test_long_names_are_short_beside_axes_and_whole_in_tooltips() -> None:
 
 def test_a_frame_that_lacks_a_column_is_refused() -> None:
     with pytest.raises(TableError, match="a chart lacks low, high"):
-        charts.dots(pl.DataFrame({"label": ["a"], "value": [1.0]}), "x")
+        charts.dot_chart(pl.DataFrame({"label": ["a"], "value": [1.0]}), "x")
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -185,21 +185,21 @@ def test_one_row_and_none_at_all_can_be_drawn(rows: int) -> None:
     table = samples.aligned().head(rows)
     names = samples.METRICS[:rows]
     made = [
-        charts.dots(table, "x", zero=True),
-        charts.bars(table, "x"),
-        charts.heat(samples.matrix().head(rows), names, names, "x"),
-        charts.curve(samples.curves().head(rows), "k", "y", log=True),
-        charts.outcomes(samples.answered().head(rows)),
-        charts.points(samples.cloud().head(rows), "x", "y"),
+        charts.dot_chart(table, "x", zero=True),
+        charts.bar_chart(table, "x"),
+        charts.heat_chart(samples.matrix().head(rows), names, names, "x"),
+        charts.curve_chart(samples.curves().head(rows), "k", "y", log=True),
+        charts.outcome_chart(samples.answered().head(rows)),
+        charts.point_chart(samples.cloud().head(rows), "x", "y"),
     ]
     for spec in made:
-        ElementTree.fromstring(svg(spec))
-        found = charts.numbers(spec)
+        ElementTree.fromstring(render_svg(spec))
+        found = charts.spec_numbers(spec)
         assert (found is None) if rows == 0 else (found is not None and found.height == 1)
 
 
 def test_a_place_without_a_logarithm_is_drawn_with_the_others() -> None:
     frame = pl.DataFrame({"line": ["a"] * 3, "place": [0, 1, 10], "value": [0.1, 0.2, 0.3]})
-    drawn = svg(charts.curve(frame, "k", "y", log=True))
+    drawn = render_svg(charts.curve_chart(frame, "k", "y", log=True))
     assert "NaN" not in drawn
     assert {"0", "1", "10"} <= set(words(drawn))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.report.render import render
-from ragworth.report.study import Findings, words
-from ragworth.report.study.document import page
-from ragworth.report.study.findings import left_out, left_shown, missing, told
-from ragworth.report.study.markdown import markdown
+from ragworth.report.study import Findings, study_text
+from ragworth.report.study.document import study_page
+from ragworth.report.study.findings import display_left_out, display_table, left_out_table, left_out_words
+from ragworth.report.study.markdown import study_markdown
 
 
 def test_a_p_value_is_never_0_and_other_numbers_stay_numbers() -> None:
     frame = pl.DataFrame(
         {"metric": ["a", "b", "c"], "p": [1e-9, 0.03, None], "p_holm": [0.5, 1.0, None], "P": [0.0] * 3}
     )
-    shown = told(frame)
+    shown = display_table(frame)
     assert shown["p"].to_list() == ["< 0.0001", "0.0300", "–"] and shown["p_holm"].to_list() == [
         "0.5000",
         "1.0000",
@@ -32,22 +32,25 @@ def test_names_of_columns_cannot_move_the_cursor() -> None:
 
 def test_what_was_left_out_is_summed_by_unit() -> None:
     rows = [("a", "no label", 2, "queries"), ("a", "one judge", 1200, "things"), ("b", "no label", 3, "queries")]
-    frame = left_out([*rows, ("b", "too short", 1, "contexts"), ("b", "no value", 1, "queries of one measure")])
+    frame = left_out_table([*rows, ("b", "too short", 1, "contexts"), ("b", "no value", 1, "queries of one measure")])
     summed = "5 queries, 1,200 things, 1 context, 1 query of one measure left out"
-    assert missing(frame) == f"{summed}; one and the same can be counted for several reasons and cases."
-    shown = left_shown(frame)
+    assert left_out_words(frame) == f"{summed}; one and the same can be counted for several reasons and cases."
+    shown = display_left_out(frame)
     assert shown.columns == ["case", "reason", "number", "unit"]
     found = Findings("Title", "Lead.", (), (), (), frame)
-    assert summed in markdown(found) and summed in page(found)
-    for said in (words(found), markdown(found), page(found)):
+    assert summed in study_markdown(found) and summed in study_page(found)
+    for said in (study_text(found), study_markdown(found), study_page(found)):
         assert "things" in said and "number" in said and "one judge" in said
 
 
 def test_queries_are_the_unit_where_none_is_named() -> None:
-    frame = left_out([("a", "no label", 2, "queries")])
+    frame = left_out_table([("a", "no label", 2, "queries")])
     plain = frame.drop("unit")
     told_of = "2 queries left out; a query can be counted for several reasons and cases."
-    assert missing(frame) == missing(plain) == told_of
-    assert left_shown(frame).equals(plain.drop("case")) and left_shown(plain).equals(plain.drop("case"))
-    some = pl.concat([plain, left_out([("b", "lone", 4, "things")])], how="diagonal")
-    assert missing(some).startswith("2 queries, 4 things left out") and left_shown(some)["unit"][0] == "queries"
+    assert left_out_words(frame) == left_out_words(plain) == told_of
+    assert display_left_out(frame).equals(plain.drop("case")) and display_left_out(plain).equals(plain.drop("case"))
+    some = pl.concat([plain, left_out_table([("b", "lone", 4, "things")])], how="diagonal")
+    assert (
+        left_out_words(some).startswith("2 queries, 4 things left out")
+        and display_left_out(some)["unit"][0] == "queries"
+    )

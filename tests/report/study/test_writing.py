@@ -18,9 +18,9 @@ pytest.importorskip("vl_convert")
 
 from ragworth.errors import FormatError, InputError, TableError
 from ragworth.report.page.pack import source_hash
-from ragworth.report.study import Shown, words, write
-from ragworth.report.study.document import of_numbers, page
-from ragworth.storage.file_record import NAME as RECORD
+from ragworth.report.study import StudyTable, study_text, write_study
+from ragworth.report.study.document import is_numeric, study_page
+from ragworth.storage.file_record import RECORD_NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
 from tests.report.study import samples
@@ -74,7 +74,7 @@ def test_next_to_nothing_is_a_study_too(study: Study) -> None:
     assert "Nothing was left out." in shown
     assert "Figures" not in shown
     assert (folder / "study.md").read_text(encoding="utf-8").startswith("# Bare\n\nNothing was done.\n\n## Left out")
-    assert words(samples.bare()) == "Bare\nNothing was done.\n"
+    assert study_text(samples.bare()) == "Bare\nNothing was done.\n"
 
 
 def test_the_page_carries_each_chart_and_allows_only_itself(study: Study) -> None:
@@ -98,7 +98,7 @@ def test_the_page_carries_each_chart_and_allows_only_itself(study: Study) -> Non
 
 def test_the_page_links_back_only_to_a_report_that_is_named(study: Study) -> None:
     assert 'href="../../report.html"' in (study("realistic") / "study.html").read_text(encoding="utf-8")
-    assert "← Report" not in page(samples.bare())
+    assert "← Report" not in study_page(samples.bare())
 
 
 def test_hostile_texts_are_shown_as_texts_everywhere(study: Study) -> None:
@@ -115,7 +115,7 @@ def test_hostile_texts_are_shown_as_texts_everywhere(study: Study) -> None:
     assert r"\[x\](javascript:" in markdown
     assert "\n```" not in markdown
     assert not set("\u202e\x07\x1b") & set(markdown)
-    said = words(samples.hostile())
+    said = study_text(samples.hostile())
     assert "<script>window.hacked=1</script>" in said
     assert not set("\u202e\x07\x1b") & set(said)
     record = json.loads((folder / "study.json").read_text(encoding="utf-8"))
@@ -124,10 +124,10 @@ def test_hostile_texts_are_shown_as_texts_everywhere(study: Study) -> None:
 
 def test_what_an_earlier_study_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     given = samples.realistic()
-    write(given, tmp_path)
+    write_study(given, tmp_path)
     (tmp_path / "contexts.parquet").write_bytes(b"somebody's")
     (tmp_path / "cases").mkdir()
-    write(replace(given, tables=given.tables[:1], figures=given.figures[-1:]), tmp_path)
+    write_study(replace(given, tables=given.tables[:1], figures=given.figures[-1:]), tmp_path)
     assert names(tmp_path) == {
         "study.html", "study.md", "study.json", "contexts.parquet", "metrics.csv", "metrics.parquet",
         "figures/wins.svg", "figures/wins.png",
@@ -142,7 +142,7 @@ def test_a_record_that_nobody_wrote_removes_nothing(tmp_path: Path, record: str)
     (tmp_path / "outside.csv").write_text("kept")
     (folder / "study.json").write_text(record)
     with pytest.raises(InputError, match="1 file in the way"):
-        write(samples.bare(), folder)
+        write_study(samples.bare(), folder)
     assert names(folder) == {"study.json"}
     assert (tmp_path / "outside.csv").read_text() == "kept"
     assert (folder / "study.json").read_text() == record
@@ -150,28 +150,28 @@ def test_a_record_that_nobody_wrote_removes_nothing(tmp_path: Path, record: str)
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", ".hidden", "-x", "study html", BAD])
 def test_names_that_are_no_file_names_are_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
-    table = Shown(name, "title", pl.DataFrame({"a": [1]}))
+    table = StudyTable(name, "title", pl.DataFrame({"a": [1]}))
     with pytest.raises(TableError, match="cannot name a file"):
-        write(replace(samples.bare(), tables=(table,)), tmp_path / "new")
+        write_study(replace(samples.bare(), tables=(table,)), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
-    tables = tuple(Shown(name, "title", pl.DataFrame({"a": [1]})) for name in ("one", "One"))
+    tables = tuple(StudyTable(name, "title", pl.DataFrame({"a": [1]})) for name in ("one", "One"))
     with pytest.raises(TableError, match="names two tables"):
-        write(replace(samples.bare(), tables=tables), tmp_path)
+        write_study(replace(samples.bare(), tables=tables), tmp_path)
 
 
 def test_a_folder_that_cannot_be_made_is_said_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FormatError, match="cannot be made"):
-        write(samples.bare(), tmp_path / "file" / "study")
+        write_study(samples.bare(), tmp_path / "file" / "study")
 
 
 def test_long_tables_are_cut_where_people_read_and_whole_in_files(tmp_path: Path) -> None:
-    table = Shown("long", "Long", pl.DataFrame({"row": [f"r{i}" for i in range(5321)]}))
+    table = StudyTable("long", "Long", pl.DataFrame({"row": [f"r{i}" for i in range(5321)]}))
     given = replace(samples.bare(), tables=(table,))
-    write(given, tmp_path)
+    write_study(given, tmp_path)
     html = (tmp_path / "study.html").read_text(encoding="utf-8")
     assert "Long: the first 200 of 5,321 rows" in html
     assert 'href="long.csv"' in html
@@ -179,7 +179,7 @@ def test_long_tables_are_cut_where_people_read_and_whole_in_files(tmp_path: Path
     markdown = (tmp_path / "study.md").read_text(encoding="utf-8")
     assert "The first 200 of 5,321 rows; all are in [long.csv](long.csv)." in markdown
     assert pl.read_csv(tmp_path / "long.csv").height == 5321
-    assert "… and 5,297 more rows in long.csv" in words(given)
+    assert "… and 5,297 more rows in long.csv" in study_text(given)
 
 
 def test_columns_made_of_numbers_stand_to_the_right() -> None:
@@ -188,15 +188,15 @@ def test_columns_made_of_numbers_stand_to_the_right() -> None:
         "n": ["120 of 196", "3 of 4", ""],
         "p": ["< 0.0001", "0.0301 †", "–"],
     }
-    assert all(of_numbers(pl.Series(name, values)) for name, values in columns.items())
+    assert all(is_numeric(pl.Series(name, values)) for name, values in columns.items())
     others: list[list[str]] = [["RGB", "1"], ["–", "–"], [], ["top 5"], ["UDCG@5"]]
-    assert not any(of_numbers(pl.Series(values, dtype=pl.String)) for values in others)
-    assert of_numbers(pl.Series([1, 2]))
+    assert not any(is_numeric(pl.Series(values, dtype=pl.String)) for values in others)
+    assert is_numeric(pl.Series([1, 2]))
 
 
 def test_the_terminal_ends_with_what_came_out() -> None:
     given = samples.realistic()
-    said = words(given)
+    said = study_text(given)
     parts = (given.title, given.lead, "Mean correlation", "Left out", "note: ", *given.sentences)
     places = [said.index(part) for part in parts]
     assert places == sorted(places)

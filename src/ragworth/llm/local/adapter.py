@@ -12,7 +12,7 @@ import numpy as np
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.onnx_weights import Floats
-from ragworth.llm.local.safetensors_file import Tensors, read
+from ragworth.llm.local.safetensors_file import SafetensorsContents, read_safetensors
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Adapter:
             raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(self.path)) from error
 
     @cached_property
-    def _tensors(self) -> Tensors:
-        return read(self.path)
+    def _tensors(self) -> SafetensorsContents:
+        return read_safetensors(self.path)
 
     @property
     def about(self) -> Mapping[str, str]:

@@ -6,33 +6,33 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-ALIKE = 16
+MIN_SHARED_PREFIX = 16
 """Rows whose first tokens agree this far are read after a shared prefix; less is not worth it."""
 
 
-class Group(NamedTuple):
+class PrefixGroup(NamedTuple):
     """Rows, by their numbers and longest first, and how many of their first tokens they all share."""
 
     rows: list[int]
     shared: int
 
 
-def groups(ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True) -> Iterator[Group]:
+def group_by_prefix(ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True) -> Iterator[PrefixGroup]:
     """Rows by how they begin.
 
     ``firsts`` are the positions from which a distribution is needed: a prefix ends before the least of them.
     """
     alike: dict[tuple[int, ...], list[int]] = {}
     for row, tokens in enumerate(ids):
-        alike.setdefault(tuple(tokens[:ALIKE]) if share else (), []).append(row)
+        alike.setdefault(tuple(tokens[:MIN_SHARED_PREFIX]) if share else (), []).append(row)
     for rows in alike.values():
-        shared = _common(ids, firsts, rows) if share and len(rows) > 1 else 0
+        shared = _common_prefix_length(ids, firsts, rows) if share and len(rows) > 1 else 0
         rows.sort(key=lambda row: len(ids[row]), reverse=True)
-        yield Group(rows, shared if shared >= ALIKE else 0)
+        yield PrefixGroup(rows, shared if shared >= MIN_SHARED_PREFIX else 0)
 
 
 @dataclass
-class Budget:
+class BatchBudget:
     """What a batch may hold. It shrinks when the device turns out to have less memory."""
 
     tokens: int
@@ -57,7 +57,7 @@ class Budget:
             start += size
 
 
-def _common(ids: Sequence[list[int]], firsts: Sequence[int], rows: list[int]) -> int:
+def _common_prefix_length(ids: Sequence[list[int]], firsts: Sequence[int], rows: list[int]) -> int:
     """Length of the longest prefix shared by all rows; the first and last in order decide."""
     low, high = min(ids[row] for row in rows), max(ids[row] for row in rows)
     most = min(firsts[row] for row in rows)

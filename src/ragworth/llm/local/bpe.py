@@ -12,7 +12,7 @@ from ragworth.errors import ModelError
 CONTROL, ADDED = 3, 4
 """Types of tokens in GGUF files: those that steer a model, and those that are matched before any splitting."""
 
-_WORDS = (
+_SPLIT_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -28,7 +28,7 @@ class Vocabulary(NamedTuple):
     bos: int | None
 
 
-class Bpe:
+class BpeTokenizer:
     """A tokenizer of the tokenizers library as `writing.Tokenizer`."""
 
     def __init__(self, inner: Tokenizer) -> None:
@@ -42,7 +42,7 @@ class Bpe:
         return str(self.inner.decode(ids, skip_special_tokens=True))
 
 
-def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
+def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     """The tokenizer that a vocabulary describes."""
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
     # Where Llama 3's tokenizer finds a whole word among its tokens, it asks no merges.
@@ -52,7 +52,7 @@ def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
         made = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
     except Exception as error:  # the library raises nothing more specific
         raise ModelError(f"the model's vocabulary cannot be used: {error}") from error
-    made.pre_tokenizer = _splitter(vocabulary.splitting)
+    made.pre_tokenizer = _pre_tokenizer(vocabulary.splitting)
     made.decoder = decoders.ByteLevel()
     for kind, special in ((CONTROL, True), (ADDED, False)):
         texts = [token for token, found in zip(vocabulary.tokens, vocabulary.types, strict=True) if found == kind]
@@ -64,7 +64,7 @@ def tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     return made
 
 
-def _splitter(name: str) -> pre_tokenizers.PreTokenizer:
+def _pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:
     """How a text is cut before its pieces are merged, by the name that GGUF files give it."""
     plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     if name in ("gpt-2", "default"):
@@ -78,5 +78,5 @@ def _splitter(name: str) -> pre_tokenizers.PreTokenizer:
             expected=", ".join(["gpt-2", "smollm", *digits]),
             remedy="reader=llama.cpp or reader=transformers may know it",
         )
-    words = pre_tokenizers.Split(Regex(_WORDS.format(digits=digits[name])), behavior="isolated")
+    words = pre_tokenizers.Split(Regex(_SPLIT_PATTERN.format(digits=digits[name])), behavior="isolated")
     return pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

@@ -19,22 +19,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ragworth.errors import MissingExtraError, ModelError, quoted
+from ragworth.errors import MissingExtraError, ModelError, quote_short
 from ragworth.llm.local import template_worker
 
-Render: TypeAlias = Callable[[list[dict[str, str]]], str]
+RenderChat: TypeAlias = Callable[[list[dict[str, str]]], str]
 """Turns messages, each with a role and content, into the text that the model reads."""
 
-SECONDS = 10.0
+RENDER_SECONDS = 10.0
 """What a chat may take, and compiling a template; usual ones need a millisecond."""
 
-STARTING = 60.0
+START_SECONDS = 60.0
 """What starting the process may take; machines can be busy."""
 
-STARTING_WITH = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+PASSED_VARIABLES = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """Variables without which Python may not start: some have its library in a folder of their own."""
 
-LONGEST = 1 << 20
+MAX_TEMPLATE_LENGTH = 1 << 20
 """Characters of a template; the longest known have some 30,000."""
 
 
@@ -42,7 +42,7 @@ class TemplateError(ModelError):
     """The template raised an error for these messages: many do for a system turn."""
 
 
-def chat_template(source: str, facts: Mapping[str, Any], *, known: bool = False) -> Render:
+def load_chat_template(source: str, facts: Mapping[str, Any], *, known: bool = False) -> RenderChat:
     """A chat template in Jinja, as models carry it.
 
     Parameters
@@ -52,26 +52,28 @@ def chat_template(source: str, facts: Mapping[str, Any], *, known: bool = False)
     """
     if find_spec("jinja2") is None:
         raise MissingExtraError("jinja2", "embedded", "a model with a chat template")
-    if len(source) > LONGEST:
-        raise ModelError(f"the model's chat template has {len(source):,} characters", expected=f"up to {LONGEST:,}")
+    if len(source) > MAX_TEMPLATE_LENGTH:
+        raise ModelError(
+            f"the model's chat template has {len(source):,} characters", expected=f"up to {MAX_TEMPLATE_LENGTH:,}"
+        )
     if not known:
-        return _Process(source, facts)
-    render = template_worker.compiled(source, facts)
+        return _TemplateProcess(source, facts)
+    render = template_worker.compile_template(source, facts)
 
     def here(messages: list[dict[str, str]]) -> str:
         try:
             return render(messages)
         except Exception as error:
-            raise _refused(str(error)) from error
+            raise _template_error(str(error)) from error
 
     return here
 
 
-def _refused(why: str) -> TemplateError:
-    return TemplateError(f"the model's chat template refuses a chat: {quoted(why, 200)}")
+def _template_error(why: str) -> TemplateError:
+    return TemplateError(f"the model's chat template refuses a chat: {quote_short(why, 200)}")
 
 
-class _Process:
+class _TemplateProcess:
     """A template in another process."""
 
     def __init__(self, source: str, facts: Mapping[str, Any]) -> None:
@@ -88,15 +90,15 @@ class _Process:
                 raise ModelError(self._broken, remedy=REMEDY)
             if self._process is None:
                 self._start()
-            answer = self._ask(messages, SECONDS)
+            answer = self._ask(messages, RENDER_SECONDS)
         if "error" in answer:
-            raise _refused(answer["error"])
+            raise _template_error(answer["error"])
         return answer["text"]
 
     def _start(self) -> None:
         folder = Path(next(iter(find_spec("jinja2").submodule_search_locations))).parent  # type: ignore[union-attr, arg-type]
         # Of this process's variables only what Python itself may need to start: others may be secret.
-        variables = {name: os.environ[name] for name in STARTING_WITH if name in os.environ}
+        variables = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", template_worker.__file__, str(folder)],
@@ -109,11 +111,11 @@ class _Process:
             )
         except OSError as error:
             raise ModelError(f"a process for the model's chat template can't be started: {error}") from error
-        weakref.finalize(self, _end, self._process)
-        self._ask(None, STARTING)
-        answer = self._ask(self._begin, SECONDS)
+        weakref.finalize(self, _stop_process, self._process)
+        self._ask(None, START_SECONDS)
+        answer = self._ask(self._begin, RENDER_SECONDS)
         if "error" in answer:
-            raise ModelError(f"the model's chat template cannot be used: {quoted(answer['error'], 200)}")
+            raise ModelError(f"the model's chat template cannot be used: {quote_short(answer['error'], 200)}")
 
     def _ask(self, line: Any, seconds: float) -> dict[str, str]:
         """Send a line, if any, and read the answer. A process that doesn't answer in time is ended for good."""
@@ -136,7 +138,7 @@ class _Process:
         except OSError:  # it ended before it had read everything
             answer = ""
         except BaseException:  # Ctrl-C: what the process says next would be taken for the answer to the next chat
-            _end(process)
+            _stop_process(process)
             self._process = None
             raise
         finally:
@@ -144,7 +146,7 @@ class _Process:
         if answer.endswith("\n"):
             found: dict[str, str] = json.loads(answer)
             return found
-        _end(process)
+        _stop_process(process)
         self._process = None
         why = f"took more than {seconds:g} seconds" if late.is_set() else "ended its process"
         self._broken = f"the model's chat template {why}"
@@ -154,7 +156,7 @@ class _Process:
 REMEDY = "use this model only if you trust its source, and then with a chat template that ends"
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _stop_process(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):

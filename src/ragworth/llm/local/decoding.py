@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from ragworth.llm.contract import Generate
-from ragworth.llm.local.batches import Group, groups
-from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.prompt_encoding import Writer
-from ragworth.llm.local.runtime import Draw, Next
+from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
+from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.runtime import NextTokens, SamplingDraw
 
 
 @dataclass
-class Sampled:
+class SampleInProgress:
     """One text in the making: its tokens so far and, in the end, why it ended."""
 
     request: Generate
@@ -30,12 +30,14 @@ class Sampled:
     finish: str = ""
     seconds: float = 0.0
 
-    def draw(self) -> Draw:
+    def draw(self) -> SamplingDraw:
         """How the next token is to be picked."""
         request = self.request
-        return Draw(request.temperature, request.top_p, self.random.random() if request.temperature > 0 else 0.0)
+        return SamplingDraw(
+            request.temperature, request.top_p, self.random.random() if request.temperature > 0 else 0.0
+        )
 
-    def add(self, token: int, logprob: float, entropy: float, writer: Writer) -> None:
+    def add(self, token: int, logprob: float, entropy: float, writer: PromptEncoder) -> None:
         """Take one more token, and see whether this is the end. The token that ends a turn is not kept."""
         if token in writer.ends:
             self._end("stop", writer.tokenizer.decode(self.ids))
@@ -56,16 +58,21 @@ class Sampled:
         self.finish, self.text = finish, text
 
 
-def continue_all(loaded: Loaded, asked: Sequence[tuple[Generate, list[int]]], share: bool) -> list[list[Sampled]]:
+def generate_all(
+    loaded: LoadedModel, asked: Sequence[tuple[Generate, list[int]]], share: bool
+) -> list[list[SampleInProgress]]:
     """Texts for each request and prompt: n when sampling, one when greedy."""
-    made = [[Sampled(request, _random(request, ids, i)) for i in range(_repeats(request))] for request, ids in asked]
+    made = [
+        [SampleInProgress(request, _sample_rng(request, ids, i)) for i in range(_sample_count(request))]
+        for request, ids in asked
+    ]
     rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
     prompts = [ids for _, ids in rows]
-    for group in groups(prompts, [len(ids) - 1 for ids in prompts], share):
+    for group in group_by_prefix(prompts, [len(ids) - 1 for ids in prompts], share):
         first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
         shared, prefix = loaded.prefix(prompts[group.rows[0]], group.shared, first)
 
-        def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
+        def work(start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix) -> None:
             taken = [rows[n] for n in group.rows[start:end]]
             begun = time.perf_counter()
             _decode(loaded, [sample for sample, _ in taken], [ids[shared:] for _, ids in taken], prefix)
@@ -77,13 +84,13 @@ def continue_all(loaded: Loaded, asked: Sequence[tuple[Generate, list[int]]], sh
     return made
 
 
-def _decode(loaded: Loaded, samples: list[Sampled], rows: list[list[int]], prefix: Any) -> None:
+def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any) -> None:
     """Extend one batch until all of it has ended; rows that have are dropped on the way."""
     for sample in samples:  # a batch may be tried again after it ran out of memory
         sample.ids, sample.logprobs, sample.entropies, sample.finish = [], [], [], ""
     state, alive = loaded.runtime.decode(rows, prefix), samples
     while True:
-        found: Next = state.pick([sample.draw() for sample in alive])
+        found: NextTokens = state.pick([sample.draw() for sample in alive])
         for sample, token, logprob, entropy in zip(alive, found.ids, found.logprobs, found.entropies, strict=True):
             sample.add(token, logprob, entropy, loaded.writer)
         keep = [i for i, sample in enumerate(alive) if not sample.finish]
@@ -93,11 +100,11 @@ def _decode(loaded: Loaded, samples: list[Sampled], rows: list[list[int]], prefi
         alive = [alive[i] for i in keep]
 
 
-def _repeats(request: Generate) -> int:
+def _sample_count(request: Generate) -> int:
     return request.n if request.temperature > 0 else 1
 
 
-def _random(request: Generate, ids: list[int], sample: int) -> np.random.Generator:
+def _sample_rng(request: Generate, ids: list[int], sample: int) -> np.random.Generator:
     """Random numbers of one sample: from the seed, its number and its prompt, whatever else is asked with it."""
     prompt = hashlib.blake2b(np.asarray(ids, np.int64).tobytes(), digest_size=8).digest()
     return np.random.default_rng([request.seed, sample, int.from_bytes(prompt, "little")])

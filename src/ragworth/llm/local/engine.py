@@ -28,23 +28,23 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.local.batches import Group, groups
-from ragworth.llm.local.decoding import Sampled, continue_all
-from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.prompt_encoding import TAIL, Tokenizer, Written
-from ragworth.llm.local.runtime import Read, Row
-from ragworth.llm.truncation import fit
+from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
+from ragworth.llm.local.decoding import SampleInProgress, generate_all
+from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.prompt_encoding import TAIL, EncodedPrompt, Tokenizer
+from ragworth.llm.local.runtime import RowLogprobs, TokenRow
+from ragworth.llm.truncation import fit_prompt
 
 T = TypeVar("T")
 
-LOCAL = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
+LOCAL_ABILITIES = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
 """What every local model can do."""
 
 
-class Fitted(NamedTuple):
+class FittedPrompt(NamedTuple):
     """A prompt that fits, and what was done to it."""
 
-    written: Written
+    written: EncodedPrompt
     cut: int = 0
     limit: int = 0
 
@@ -56,11 +56,11 @@ class Fitted(NamedTuple):
         return Usage(len(self.ids), new, seconds, self.cut, self.written.defused, self.limit)
 
 
-class Rows(NamedTuple):
+class RequestRows(NamedTuple):
     """The rows that answer a request, of a prompt that fits; for labels, how many tokens each has."""
 
-    fitted: Fitted
-    rows: list[Row]
+    fitted: FittedPrompt
+    rows: list[TokenRow]
     lengths: tuple[int, ...] = ()
 
 
@@ -69,16 +69,16 @@ class Engine:
 
     concurrency = 1
 
-    def __init__(self, card: Card, load: Callable[[], Loaded], *, batch: int = 64, share: bool = True) -> None:
+    def __init__(self, card: Card, load: Callable[[], LoadedModel], *, batch: int = 64, share: bool = True) -> None:
         self.card = card
         self.batch = batch
         self.share = share
         self._load = load
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedModel | None = None
         self._lock = threading.RLock()
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedModel:
         """The model, loaded now if it was not yet."""
         with self._lock:
             if self._loaded is None:
@@ -101,7 +101,7 @@ class Engine:
             writer = self.loaded.writer
             known: dict[tuple[str, str, str], list[int] | None] = {}
 
-            def ids(written: Written, label: str) -> list[int] | None:
+            def ids(written: EncodedPrompt, label: str) -> list[int] | None:
                 key = (written.text[-TAIL:], written.blanks, label)
                 if key not in known:
                     known[key] = writer.after(written, label)
@@ -117,16 +117,16 @@ class Engine:
             made = [
                 one
                 if isinstance(one, Failure)
-                else _choice(request, one, [ids(one.written, x) for x in request.labels])
+                else _choice_rows(request, one, [ids(one.written, x) for x in request.labels])
                 for request, one in zip(requests, fitted, strict=True)
             ]
-            return self._each(requests, made, _chosen)
+            return self._each(requests, made, _label_probabilities)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probability and entropy at every token of the continuation."""
         with self._lock:
             tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
-            made: list[Rows | Failure] = [Failure("not-asked")] * len(requests)
+            made: list[RequestRows | Failure] = [Failure("not-asked")] * len(requests)
             for exactly in (False, True):  # tokens that are given follow the prompt as it is
                 numbers = [n for n, request in enumerate(requests) if bool(request.ids) == exactly]
                 if not numbers:
@@ -137,13 +137,13 @@ class Engine:
                 rooms = [len(ids) + 1 for ids in texts]
                 fitted = self._fitted([r.prompt for r in mine], rooms, continued=not exactly)
                 for n, request, one in zip(numbers, mine, fitted, strict=True):
-                    if isinstance(one, Fitted):
+                    if isinstance(one, FittedPrompt):
                         ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
-                        made[n] = _score(one, ids) if self._known(ids or []) else STRANGE
+                        made[n] = _score_rows(one, ids) if self._known(ids or []) else UNKNOWN_TOKEN
                     else:
                         made[n] = one
 
-            def result(request: Score, rows: Rows, reads: list[Read], seconds: float) -> Scored:
+            def result(request: Score, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Scored:
                 ids = tuple(wanted[0] for wanted in rows.rows[0].wanted)
                 texts = tuple(tokenizer.decode([token]) for token in ids)
                 trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies), None, ids)
@@ -161,36 +161,36 @@ class Engine:
                     requests, self._fitted([r.prompt for r in requests], [r.max_tokens for r in requests]), strict=True
                 )
             ]
-            wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, Fitted)]
-            made = iter(continue_all(loaded, wanted, self.share))
+            wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, FittedPrompt)]
+            made = iter(generate_all(loaded, wanted, self.share))
             return [
-                one if isinstance(one, Failure) else _generated(request, one, next(made), loaded.writer.tokenizer)
+                one if isinstance(one, Failure) else _build_generated(request, one, next(made), loaded.writer.tokenizer)
                 for request, one in zip(requests, fitted, strict=True)
             ]
 
     def _fitted(
         self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False
-    ) -> list[Fitted | Failure]:
+    ) -> list[FittedPrompt | Failure]:
         """The prompts in tokens, each with room for more."""
         limit, writer = self.card.context_length, self.loaded.writer
-        fitted: list[Fitted | Failure] = []
+        fitted: list[FittedPrompt | Failure] = []
         for prompt, room, written in zip(prompts, rooms, writer.ids(prompts, continued=continued), strict=True):
             if not written.ids:
                 fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
                 continue
             if not self._known(written.ids):
-                fitted.append(STRANGE)
+                fitted.append(UNKNOWN_TOKEN)
                 continue
             if limit is None or len(written.ids) + room <= limit:
-                fitted.append(Fitted(written))
+                fitted.append(FittedPrompt(written))
                 continue
-            shorter = fit(prompt, limit - room, self.count) if self.card.cuts else None
+            shorter = fit_prompt(prompt, limit - room, self.count) if self.card.cuts else None
             if shorter is None:
                 why = f"{len(written.ids)} tokens and {room} to come; the model reads {limit}"
                 fitted.append(Failure("too-long", why, retry=False))
             else:
                 (again,) = writer.ids([shorter[0]], continued=continued)
-                fitted.append(Fitted(again, shorter[1], limit))
+                fitted.append(FittedPrompt(again, shorter[1], limit))
         return fitted
 
     def _known(self, ids: Sequence[int]) -> bool:
@@ -200,11 +200,11 @@ class Engine:
     def _each(
         self,
         requests: Sequence[Any],
-        made: Sequence[Rows | Failure],
-        result: Callable[[Any, Rows, list[Read], float], T],
+        made: Sequence[RequestRows | Failure],
+        result: Callable[[Any, RequestRows, list[RowLogprobs], float], T],
     ) -> list[T | Failure]:
         """Rows of all requests, read in batches, and put together again request by request."""
-        rows = [row for one in made if isinstance(one, Rows) for row in one.rows]
+        rows = [row for one in made if isinstance(one, RequestRows) for row in one.rows]
         reads = iter(self._read(rows))
         results: list[T | Failure] = []
         for request, one in zip(requests, made, strict=True):
@@ -215,18 +215,20 @@ class Engine:
                 results.append(result(request, one, [read for read, _ in found], sum(spent for _, spent in found)))
         return results
 
-    def _read(self, rows: list[Row]) -> list[tuple[Read, float]]:
+    def _read(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
         """All rows, each with the seconds it took."""
-        found: dict[int, tuple[Read, float]] = {}
+        found: dict[int, tuple[RowLogprobs, float]] = {}
         loaded, ids = self.loaded, [row.ids for row in rows]
-        for group in groups(ids, [row.first for row in rows], self.share):
+        for group in group_by_prefix(ids, [row.first for row in rows], self.share):
             first = rows[group.rows[0]].first if len(group.rows) == 1 and self.share else 0
             shared, prefix = loaded.prefix(ids[group.rows[0]], group.shared, first)
 
-            def work(start: int, end: int, group: Group = group, shared: int = shared, prefix: Any = prefix) -> None:
+            def work(
+                start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix
+            ) -> None:
                 numbers = group.rows[start:end]
                 begun = time.perf_counter()
-                cut = [Row(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
+                cut = [TokenRow(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
                 reads = loaded.runtime.read(cut, prefix)
                 spent = (time.perf_counter() - begun) / len(numbers)
                 found.update((n, (read, spent)) for n, read in zip(numbers, reads, strict=True))
@@ -235,47 +237,49 @@ class Engine:
         return [found[n] for n in range(len(rows))]
 
 
-STRANGE = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
-BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
+UNKNOWN_TOKEN = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
+TOKEN_ACROSS_BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
 
 
-def _score(fitted: Fitted, after: list[int] | None) -> Rows | Failure:
+def _score_rows(fitted: FittedPrompt, after: list[int] | None) -> RequestRows | Failure:
     """The row that a continuation is scored by."""
     if after is None:
-        return BOUNDARY
+        return TOKEN_ACROSS_BOUNDARY
     if not after:
         return Failure("empty-continuation", "there is nothing to score", retry=False)
-    return Rows(fitted, [Row([*fitted.ids, *after[:-1]], len(fitted.ids) - 1, [[token] for token in after])])
+    return RequestRows(
+        fitted, [TokenRow([*fitted.ids, *after[:-1]], len(fitted.ids) - 1, [[token] for token in after])]
+    )
 
 
-def _choice(request: Choose, fitted: Fitted, found: list[list[int] | None]) -> Rows | Failure:
+def _choice_rows(request: Choose, fitted: FittedPrompt, found: list[list[int] | None]) -> RequestRows | Failure:
     """The rows that tell labels apart: one at the end of the prompt, one more for each label of several tokens."""
     labels = [ids for ids in found if ids is not None]
     if len(labels) < len(found):
-        return BOUNDARY
+        return TOKEN_ACROSS_BOUNDARY
     if not all(labels):
         return Failure("bad-label", "a label has no tokens", retry=False)
     starts = [ids[:1] if request.estimator == "first-token" else ids for ids in labels]
     for i, start in enumerate(starts):
         for j, other in enumerate(starts):
             if i != j and other[: len(start)] == start:
-                return Failure("ambiguous-labels", _alike(request, i, j), retry=False)
+                return Failure("ambiguous-labels", _ambiguity_message(request, i, j), retry=False)
     last = len(fitted.ids) - 1
-    rows = [Row(fitted.ids, last, [[start[0] for start in starts]])]
+    rows = [TokenRow(fitted.ids, last, [[start[0] for start in starts]])]
     for start in starts:
         if len(start) > 1:
-            rows.append(Row([*fitted.ids, *start[:-1]], last + 1, [[token] for token in start[1:]]))
-    return Rows(fitted, rows, tuple(len(start) for start in starts))
+            rows.append(TokenRow([*fitted.ids, *start[:-1]], last + 1, [[token] for token in start[1:]]))
+    return RequestRows(fitted, rows, tuple(len(start) for start in starts))
 
 
-def _alike(request: Choose, i: int, j: int) -> str:
+def _ambiguity_message(request: Choose, i: int, j: int) -> str:
     """Why two labels cannot be told apart."""
     if request.estimator == "first-token":
         return f"the labels {request.labels[i]!r} and {request.labels[j]!r} begin with the same token: use 'sequence'"
     return f"the label {request.labels[i]!r} is the beginning of {request.labels[j]!r}"
 
 
-def _chosen(request: Choose, rows: Rows, reads: list[Read], seconds: float) -> Chosen:
+def _label_probabilities(request: Choose, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Chosen:
     """Probabilities of labels: the first token's, times those of the tokens that follow."""
     logs = list(reads[0].logprobs[0])
     more = iter(reads[1:])
@@ -286,7 +290,9 @@ def _chosen(request: Choose, rows: Rows, reads: list[Read], seconds: float) -> C
     return Chosen(values, values, values, request.estimator, rows.fitted.usage(1, seconds))
 
 
-def _generated(request: Generate, fitted: Fitted, made: list[Sampled], tokenizer: Tokenizer) -> Generated:
+def _build_generated(
+    request: Generate, fitted: FittedPrompt, made: list[SampleInProgress], tokenizer: Tokenizer
+) -> Generated:
     """Texts with as much detail as was asked for."""
     outputs = []
     for sample in made:

@@ -11,12 +11,12 @@ import numpy as np
 from gguf import GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 
-from ragworth.errors import ModelError, listed, quoted
+from ragworth.errors import ModelError, format_list, quote_short
 from ragworth.llm.local import gguf_header
 from ragworth.llm.local.bpe import CONTROL, Vocabulary
-from ragworth.llm.local.onnx_weights import BLOCK, Floats, Sizes
+from ragworth.llm.local.onnx_weights import BLOCK, DecoderShape, Floats
 
-NAMES = {
+WEIGHT_NAMES = {
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
@@ -33,18 +33,18 @@ NAMES = {
 }
 """Names of weights in GGUF files, and those of the transformers library."""
 
-_NAME = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<kind>\w+)\.weight")
+_TENSOR_NAME = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<kind>\w+)\.weight")
 
-ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "</s>")
+END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "</s>")
 """How control tokens that end a turn are spelt. Not all files name all of theirs."""
 
 
-class Gguf(NamedTuple):
+class GgufContents(NamedTuple):
     """The contents of a file."""
 
     name: str
     license: str
-    sizes: Sizes
+    sizes: DecoderShape
     weights: dict[str, Floats]
     vocabulary: Vocabulary
     bos: str
@@ -54,9 +54,9 @@ class Gguf(NamedTuple):
     chat_template: str
 
 
-def read(path: Path) -> Gguf:
+def read_gguf(path: Path) -> GgufContents:
     """Read a file whole. Takes seconds and four bytes a weight."""
-    gguf_header.check(path)
+    gguf_header.check_header(path)
     try:
         reader = GGUFReader(path)
         fields = {name: field.contents() for name, field in reader.fields.items()}
@@ -65,27 +65,29 @@ def read(path: Path) -> Gguf:
     except Exception as error:  # a damaged file can make the reader fail in any way
         raise ModelError(f"it cannot be read as a GGUF file: {error}", file=str(path)) from error
     try:
-        return _contents(path, reader, fields)
+        return _read_contents(path, reader, fields)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:  # a field holds something it never should
         raise ModelError(
             f"its fields contradict each other: {error}", file=str(path), expected="a complete GGUF file"
         ) from error
 
 
-def _contents(path: Path, reader: GGUFReader, fields: dict[str, Any]) -> Gguf:
-    facts = _Facts(path, fields)
+def _read_contents(path: Path, reader: GGUFReader, fields: dict[str, Any]) -> GgufContents:
+    facts = _GgufMetadata(path, fields)
     facts.check()
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     sizes = facts.sizes(tensors)
     tokens, types = facts.get("tokenizer.ggml.tokens"), facts.get("tokenizer.ggml.token_type")
     named = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
-    spelt = [n for n, (token, kind) in enumerate(zip(tokens, types, strict=True)) if kind == CONTROL and token in ENDS]
+    spelt = [
+        n for n, (token, kind) in enumerate(zip(tokens, types, strict=True)) if kind == CONTROL and token in END_TOKENS
+    ]
     bos = fields.get("tokenizer.ggml.bos_token_id")
-    return Gguf(
+    return GgufContents(
         name=str(fields.get("general.name", path.stem)),
         license=str(fields.get("general.license", "")),
         sizes=sizes,
-        weights=_weights(path, tensors, sizes),
+        weights=_read_weights(path, tensors, sizes),
         vocabulary=Vocabulary(
             tokens=tokens,
             types=types,
@@ -101,7 +103,7 @@ def _contents(path: Path, reader: GGUFReader, fields: dict[str, Any]) -> Gguf:
 
 
 @dataclass(frozen=True)
-class _Facts:
+class _GgufMetadata:
     """The key-value pairs of a file."""
 
     path: Path
@@ -131,7 +133,7 @@ class _Facts:
                     remedy="reader=llama.cpp or reader=transformers may know it",
                 )
 
-    def sizes(self, tensors: dict[str, ReaderTensor]) -> Sizes:
+    def sizes(self, tensors: dict[str, ReaderTensor]) -> DecoderShape:
         """The shape of the decoder."""
         heads = self._whole("llama.attention.head_count", 1 << 10)
         hidden = self._whole("llama.embedding_length", 1 << 17)
@@ -141,7 +143,7 @@ class _Facts:
             raise ModelError(
                 f"its vectors have {hidden} coordinates", file=str(self.path), expected=f"a multiple of {BLOCK}"
             )
-        return Sizes(
+        return DecoderShape(
             vocabulary=int(tensors["token_embd.weight"].shape[1]),
             hidden=hidden,
             inner=self._whole("llama.feed_forward_length", 1 << 20),
@@ -158,17 +160,17 @@ class _Facts:
         """A size. Memory is set aside by it, so a file can't claim just any."""
         found = self.get(name) if default is None else self.fields.get(name, default)
         if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:
-            raise ModelError(f"its {name} is {quoted(found)}", file=str(self.path), expected=f"1 to {most:,}")
+            raise ModelError(f"its {name} is {quote_short(found)}", file=str(self.path), expected=f"1 to {most:,}")
         return found
 
 
-def _weights(path: Path, tensors: dict[str, ReaderTensor], sizes: Sizes) -> dict[str, Floats]:
+def _read_weights(path: Path, tensors: dict[str, ReaderTensor], sizes: DecoderShape) -> dict[str, Floats]:
     """All weights by the names and in the layout of the transformers library."""
     weights: dict[str, Floats] = {}
     unknown = []
     for name, tensor in tensors.items():
-        found = _NAME.fullmatch(name)
-        if found is None or found["kind"] not in NAMES:
+        found = _TENSOR_NAME.fullmatch(name)
+        if found is None or found["kind"] not in WEIGHT_NAMES:
             unknown.append(name)
             continue
         try:
@@ -176,24 +178,26 @@ def _weights(path: Path, tensors: dict[str, ReaderTensor], sizes: Sizes) -> dict
         except NotImplementedError as error:
             raise ModelError(f"its {name} is packed as {tensor.tensor_type.name}", file=str(path)) from error
         if found["kind"] in ("attn_q", "attn_k"):
-            value = _paired_by_halves(value, sizes.heads if found["kind"] == "attn_q" else sizes.kv_heads)
+            value = _unpermute_rotary(value, sizes.heads if found["kind"] == "attn_q" else sizes.kv_heads)
         layer = f"model.layers.{found['layer']}." if found["layer"] else ""
-        weights[f"{layer}{NAMES[found['kind']]}.weight"] = value
+        weights[f"{layer}{WEIGHT_NAMES[found['kind']]}.weight"] = value
     if unknown:
-        raise ModelError(f"it has weights of unknown use: {listed(unknown)}", file=str(path), expected="a plain Llama")
-    lacking = [name for name in _needed(sizes) if name not in tensors]
+        raise ModelError(
+            f"it has weights of unknown use: {format_list(unknown)}", file=str(path), expected="a plain Llama"
+        )
+    lacking = [name for name in _required_weights(sizes) if name not in tensors]
     if lacking:
-        raise ModelError(f"it lacks weights: {listed(lacking)}", file=str(path), expected="a complete GGUF file")
+        raise ModelError(f"it lacks weights: {format_list(lacking)}", file=str(path), expected="a complete GGUF file")
     return weights
 
 
-def _needed(sizes: Sizes) -> list[str]:
+def _required_weights(sizes: DecoderShape) -> list[str]:
     """Names of the weights that every file has."""
-    of_layer = [kind for kind in NAMES if kind.startswith(("attn_", "ffn_"))]
+    of_layer = [kind for kind in WEIGHT_NAMES if kind.startswith(("attn_", "ffn_"))]
     layers = [f"blk.{n}.{kind}.weight" for n in range(sizes.layers) for kind in of_layer]
     return ["token_embd.weight", "output_norm.weight", *layers]
 
 
-def _paired_by_halves(rows: Floats, heads: int) -> Floats:
+def _unpermute_rotary(rows: Floats, heads: int) -> Floats:
     """GGUF files have the two coordinates that are rotated together side by side; here one is in each half."""
     return rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)

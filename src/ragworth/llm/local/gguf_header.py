@@ -11,28 +11,28 @@ import mmap
 import struct
 from pathlib import Path
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 
-SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+SCALAR_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 """Bytes of a number, by its type's code."""
 
 STRING, ARRAY = 8, 9
-DEEPEST = 4
+MAX_DEPTH = 4
 """Arrays may hold arrays, so many levels deep; no known file has more than one."""
 
-LONGEST_KEY = 1 << 16
-MOST_DIMENSIONS = 4
-MOST_TOKENS = 1 << 22
+MAX_KEY_LENGTH = 1 << 16
+MAX_DIMENSIONS = 4
+MAX_VOCABULARY = 1 << 22
 """Tokens of a vocabulary, and its merges; the largest today have a few hundred thousand."""
 
-LONGEST_TOKEN = 1 << 16
+MAX_TOKEN_LENGTH = 1 << 16
 
 
-def check(path: Path) -> None:
+def check_header(path: Path) -> None:
     """Refuse a file whose header announces more than the file holds."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            _Header(data).check()
+            _HeaderReader(data).check()
     except OSError as error:
         raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
     except ValueError as error:
@@ -44,7 +44,7 @@ def check(path: Path) -> None:
         ) from error
 
 
-class _Header:
+class _HeaderReader:
     """Reads a header from front to back."""
 
     def __init__(self, data: mmap.mmap) -> None:
@@ -62,52 +62,52 @@ class _Header:
             raise ValueError(f"version {version}, not 2 or 3")
         tensors = self._count("Q", least=24, what="tensors")
         for _ in range(self._count("Q", least=13, what="fields")):
-            name = self._text(LONGEST_KEY, "the name of a field")
+            name = self._text(MAX_KEY_LENGTH, "the name of a field")
             self._value(self._number("I"), name)
         for _ in range(tensors):
             self._tensor()
 
     def _value(self, kind: int, name: str, depth: int = 0) -> None:
         """Pass over a value."""
-        if kind in SIZES:
-            self._take(SIZES[kind])
+        if kind in SCALAR_SIZES:
+            self._take(SCALAR_SIZES[kind])
         elif kind == STRING:
             self._text(len(self._data), name)
-        elif kind != ARRAY or depth >= DEEPEST:
-            raise ValueError(f"a value of type {kind} in {quoted(name)}")
+        elif kind != ARRAY or depth >= MAX_DEPTH:
+            raise ValueError(f"a value of type {kind} in {quote_short(name)}")
         else:
             self._array(name, depth)
 
     def _array(self, name: str, depth: int) -> None:
         kind = self._number("I")
-        number = self._count("Q", least=SIZES.get(kind, 8), what=f"values of {quoted(name)}")
+        number = self._count("Q", least=SCALAR_SIZES.get(kind, 8), what=f"values of {quote_short(name)}")
         words = name.startswith("tokenizer.")
-        if words and number > MOST_TOKENS:
-            raise ValueError(f"{number:,} values of {quoted(name)}, not {MOST_TOKENS:,} at most")
-        if kind in SIZES:
-            self._take(number * SIZES[kind])
+        if words and number > MAX_VOCABULARY:
+            raise ValueError(f"{number:,} values of {quote_short(name)}, not {MAX_VOCABULARY:,} at most")
+        if kind in SCALAR_SIZES:
+            self._take(number * SCALAR_SIZES[kind])
         elif kind == STRING:
             for _ in range(number):
-                self._text(LONGEST_TOKEN if words else len(self._data), name)
+                self._text(MAX_TOKEN_LENGTH if words else len(self._data), name)
         else:
             for _ in range(number):
                 self._value(kind, name, depth + 1)
 
     def _tensor(self) -> None:
-        name = self._text(LONGEST_KEY, "the name of a tensor")
+        name = self._text(MAX_KEY_LENGTH, "the name of a tensor")
         dimensions = self._number("I")
-        if dimensions > MOST_DIMENSIONS:
-            raise ValueError(f"the tensor {quoted(name)} has {dimensions:,} dimensions")
+        if dimensions > MAX_DIMENSIONS:
+            raise ValueError(f"the tensor {quote_short(name)} has {dimensions:,} dimensions")
         size = math.prod(self._number("Q") for _ in range(dimensions))
         self._number("I")
         # No format packs a weight into less than a bit.
         if size > 8 * len(self._data) or self._number("Q") > len(self._data):
-            raise ValueError(f"the tensor {quoted(name)} is larger than the file")
+            raise ValueError(f"the tensor {quote_short(name)} is larger than the file")
 
     def _text(self, longest: int, what: str) -> str:
         length = self._number("Q")
         if length > longest:
-            raise ValueError(f"{quoted(what)} has {length:,} bytes, not {longest:,} at most")
+            raise ValueError(f"{quote_short(what)} has {length:,} bytes, not {longest:,} at most")
         return self._take(length)[:200].decode("utf-8", "replace")
 
     def _count(self, kind: str, least: int, what: str) -> int:

@@ -16,23 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragworth.errors import ModelError
-from ragworth.llm.local.batches import Budget
-from ragworth.llm.local.chat_templates import chat_template
-from ragworth.llm.local.loaded import Loaded
-from ragworth.llm.local.logits import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.local.prompt_encoding import Writer
-from ragworth.llm.local.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
+from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
-_SILENT = cpp.llama_log_callback(lambda level, text, data: None)
+_SILENT_LOG = cpp.llama_log_callback(lambda level, text, data: None)
 """llama.cpp tells a story of every model it loads."""
 
-BATCH = 512
+BATCH_TOKENS = 512
 """Tokens handed to llama.cpp at a time."""
 
 
-def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> Loaded:
+def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> LoadedModel:
     """A GGUF file, ready to be asked."""
-    cpp.llama_log_set(_SILENT, ctypes.c_void_p(0))
+    cpp.llama_log_set(_SILENT_LOG, ctypes.c_void_p(0))
     settings = cpp.llama_model_default_params()
     settings.n_gpu_layers = gpu_layers
     model = cpp.llama_model_load_from_file(os.fsencode(path), settings)
@@ -43,17 +43,17 @@ def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> 
         raise ModelError(f"the model reads {reads:,} tokens", file=str(path), remedy=f"context_length={reads}")
     options = cpp.llama_context_default_params()
     options.n_ctx = context
-    options.n_batch = options.n_ubatch = BATCH
+    options.n_batch = options.n_ubatch = BATCH_TOKENS
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     options.n_threads = options.n_threads_batch = threads or allowed
     found = cpp.llama_init_from_model(model, options)
     if not found:
         raise ModelError(f"llama.cpp has no memory for {context} tokens", file=str(path), remedy="context_length=4096")
-    runtime = LlamaCpp(found, cpp.llama_model_get_vocab(model))
-    return Loaded(runtime, _writer(runtime, model), Budget(1 << 30, 1))
+    runtime = LlamaCppRuntime(found, cpp.llama_model_get_vocab(model))
+    return LoadedModel(runtime, _build_prompt_encoder(runtime, model), BatchBudget(1 << 30, 1))
 
 
-class LlamaCpp:
+class LlamaCppRuntime:
     """A llama.cpp context, with whatever its first tokens in memory are."""
 
     name = "llama.cpp"
@@ -62,27 +62,27 @@ class LlamaCpp:
         self.vocabulary = vocabulary
         self._context = context
         self.tokens = self._size = int(cpp.llama_vocab_n_tokens(vocabulary))
-        self._batch = cpp.llama_batch_init(BATCH, 0, 1)
+        self._batch = cpp.llama_batch_init(BATCH_TOKENS, 0, 1)
         self._held: list[int] = []
 
     def prefix(self, ids: Sequence[int]) -> list[int]:
         """Nothing is done yet: what is in memory already is found when the rows are read."""
         return list(ids)
 
-    def read(self, rows: Sequence[Row], prefix: list[int] | None = None) -> list[Read]:
+    def read(self, rows: Sequence[TokenRow], prefix: list[int] | None = None) -> list[RowLogprobs]:
         """Row after row."""
         before = prefix or []
         reads = []
         for row in rows:
             first = len(before) + row.first
             logs = log_softmax(self.logits([*before, *row.ids], first, len(row.wanted)))
-            reads.append(Read(wanted_logprobs(logs, row.wanted), entropy(logs).tolist()))
+            reads.append(RowLogprobs(select_logprobs(logs, row.wanted), entropy(logs).tolist()))
         return reads
 
-    def decode(self, rows: Sequence[list[int]], prefix: list[int] | None = None) -> LlamaDecoding:
+    def decode(self, rows: Sequence[list[int]], prefix: list[int] | None = None) -> LlamaCppDecoding:
         """One row, to be extended."""
         (row,) = rows
-        return LlamaDecoding(self, [*(prefix or []), *row])
+        return LlamaCppDecoding(self, [*(prefix or []), *row])
 
     def logits(self, ids: list[int], first: int, number: int) -> NDArray[np.float32]:
         """Logits after ``number`` tokens from the one at ``first``; what is in memory of ``ids`` is not read again."""
@@ -95,8 +95,8 @@ class LlamaCpp:
             known = 0
         self._held = ids[:known]
         found = np.empty((number, self._size), np.float32)
-        for start in range(known, len(ids), BATCH):
-            part = ids[start : start + BATCH]
+        for start in range(known, len(ids), BATCH_TOKENS):
+            part = ids[start : start + BATCH_TOKENS]
             self._fill(part, start, first, first + number)
             if cpp.llama_decode(self._context, self._batch) != 0:
                 self._held = []
@@ -139,33 +139,33 @@ class LlamaCpp:
             room = -number
 
 
-class LlamaDecoding:
+class LlamaCppDecoding:
     """One row being extended."""
 
-    def __init__(self, runtime: LlamaCpp, ids: list[int]) -> None:
+    def __init__(self, runtime: LlamaCppRuntime, ids: list[int]) -> None:
         self._runtime = runtime
         self._ids = ids
         self._logits = runtime.logits(ids, len(ids) - 1, 1)
 
-    def pick(self, draws: Sequence[Draw]) -> Next:
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         logs = log_softmax(self._logits)
-        token = pick(self._logits[0], draws[0])
-        return Next([token], [float(logs[0, token])], entropy(logs).tolist())
+        token = pick_token(self._logits[0], draws[0])
+        return NextTokens([token], [float(logs[0, token])], entropy(logs).tolist())
 
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         self._ids = [*self._ids, *ids]
         self._logits = self._runtime.logits(self._ids, len(self._ids) - 1, 1)
 
 
-class _Tokens:
+class _LlamaCppTokenizer:
     """llama.cpp's tokenizer as `writing.Tokenizer`."""
 
-    def __init__(self, runtime: LlamaCpp) -> None:
+    def __init__(self, runtime: LlamaCppRuntime) -> None:
         self.encode = runtime.encode
         self.decode = runtime.decode_ids
 
 
-def _writer(runtime: LlamaCpp, model: Any) -> Writer:
+def _build_prompt_encoder(runtime: LlamaCppRuntime, model: Any) -> PromptEncoder:
     vocabulary = runtime.vocabulary
     control, ends = [], set()
     for token in range(cpp.llama_vocab_n_tokens(vocabulary)):
@@ -181,5 +181,5 @@ def _writer(runtime: LlamaCpp, model: Any) -> Writer:
         )
     }
     source = cpp.llama_model_chat_template(model, None)
-    render = chat_template(source.decode("utf-8", "replace"), names) if source else None
-    return Writer(_Tokens(runtime), render, tuple(control), frozenset(ends))
+    render = load_chat_template(source.decode("utf-8", "replace"), names) if source else None
+    return PromptEncoder(_LlamaCppTokenizer(runtime), render, tuple(control), frozenset(ends))

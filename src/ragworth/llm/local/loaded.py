@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ragworth.llm.local.batches import Budget
-from ragworth.llm.local.prompt_encoding import Writer
+from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.local.runtime import Runtime
 
-KEPT = 4
+MAX_PREFIXES = 4
 """Prefixes a model remembers."""
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedModel:
     """A model in memory, and how much of it a batch may be."""
 
     runtime: Runtime
-    writer: Writer
-    budget: Budget
+    writer: PromptEncoder
+    budget: BatchBudget
     prefixes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """The last few prefixes that were read, with what the runtime keeps of them."""
 
@@ -34,7 +34,7 @@ class Loaded:
                 return len(known), kept
         if not shared:
             return 0, None
-        if len(self.prefixes) >= KEPT:
+        if len(self.prefixes) >= MAX_PREFIXES:
             del self.prefixes[next(iter(self.prefixes))]
         kept = self.runtime.prefix(ids[:shared])
         self.prefixes[tuple(ids[:shared])] = kept

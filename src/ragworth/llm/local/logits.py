@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworth.llm.local.runtime import Draw
+from ragworth.llm.local.runtime import SamplingDraw
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def entropy(logs: Floats) -> Floats:
     return found
 
 
-def pick(logits: NDArray[np.floating], draw: Draw) -> int:
+def pick_token(logits: NDArray[np.floating], draw: SamplingDraw) -> int:
     """The next token: greedy, or where the uniform number falls among the tokens in descending order."""
     if draw.temperature <= 0:
         return int(logits.argmax())
@@ -41,6 +41,6 @@ def pick(logits: NDArray[np.floating], draw: Draw) -> int:
     return int(order[min(place, len(reached) - 1)])
 
 
-def wanted_logprobs(logs: Floats, wanted: Sequence[Sequence[int]]) -> list[list[float]]:
+def select_logprobs(logs: Floats, wanted: Sequence[Sequence[int]]) -> list[list[float]]:
     """The log-probabilities of some tokens in each of several distributions."""
     return [[float(row[token]) for token in tokens] for row, tokens in zip(logs, wanted, strict=True)]

@@ -26,34 +26,42 @@ import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
 from ragworth.llm.local.onnx_session import DATA, MODEL, PROBE
-from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, Entered, InIntegers, Tensors
-from ragworth.llm.local.onnx_weights import MIXED, ROPE_FACTORS, Folded, Layer, Sizes, Weights, rotary
+from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, GraphBuilder, IntegerArithmetic, MatmulInput
+from ragworth.llm.local.onnx_weights import (
+    MIXED_INPUTS,
+    ROPE_FACTORS,
+    DecoderShape,
+    FoldedWeights,
+    LayerWeights,
+    WeightMap,
+    rotary_tables,
+)
 
-FAINT = 45.0
+MAX_SCORE_GAP = 45.0
 """How far below a token's score of itself those of others may fall, and the hidden ones are held. A share of e⁻⁴⁵
 is lost in any sum of 32-bit floats, and yet is no denormal number; those take many times as long to compute with."""
 
 
-def write(folder: Path, sizes: Sizes, weights: Weights, arithmetic: Arithmetic) -> None:
+def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic) -> None:
     """Write the graph of a decoder and its constants into a folder."""
     with (folder / DATA).open("wb") as data:
-        decoder = _Decoder(sizes, weights, arithmetic, data)
+        decoder = _DecoderBuilder(sizes, weights, arithmetic, data)
         decoder.build()
     state = [f"{n}.{part}" for n in range(sizes.layers) for part in ("key", "value")]
     graph = helper.make_graph(
         decoder.t.nodes,
         "decoder",
         [
-            _value("ids", TensorProto.INT64, "B", "L"),
-            _value("positions", TensorProto.INT64, "B", "L"),
-            _value("mask", TensorProto.FLOAT, "M", 1, 1, "L", "T"),
-            _value("at", TensorProto.INT64, "B", "A"),
-            _value("mask_at", TensorProto.FLOAT, "B", 1, 1, "A", "T"),
-            *(_value(f"past.{x}", TensorProto.FLOAT, "B", sizes.kv_heads, "P", sizes.head) for x in state),
+            _value_info("ids", TensorProto.INT64, "B", "L"),
+            _value_info("positions", TensorProto.INT64, "B", "L"),
+            _value_info("mask", TensorProto.FLOAT, "M", 1, 1, "L", "T"),
+            _value_info("at", TensorProto.INT64, "B", "A"),
+            _value_info("mask_at", TensorProto.FLOAT, "B", 1, 1, "A", "T"),
+            *(_value_info(f"past.{x}", TensorProto.FLOAT, "B", sizes.kv_heads, "P", sizes.head) for x in state),
         ],
         [
-            _value("logits", TensorProto.FLOAT, "B", "A", sizes.vocabulary),
-            *(_value(f"present.{x}", TensorProto.FLOAT, "B", sizes.kv_heads, "L", sizes.head) for x in state),
+            _value_info("logits", TensorProto.FLOAT, "B", "A", sizes.vocabulary),
+            *(_value_info(f"present.{x}", TensorProto.FLOAT, "B", sizes.kv_heads, "L", sizes.head) for x in state),
         ],
         decoder.t.constants,
     )
@@ -62,9 +70,9 @@ def write(folder: Path, sizes: Sizes, weights: Weights, arithmetic: Arithmetic) 
 
 def write_probe(folder: Path) -> None:
     """Write a graph that multiplies bytes with the largest weights there are; see `onnx_session.exact`."""
-    t = Tensors(BytesIO())
-    products = InIntegers(signed=True).times(t, Entered("bytes", ""), np.ones((64, 16), np.float32))
-    ends = [_value("bytes", TensorProto.UINT8, "M", 64)], [_value(products, TensorProto.FLOAT, "M", 16)]
+    t = GraphBuilder(BytesIO())
+    products = IntegerArithmetic(signed=True).times(t, MatmulInput("bytes", ""), np.ones((64, 16), np.float32))
+    ends = [_value_info("bytes", TensorProto.UINT8, "M", 64)], [_value_info(products, TensorProto.FLOAT, "M", 16)]
     _save(folder / PROBE, helper.make_graph(t.nodes, "probe", *ends, t.constants))
 
 
@@ -73,11 +81,11 @@ def _save(path: Path, graph: GraphProto) -> None:
     path.write_bytes(helper.make_model(graph, opset_imports=domains, ir_version=10).SerializeToString())
 
 
-def _value(name: str, kind: int, *shape: str | int) -> ValueInfoProto:
+def _value_info(name: str, kind: int, *shape: str | int) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-class _Places(NamedTuple):
+class _TokenInputs(NamedTuple):
     """Tokens of a batch, all of them or some of every row: their shape (2,), angles, numbers and mask."""
 
     shape: str
@@ -87,15 +95,15 @@ class _Places(NamedTuple):
     mask: str
 
 
-class _Decoder:
+class _DecoderBuilder:
     """Puts the layers together. Vectors are (tokens, width) between them."""
 
-    def __init__(self, sizes: Sizes, weights: Weights, arithmetic: Arithmetic, data: IO[bytes]) -> None:
-        self.t = Tensors(data)
+    def __init__(self, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic, data: IO[bytes]) -> None:
+        self.t = GraphBuilder(data)
         self.sizes = sizes
         self._way = arithmetic
-        self._folded = Folded(sizes, weights, turned=arithmetic.turned)
-        self._angles = [self.t.constant(table) for table in rotary(sizes, weights.get(ROPE_FACTORS))]
+        self._folded = FoldedWeights(sizes, weights, turned=arithmetic.turned)
+        self._angles = [self.t.constant(table) for table in rotary_tables(sizes, weights.get(ROPE_FACTORS))]
         self._at = self.t.op("Reshape", "at", self.t.ints(-1))
         self._slots = self._numbered()
         self._ones = self.t.constant([1.0] * sizes.hidden)
@@ -136,12 +144,12 @@ class _Decoder:
         t = self.t
         return t.op("Range", t.constant(0, np.int64), number, t.constant(1, np.int64))
 
-    def _places(self, positions: str, mask: str) -> _Places:
+    def _places(self, positions: str, mask: str) -> _TokenInputs:
         t = self.t
         shape, flat = t.op("Shape", positions), t.op("Reshape", positions, t.ints(-1))
         cosines, sines = (t.op("Gather", table, flat) for table in self._angles)
         numbers = t.op("Reshape", self._counted(t.op("Size", positions)), shape)
-        return _Places(shape, cosines, sines, numbers, mask)
+        return _TokenInputs(shape, cosines, sines, numbers, mask)
 
     def _norm(self, vectors: str) -> str:
         """Scaled to length √width. The gain is in the matrices that follow."""
@@ -151,13 +159,13 @@ class _Decoder:
     def _scaled(self, products: str, scale: str) -> str:
         return self.t.op("Mul", products, scale) if scale else products
 
-    def _heads(self, vectors: str, places: _Places, out: str = "") -> str:
+    def _heads(self, vectors: str, places: _TokenInputs, out: str = "") -> str:
         """(tokens, heads × width) as (rows, heads, tokens of a row, width)."""
         t = self.t
         shape = t.op("Concat", places.shape, t.ints(-1, self.sizes.head), axis=0)
         return t.op("Transpose", t.op("Reshape", vectors, shape), perm=[0, 2, 1, 3], out=out)
 
-    def _rotated(self, products: str, scale: str, places: _Places) -> str:
+    def _rotated(self, products: str, scale: str, places: _TokenInputs) -> str:
         """Turned by their positions, and scaled on the way."""
         t = self.t
         angles = [self._scaled(table, scale) for table in (places.cosines, places.sines)]
@@ -165,7 +173,13 @@ class _Decoder:
         return t.op("RotaryEmbedding", rows, places.numbers, *angles, domain=MICROSOFT)
 
     def _attention(
-        self, number: int, layer: Layer, queries: Entered, keys: Entered, asking: _Places, places: _Places
+        self,
+        number: int,
+        layer: LayerWeights,
+        queries: MatmulInput,
+        keys: MatmulInput,
+        asking: _TokenInputs,
+        places: _TokenInputs,
     ) -> str:
         """What each of the ``asking`` places takes from the places that it sees."""
         t, sizes, times = self.t, self.sizes, self._way.times
@@ -187,7 +201,7 @@ class _Decoder:
             own = self._heads(t.op("Gather", flat, self._at), asking)
         itself = t.op("ReduceSum", t.op("Mul", apart, t.op("Unsqueeze", own, t.ints(2))), t.ints(-1), keepdims=1)
         masked = t.op("Add", t.op("Reshape", scores, shape), asking.mask)
-        shares = t.op("Softmax", t.op("Max", masked, t.op("Sub", itself, t.constant(FAINT))), axis=-1)
+        shares = t.op("Softmax", t.op("Max", masked, t.op("Sub", itself, t.constant(MAX_SCORE_GAP))), axis=-1)
         shares = t.op("Reshape", shares, t.op("Concat", t.ints(0, sizes.kv_heads, -1), width, axis=0))
         taken = t.op("MatMul", shares, self._seen(f"past.{number}.value", v))
         taken = t.op("Transpose", t.op("Reshape", taken, t.ints(0, sizes.heads, -1, sizes.head)), perm=[0, 2, 1, 3])
@@ -199,7 +213,7 @@ class _Decoder:
         t = self.t
         return t.op("ScatterND", t.op("Concat", past, new, axis=2), self._slots, new)
 
-    def _rest(self, x: str, taken: str, layer: Layer) -> str:
+    def _rest(self, x: str, taken: str, layer: LayerWeights) -> str:
         """What was taken is added, and then what comes of it."""
         t, times = self.t, self._way.times
         x = t.op("Add", x, taken)
@@ -207,7 +221,7 @@ class _Decoder:
         gate = self._scaled(times(t, read, layer.gate), read.scale)
         inner = t.op("Mul", t.op("QuickGelu", gate, domain=MICROSOFT, alpha=1.0), times(t, read, layer.up))
         if self._folded.mixing is not None:
-            mixed = t.op("MatMul", t.op("Reshape", inner, t.ints(-1, MIXED)), t.constant(self._folded.mixing))
+            mixed = t.op("MatMul", t.op("Reshape", inner, t.ints(-1, MIXED_INPUTS)), t.constant(self._folded.mixing))
             inner = t.op("Reshape", mixed, t.ints(-1, self.sizes.inner))
         entered = self._way.enter(t, inner)
         scale = t.op("Mul", entered.scale, read.scale) if read.scale else ""

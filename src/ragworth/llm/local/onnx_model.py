@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint, sha256
-from ragworth.storage.private import private_folder, tighten
+from ragworth.storage.private import make_private, private_folder
 
 if TYPE_CHECKING:
     from ragworth.llm.local.adapter import Adapter
-    from ragworth.llm.local.bpe import Bpe
+    from ragworth.llm.local.bpe import BpeTokenizer
     from ragworth.llm.local.onnx_runtime import OnnxRuntime
 
 VERSION = 1
 """Raised with every change in what is computed or how it is kept."""
 
-FACTS, WORDS = "facts.json", "tokenizer.json"
+METADATA_FILE, TOKENIZER_FILE = "facts.json", "tokenizer.json"
 
 
 @dataclass(frozen=True)
-class Facts:
+class OnnxMetadata:
     """What is known of a model besides its weights."""
 
     name: str
@@ -54,15 +54,15 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-class Opened(NamedTuple):
+class OpenedOnnxModel(NamedTuple):
     """A model, ready to be asked."""
 
     runtime: OnnxRuntime
-    tokenizer: Bpe
-    facts: Facts
+    tokenizer: BpeTokenizer
+    facts: OnnxMetadata
 
 
-def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = None) -> Opened:
+def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = None) -> OpenedOnnxModel:
     """Load a GGUF file of the Llama family, built now if it was not yet.
 
     Parameters
@@ -76,36 +76,36 @@ def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = No
     revision = fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else "")
     name = hashlib.sha256(f"{revision} {VERSION}".encode()).hexdigest()[:24]
     folder = cache_folder() / "models" / name
-    facts = _kept(folder, revision)
+    facts = _find_built(folder, revision)
     if facts is None:
-        folder, facts = _anywhere(path, folder, revision, adapter)
+        folder, facts = _build_or_fall_back(path, folder, revision, adapter)
 
     from tokenizers import Tokenizer
 
-    from ragworth.llm.local.bpe import Bpe
+    from ragworth.llm.local.bpe import BpeTokenizer
     from ragworth.llm.local.onnx_runtime import OnnxRuntime
     from ragworth.llm.local.onnx_session import MODEL
 
     runtime = OnnxRuntime(folder / MODEL, facts.quantisation, context=facts.context_length, threads=threads)
-    return Opened(runtime, Bpe(Tokenizer.from_file(str(folder / WORDS))), facts)
+    return OpenedOnnxModel(runtime, BpeTokenizer(Tokenizer.from_file(str(folder / TOKENIZER_FILE))), facts)
 
 
-def _kept(folder: Path, revision: str) -> Facts | None:
+def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
     """What was built before, if it is there, as it was built, of the same weights, and right for this machine."""
-    from ragworth.llm.local.onnx_session import PROBE, exact
+    from ragworth.llm.local.onnx_session import PROBE, has_exact_int8
 
     try:
-        kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        kept = json.loads((folder / METADATA_FILE).read_text(encoding="utf-8"))
         whole = all(_checksum(folder / name) == value for name, value in kept["files"].items())
         said: dict[str, Any] = {name: tuple(x) if isinstance(x, list) else x for name, x in kept["facts"].items()}
-        facts = Facts(**said)
+        facts = OnnxMetadata(**said)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     same = whole and facts.revision == revision
-    return facts if same and (not facts.signed or exact(folder / PROBE)) else None
+    return facts if same and (not facts.signed or has_exact_int8(folder / PROBE)) else None
 
 
-def _anywhere(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, Facts]:
+def _build_or_fall_back(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, OnnxMetadata]:
     """Build a model in the cache folder, or for this process alone where that cannot be written to."""
     try:
         return folder, _build(path, folder, revision, adapter)
@@ -123,39 +123,41 @@ def _anywhere(path: Path, folder: Path, revision: str, adapter: Adapter | None) 
     return elsewhere / folder.name, replace(facts, notes=(f"built for this process alone: {why}",))
 
 
-def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> Facts:
+def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
     """Build a model beside its place, and move it there in one step."""
     private_folder(folder.parent)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
         new = Path(beside) / "new"
         new.mkdir()
-        facts = _write(path, new, revision, adapter)
+        facts = _write_files(path, new, revision, adapter)
         files = {file.name: _checksum(file) for file in sorted(new.iterdir())}
-        (new / FACTS).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
-        tighten(new)
+        (new / METADATA_FILE).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
+        make_private(new)
         try:
             new.rename(folder)
         except OSError:
-            if _kept(folder, revision) is None:  # not another process that was faster, but a damaged one in the way
+            if (
+                _find_built(folder, revision) is None
+            ):  # not another process that was faster, but a damaged one in the way
                 folder.rename(Path(beside) / "old")
                 new.rename(folder)
     return facts
 
 
-def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> Facts:
+def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
     """All files of a model but the last."""
     from ragworth.llm.local import bpe, gguf_file
-    from ragworth.llm.local.onnx_graph import write, write_probe
-    from ragworth.llm.local.onnx_session import PROBE, exact
-    from ragworth.llm.local.onnx_tensors import InIntegers
-    from ragworth.llm.local.onnx_weights import merged
+    from ragworth.llm.local.onnx_graph import write_decoder, write_probe
+    from ragworth.llm.local.onnx_session import PROBE, has_exact_int8
+    from ragworth.llm.local.onnx_tensors import IntegerArithmetic
+    from ragworth.llm.local.onnx_weights import merge_deltas
 
-    found = gguf_file.read(path)
+    found = gguf_file.read_gguf(path)
     write_probe(folder)
-    way = InIntegers(signed=exact(folder / PROBE))
-    weights = found.weights if adapter is None else merged(found.weights, adapter.deltas())
+    way = IntegerArithmetic(signed=has_exact_int8(folder / PROBE))
+    weights = found.weights if adapter is None else merge_deltas(found.weights, adapter.deltas())
     try:
-        write(folder, found.sizes, weights, way)
+        write_decoder(folder, found.sizes, weights, way)
     except ValueError as error:  # matrices of a damaged file don't fit each other
         raise ModelError(
             f"its weights don't have the sizes that it announces: {error}",
@@ -163,9 +165,9 @@ def _write(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
             expected="a complete GGUF file",
         ) from error
     vocabulary = found.vocabulary
-    bpe.tokenizer(vocabulary).save(str(folder / WORDS))
+    bpe.build_tokenizer(vocabulary).save(str(folder / TOKENIZER_FILE))
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
-    return Facts(
+    return OnnxMetadata(
         name=found.name,
         license=found.license,
         revision=revision,

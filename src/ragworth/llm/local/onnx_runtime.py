@@ -17,20 +17,28 @@ from typing import TypeVar
 import numpy as np
 
 from ragworth.errors import ModelError
-from ragworth.llm.local.logits import entropy, log_softmax, pick, wanted_logprobs
-from ragworth.llm.local.onnx_session import EVEN, PIECE, Floats, Part, Prefix, Session, with_room
-from ragworth.llm.local.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
+from ragworth.llm.local.onnx_session import (
+    CHUNK_TOKENS,
+    LENGTH_MULTIPLE,
+    CachedPrefix,
+    Floats,
+    OnnxSession,
+    SessionOutput,
+    pad_key_values,
+)
+from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 T = TypeVar("T")
 
-ROOM = 32
+CAPACITY_STEP = 32
 """Tokens for which memory is set aside at a time when rows are extended."""
 
-TAKEN = 32
+DISTRIBUTIONS_AT_A_TIME = 32
 """Distributions of which probabilities and entropies are taken at a time."""
 
 
-def cores() -> int:
+def available_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -41,61 +49,65 @@ class OnnxRuntime:
     def __init__(self, path: Path, name: str, *, context: int, threads: int | None = None) -> None:
         self.name = name
         self.context = context
-        self.threads = threads or cores()
+        self.threads = threads or available_cores()
         self._path = path
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="ragworth-onnx")
-        self._alone = Session(path, 1)
+        self._alone = OnnxSession(path, 1)
         self.tokens = self._alone.tokens
 
     @cached_property
-    def together(self) -> Session:
+    def together(self) -> OnnxSession:
         """The graph run by all threads at once; it takes its own memory, so it is loaded when first needed."""
-        return self._alone if self.threads == 1 else Session(self._path, self.threads)
+        return self._alone if self.threads == 1 else OnnxSession(self._path, self.threads)
 
-    def prefix(self, ids: Sequence[int]) -> Prefix:
+    def prefix(self, ids: Sequence[int]) -> CachedPrefix:
         """Keys and values of the prefix."""
         before = self._alone.nothing
         self._check([list(ids)], before)
-        return Prefix(self._alone.read([list(ids)], [[]], before, keep=True).state, len(ids))
+        return CachedPrefix(self._alone.read([list(ids)], [[]], before, keep=True).state, len(ids))
 
-    def read(self, rows: Sequence[Row], prefix: Prefix | None = None) -> list[Read]:
+    def read(self, rows: Sequence[TokenRow], prefix: CachedPrefix | None = None) -> list[RowLogprobs]:
         """All rows, a few at a time."""
         before = prefix or self._alone.nothing
-        found: dict[int, Read] = {}
+        found: dict[int, RowLogprobs] = {}
 
-        def work(numbers: list[int], session: Session) -> None:
+        def work(numbers: list[int], session: OnnxSession) -> None:
             taken = [rows[n] for n in numbers]
             asked = [list(range(row.first, row.first + len(row.wanted))) for row in taken]
             part = session.read([row.ids for row in taken], asked, before)
-            found.update((n, _read(row, logits)) for n, row, logits in zip(numbers, taken, part.logits, strict=True))
+            found.update(
+                (n, _row_logprobs(row, logits)) for n, row, logits in zip(numbers, taken, part.logits, strict=True)
+            )
 
         self._spread([row.ids for row in rows], before, work)
         return [found[n] for n in range(len(rows))]
 
-    def decode(self, rows: Sequence[list[int]], prefix: Prefix | None = None) -> OnnxDecoding:
+    def decode(self, rows: Sequence[list[int]], prefix: CachedPrefix | None = None) -> OnnxDecoding:
         """Read the rows and keep their keys and values, to go on from."""
         before = prefix or self._alone.nothing
         decoding = OnnxDecoding(self, [len(row) for row in rows], before)
 
-        def work(numbers: list[int], session: Session) -> None:
+        def work(numbers: list[int], session: OnnxSession) -> None:
             taken = [rows[n] for n in numbers]
             decoding.add(numbers, session.read(taken, [[len(row) - 1] for row in taken], before, keep=True))
 
         self._spread(rows, before, work)
         return decoding
 
-    def share(self, parts: Sequence[T], work: Callable[[T, Session], None]) -> None:
+    def share(self, parts: Sequence[T], work: Callable[[T, OnnxSession], None]) -> None:
         """Have all parts worked on, each by one thread; a single one by all."""
         if len(parts) == 1:
             work(parts[0], self.together)
         else:
             list(self._pool.map(lambda part: work(part, self._alone), parts))
 
-    def _spread(self, rows: Sequence[list[int]], before: Prefix, work: Callable[[list[int], Session], None]) -> None:
+    def _spread(
+        self, rows: Sequence[list[int]], before: CachedPrefix, work: Callable[[list[int], OnnxSession], None]
+    ) -> None:
         self._check(rows, before)
-        self.share(list(_parts([len(row) for row in rows], self.threads)), work)
+        self.share(list(_split_by_length([len(row) for row in rows], self.threads)), work)
 
-    def _check(self, rows: Sequence[list[int]], before: Prefix) -> None:
+    def _check(self, rows: Sequence[list[int]], before: CachedPrefix) -> None:
         longest = before.length + max((len(row) for row in rows), default=0)
         if longest > self.context:
             raise ModelError(f"a text has {longest:,} tokens", expected=f"at most {self.context:,}")
@@ -104,15 +116,15 @@ class OnnxRuntime:
 class OnnxDecoding:
     """Rows being extended. Their keys and values lie in memory side by side, with room for more at the end of each."""
 
-    def __init__(self, runtime: OnnxRuntime, lengths: Sequence[int], before: Prefix) -> None:
+    def __init__(self, runtime: OnnxRuntime, lengths: Sequence[int], before: CachedPrefix) -> None:
         self._runtime = runtime
         self._seen = [before.length + length for length in lengths]
         self._before = before.length
         self._slots = list(range(len(lengths)))
         self._logits: list[Floats] = [np.empty(0, np.float32)] * len(lengths)
-        self._state = [with_room(kept, len(lengths), _room(max(self._seen))) for kept in before.state]
+        self._state = [pad_key_values(kept, len(lengths), _token_capacity(max(self._seen))) for kept in before.state]
 
-    def add(self, numbers: Sequence[int], part: Part) -> None:
+    def add(self, numbers: Sequence[int], part: SessionOutput) -> None:
         """Take in what was read of some rows."""
         for i, number in enumerate(numbers):
             self._logits[number] = part.logits[i][0]
@@ -120,12 +132,12 @@ class OnnxDecoding:
             for space, new in zip(self._state, part.state, strict=True):
                 space[number, :, start:end] = new[i, :, : end - start]
 
-    def pick(self, draws: Sequence[Draw]) -> Next:
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
-        picked = Next([], [], [])
+        picked = NextTokens([], [], [])
         for logits, draw in zip(self._logits, draws, strict=True):
             logs = log_softmax(logits)
-            token = pick(logits, draw)
+            token = pick_token(logits, draw)
             picked.ids.append(token)
             picked.logprobs.append(float(logs[token]))
             picked.entropies.append(float(entropy(logs)))
@@ -139,11 +151,11 @@ class OnnxDecoding:
         if longest >= context:
             raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
         if longest >= self._state[0].shape[2]:
-            self._state = [with_room(space, len(space), _room(longest)) for space in self._state]
+            self._state = [pad_key_values(space, len(space), _token_capacity(longest)) for space in self._state]
         rows = np.argsort(self._slots)  # in the order in which they lie in memory
         size = max(2, -(-len(rows) // threads))
 
-        def work(start: int, session: Session) -> None:
+        def work(start: int, session: OnnxSession) -> None:
             part = rows[start : start + size]
             places, seen = [self._slots[i] for i in part], [self._seen[i] for i in part]
             spaces = [space[places[0] : places[-1] + 1] for space in self._state]
@@ -168,14 +180,14 @@ class OnnxDecoding:
         return slots
 
 
-def _room(tokens: int) -> int:
+def _token_capacity(tokens: int) -> int:
     """For how many tokens memory is set aside when some are there; with one more, it is an even number of them."""
-    return -(-(tokens + ROOM) // EVEN) * EVEN - 1
+    return -(-(tokens + CAPACITY_STEP) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE - 1
 
 
-def _parts(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
+def _split_by_length(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
     """Numbers of rows that are read at a time: similar in length, longest first, and enough parts for all threads."""
-    limit = min(PIECE, sum(lengths) // (2 * threads))
+    limit = min(CHUNK_TOKENS, sum(lengths) // (2 * threads))
     part: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
         if part and (len(part) + 1) * lengths[part[0]] > limit:
@@ -186,11 +198,11 @@ def _parts(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
         yield part
 
 
-def _read(row: Row, logits: Floats) -> Read:
+def _row_logprobs(row: TokenRow, logits: Floats) -> RowLogprobs:
     """What was wanted of a row."""
-    found = Read([], [])
-    for start in range(0, len(row.wanted), TAKEN):
-        logs = log_softmax(logits[start : start + TAKEN])
-        found.logprobs.extend(wanted_logprobs(logs, row.wanted[start : start + TAKEN]))
+    found = RowLogprobs([], [])
+    for start in range(0, len(row.wanted), DISTRIBUTIONS_AT_A_TIME):
+        logs = log_softmax(logits[start : start + DISTRIBUTIONS_AT_A_TIME])
+        found.logprobs.extend(select_logprobs(logs, row.wanted[start : start + DISTRIBUTIONS_AT_A_TIME]))
         found.entropies.extend(entropy(logs).tolist())
     return found

@@ -11,56 +11,58 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 
 Floats = NDArray[np.float32]
-State = list[Floats]
+KeyValues = list[Floats]
 """Keys and values of all layers by turns, each (rows, heads, tokens, width)."""
 
 MODEL, DATA, PROBE = "model.onnx", "model.bin", "probe.onnx"
 """Files of a built model: the graph, its large constants, and a graph to test the machine with."""
 
-HIDDEN = -1e30
+MASKED = -1e30
 """Added to the score of a token that must not be seen."""
 
-EVEN = 16
+LENGTH_MULTIPLE = 16
 """Attention is over a multiple of so many tokens, hidden ones at the end: then processors add up what is seen in the
 same order, however much there is, and results are the same to the last bit."""
 
-PIECE = 512
+CHUNK_TOKENS = 512
 """Tokens read at a time: enough to keep a core busy, few enough for its cache."""
 
 
-class Prefix(NamedTuple):
+class CachedPrefix(NamedTuple):
     """Tokens that were read before."""
 
-    state: State
+    state: KeyValues
     length: int
 
 
-class Part(NamedTuple):
+class SessionOutput(NamedTuple):
     """What came of reading some rows: logits (places asked for, vocabulary) of each; keys and values if kept."""
 
     logits: list[Floats]
-    state: State
+    state: KeyValues
 
 
-class Session:
+class OnnxSession:
     """A graph, run by some threads."""
 
     def __init__(self, path: Path, threads: int) -> None:
-        self._session = _session(path, threads)
+        self._session = _inference_session(path, threads)
         shapes = {value.name: value.shape for value in self._session.get_inputs() if value.name.startswith("past.")}
         self.tokens = int(self._session.get_outputs()[0].shape[-1])
         self._past = list(shapes)
         self._present = [name.replace("past", "present") for name in shapes]
-        self.nothing = Prefix([np.zeros((1, heads, 0, width), np.float32) for _, heads, _, width in shapes.values()], 0)
+        self.nothing = CachedPrefix(
+            [np.zeros((1, heads, 0, width), np.float32) for _, heads, _, width in shapes.values()], 0
+        )
 
     def read(
-        self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: Prefix, *, keep: bool = False
-    ) -> Part:
+        self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: CachedPrefix, *, keep: bool = False
+    ) -> SessionOutput:
         """Read rows after a prefix; ``asked`` are the places in each after which the next token is asked for."""
-        if len(rows) == 1 and len(rows[0]) > PIECE:
+        if len(rows) == 1 and len(rows[0]) > CHUNK_TOKENS:
             return self._read_in_pieces(rows[0], asked[0], before)
         count, longest, most = len(rows), max(map(len, rows)), max(1, *map(len, asked))
         ids = np.zeros((count, longest), np.int64)
@@ -68,8 +70,8 @@ class Session:
         for i, (row, places) in enumerate(zip(rows, asked, strict=True)):
             ids[i, : len(row)] = row
             at[i, : len(places)] = places
-        room = -(before.length + longest) % EVEN
-        mask = _causal(longest, before.length, room)
+        room = -(before.length + longest) % LENGTH_MULTIPLE
+        mask = _causal_mask(longest, before.length, room)
         feeds: dict[str, NDArray[Any]] = {
             "ids": ids,
             "positions": np.repeat(np.arange(before.length, before.length + longest)[None], count, axis=0),
@@ -77,15 +79,15 @@ class Session:
             "at": at + np.arange(count)[:, None] * longest,
             "mask_at": mask[at][:, None, None],
         }
-        state = [with_room(kept, count, before.length + room) for kept in before.state]
+        state = [pad_key_values(kept, count, before.length + room) for kept in before.state]
         logits, new = self._run(feeds, state, keep=keep)
-        return Part([found[: len(places)] for found, places in zip(logits, asked, strict=True)], new)
+        return SessionOutput([found[: len(places)] for found, places in zip(logits, asked, strict=True)], new)
 
-    def extend(self, ids: Sequence[int], seen: Sequence[int], state: State) -> tuple[Floats, State]:
+    def extend(self, ids: Sequence[int], seen: Sequence[int], state: KeyValues) -> tuple[Floats, KeyValues]:
         """One more token for each row, of which ``seen`` others were read; ``state`` has room for it and more."""
         room = state[0].shape[2]
         hidden = np.arange(room + 1)[None] > np.asarray(seen)[:, None]
-        mask = np.where(hidden, np.float32(HIDDEN), np.float32(0))[:, None, None, None]
+        mask = np.where(hidden, np.float32(MASKED), np.float32(0))[:, None, None, None]
         feeds = {
             "ids": np.asarray(ids, np.int64)[:, None],
             "positions": np.asarray(seen, np.int64)[:, None],
@@ -96,25 +98,25 @@ class Session:
         logits, new = self._run(feeds, state, keep=True)
         return logits[:, 0], new
 
-    def _read_in_pieces(self, row: list[int], asked: list[int], before: Prefix) -> Part:
+    def _read_in_pieces(self, row: list[int], asked: list[int], before: CachedPrefix) -> SessionOutput:
         """A long row, so that neither the scores of attention nor the logits take much memory."""
         logits, state = [], before.state
-        for start in range(0, len(row), PIECE):
-            piece = row[start : start + PIECE]
+        for start in range(0, len(row), CHUNK_TOKENS):
+            piece = row[start : start + CHUNK_TOKENS]
             places = [place - start for place in asked if 0 <= place - start < len(piece)]
-            part = self.read([piece], [places], Prefix(state, before.length + start), keep=True)
+            part = self.read([piece], [places], CachedPrefix(state, before.length + start), keep=True)
             logits.append(part.logits[0])
             state = [np.concatenate(pair, axis=2) for pair in zip(state, part.state, strict=True)]
-        return Part([np.concatenate(logits)], [kept[:, :, before.length :] for kept in state])
+        return SessionOutput([np.concatenate(logits)], [kept[:, :, before.length :] for kept in state])
 
-    def _run(self, feeds: dict[str, NDArray[Any]], state: State, *, keep: bool) -> tuple[Floats, State]:
+    def _run(self, feeds: dict[str, NDArray[Any]], state: KeyValues, *, keep: bool) -> tuple[Floats, KeyValues]:
         feeds |= zip(self._past, state, strict=True)
-        with _memory():
+        with _memory_errors():
             logits, *new = self._session.run(["logits", *(self._present if keep else [])], feeds)
         return logits, new
 
 
-def with_room(kept: Floats, rows: int, tokens: int) -> Floats:
+def pad_key_values(kept: Floats, rows: int, tokens: int) -> Floats:
     """The keys or values of some tokens, with room for more after them; of one row for many, where there is but one."""
     _, heads, length, width = kept.shape
     space = np.zeros((rows, heads, tokens, width), np.float32)
@@ -122,17 +124,17 @@ def with_room(kept: Floats, rows: int, tokens: int) -> Floats:
     return space
 
 
-def exact(path: Path) -> bool:
+def has_exact_int8(path: Path) -> bool:
     """Whether this machine multiplies unsigned with signed bytes without cutting off large sums.
 
     Processors of the x86 family without instructions for dot products of bytes (VNNI) do not.
     """
-    session = _session(path, 1)
+    session = _inference_session(path, 1)
     found = [session.run(None, {"bytes": np.full((rows, 64), 255, np.uint8)})[0] for rows in (1, 16)]
     return all(np.allclose(products, (255 - 128) * 64, rtol=1e-3) for products in found)
 
 
-def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
+def _inference_session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -144,14 +146,14 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
         raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
 
 
-def _causal(length: int, before: int, room: int) -> Floats:
+def _causal_mask(length: int, before: int, room: int) -> Floats:
     """The mask (tokens, tokens and room) of a text that is read from the left."""
     later = np.arange(before + room + length)[None] > np.arange(before, before + length)[:, None]
-    return np.where(later, np.float32(HIDDEN), np.float32(0))
+    return np.where(later, np.float32(MASKED), np.float32(0))
 
 
 @contextmanager
-def _memory() -> Iterator[None]:
+def _memory_errors() -> Iterator[None]:
     """Out of memory is a MemoryError; whatever else goes wrong does so for every row, and ends the job.
 
     Versions of ONNX Runtime differ in what a kind of processor can do: 1.22 lacks products of 8-bit blocks on ARM.
@@ -162,6 +164,6 @@ def _memory() -> Iterator[None]:
         if "allocat" in str(error):
             raise MemoryError(str(error)) from error
         raise ModelError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot run the model on this machine: {quoted(error, 200)}",
+            f"ONNX Runtime {onnxruntime.__version__} cannot run the model on this machine: {quote_short(error, 200)}",
             remedy="pip install --upgrade onnxruntime",
         ) from error

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from ragworth.llm.local.onnx_session import DATA
-from ragworth.llm.local.onnx_weights import Floats, in_blocks, in_columns
+from ragworth.llm.local.onnx_weights import Floats, quantize_blocks, quantize_columns
 
-SMALL = 2048
+MAX_INLINE_BYTES = 2048
 """Constants of fewer bytes stay in the graph's file."""
 
 MICROSOFT = "com.microsoft"
 """Where ONNX Runtime keeps the operators that are its own."""
 
 
-class Tensors:
+class GraphBuilder:
     """The nodes of a graph in the making; large constants go straight to a file."""
 
     def __init__(self, data: IO[bytes]) -> None:
@@ -37,7 +37,7 @@ class Tensors:
     def constant(self, value: Any, kind: type[np.generic] = np.float32) -> str:
         """A constant; equal small ones are one."""
         array = np.ascontiguousarray(value, dtype=kind).reshape(np.shape(value))
-        key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes < SMALL else ()
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes < MAX_INLINE_BYTES else ()
         if key in self._small:
             return self._small[key]
         name = f"constant.{len(self.constants)}"
@@ -52,7 +52,7 @@ class Tensors:
 
     def _tensor(self, name: str, array: NDArray[Any]) -> onnx.TensorProto:
         tensor = TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
-        if array.nbytes < SMALL:
+        if array.nbytes < MAX_INLINE_BYTES:
             tensor.raw_data = array.tobytes()
             return tensor
         self._data.write(bytes(-self._data.tell() % 4096))  # pages, so that the file can be mapped
@@ -64,7 +64,7 @@ class Tensors:
         return tensor
 
 
-class Entered(NamedTuple):
+class MatmulInput(NamedTuple):
     """Vectors (tokens, width) ready to be multiplied, and what the products are to be scaled by ("" for nothing)."""
 
     vectors: str
@@ -78,43 +78,43 @@ class Arithmetic(Protocol):
     turned: bool
     """Whether it wants weights in turned spaces (see `onnx_weights`)."""
 
-    def embed(self, t: Tensors, table: Floats, ids: str) -> str:
+    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
         """The rows of a table for some tokens."""
         ...
 
-    def enter(self, t: Tensors, vectors: str) -> Entered:
+    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
         """Make vectors ready to be multiplied with one or more matrices."""
         ...
 
-    def times(self, t: Tensors, entered: Entered, matrix: Floats) -> str:
+    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
         """Products, still to be scaled."""
         ...
 
-    def logits(self, t: Tensors, vectors: str, table: Floats) -> str:
+    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
         """Products with every row of a table."""
         ...
 
 
-class InFloats:
+class FloatArithmetic:
     """Everything in 32-bit floats: as good as it gets, four times as large, and slow. For comparison."""
 
     name = "float32"
     turned = False
 
-    def embed(self, t: Tensors, table: Floats, ids: str) -> str:
+    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
         return t.op("Gather", t.constant(table), ids)
 
-    def enter(self, t: Tensors, vectors: str) -> Entered:
-        return Entered(vectors, "")
+    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
+        return MatmulInput(vectors, "")
 
-    def times(self, t: Tensors, entered: Entered, matrix: Floats) -> str:
+    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
         return t.op("MatMul", entered.vectors, t.constant(matrix))
 
-    def logits(self, t: Tensors, vectors: str, table: Floats) -> str:
+    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
         return t.op("MatMul", vectors, t.constant(table.T))
 
 
-class InIntegers:
+class IntegerArithmetic:
     """Vectors in 8 bits with a scale for each, matrices in 8 bits with a scale for each column.
 
     Sums of products are whole numbers, and exact. ``signed``: whether weights have a sign. Some processors,
@@ -127,20 +127,20 @@ class InIntegers:
     def __init__(self, *, signed: bool) -> None:
         self.signed = signed
 
-    def embed(self, t: Tensors, table: Floats, ids: str) -> str:
-        values, scales = in_blocks(table)
+    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
+        values, scales = quantize_blocks(table)
         found = t.op("Cast", t.op("Gather", t.constant(values, np.uint8), ids), to=TensorProto.FLOAT)
         scale = t.op("Unsqueeze", t.op("Gather", t.constant(scales), ids), t.ints(2))
         return t.op("Reshape", t.op("Mul", t.op("Sub", found, t.constant(128.0)), scale), t.ints(0, -1))
 
-    def enter(self, t: Tensors, vectors: str) -> Entered:
+    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
         greatest = t.op("ReduceMax", t.op("Abs", vectors), t.ints(-1), keepdims=0)
         scale = t.op("Max", t.op("Mul", greatest, t.constant(1 / 127)), t.constant(1e-30))
         middle = t.op("Expand", t.constant([128], np.uint8), t.op("Shape", scale))
-        return Entered(t.op("QuantizeLinear", vectors, scale, middle, axis=0), t.op("Unsqueeze", scale, t.ints(1)))
+        return MatmulInput(t.op("QuantizeLinear", vectors, scale, middle, axis=0), t.op("Unsqueeze", scale, t.ints(1)))
 
-    def times(self, t: Tensors, entered: Entered, matrix: Floats) -> str:
-        values, scales = in_columns(matrix)
+    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
+        values, scales = quantize_columns(matrix)
         middle = t.constant(128, np.uint8)
         others = [t.constant(1.0), t.constant(scales), middle]
         if self.signed:
@@ -150,8 +150,8 @@ class InIntegers:
             others.append(middle)
         return t.op("MatMulIntegerToFloat", entered.vectors, weights, *others, domain=MICROSOFT)
 
-    def logits(self, t: Tensors, vectors: str, table: Floats) -> str:
-        values, scales = in_blocks(table)
+    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
+        values, scales = quantize_blocks(table)
         size = {"N": table.shape[0], "K": table.shape[1], "bits": 8, "block_size": values.shape[2]}
         weights = (t.constant(values, np.uint8), t.constant(scales.ravel()))
         return t.op("MatMulNBits", vectors, *weights, domain=MICROSOFT, accuracy_level=4, **size)

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from ragworth.errors import ModelError
 
 Floats = NDArray[np.float32]
-Weights = Mapping[str, Floats]
+WeightMap = Mapping[str, Floats]
 """By the names they have in the transformers library; linear layers as (outputs, inputs)."""
 
 ROPE_FACTORS = "model.rope_factors.weight"
 """Among the weights, where a model has it: what the frequencies of rotary embeddings are divided by."""
 
-MIXED = 64
+MIXED_INPUTS = 64
 """How many neighbouring inputs of a layer's last matrix are mixed with each other."""
 
 BLOCK = 32
@@ -33,7 +33,7 @@ BLOCK = 32
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DecoderShape:
     """The shape of a decoder of the Llama family."""
 
     vocabulary: int
@@ -48,7 +48,7 @@ class Sizes:
     epsilon: float
 
 
-class Layer(NamedTuple):
+class LayerWeights(NamedTuple):
     """The matrices of one layer, as (inputs, outputs), with the gains of its norms and the scale of queries in them."""
 
     q: Floats
@@ -60,21 +60,21 @@ class Layer(NamedTuple):
     down: Floats
 
 
-class Blocks(NamedTuple):
+class QuantizedBlocks(NamedTuple):
     """Weights in 8 bits about 128, a scale for every `BLOCK` of them."""
 
     values: NDArray[np.uint8]
     scales: Floats
 
 
-class Columns(NamedTuple):
+class QuantizedColumns(NamedTuple):
     """A matrix of (inputs, outputs) in 8 bits about 0, a scale for every output."""
 
     values: NDArray[np.int8]
     scales: Floats
 
 
-class Folded:
+class FoldedWeights:
     """All weights of a decoder, with every norm's gain folded into the matrix behind it.
 
     ``turned``: whether the spaces between the matrices are turned as well. ``turn`` is then the turn of vectors between
@@ -82,12 +82,12 @@ class Folded:
     not allow it).
     """
 
-    def __init__(self, sizes: Sizes, weights: Weights, *, turned: bool) -> None:
+    def __init__(self, sizes: DecoderShape, weights: WeightMap, *, turned: bool) -> None:
         self.sizes = sizes
         self._weights = weights
-        self.turn = _turn(sizes.hidden, seed=1) if turned else None
-        self._turn_head = _turn(sizes.head, seed=2) if turned else None
-        self.mixing = _hadamard(MIXED) if turned and sizes.inner % MIXED == 0 else None
+        self.turn = _random_rotation(sizes.hidden, seed=1) if turned else None
+        self._turn_head = _random_rotation(sizes.head, seed=2) if turned else None
+        self.mixing = _hadamard(MIXED_INPUTS) if turned and sizes.inner % MIXED_INPUTS == 0 else None
 
     def embedding(self) -> Floats:
         """A row for every token."""
@@ -98,7 +98,7 @@ class Folded:
         head = self._weights.get("lm_head.weight", self._weights["model.embed_tokens.weight"])
         return self._out(head * self._weights["model.norm.weight"])
 
-    def layer(self, number: int) -> Layer:
+    def layer(self, number: int) -> LayerWeights:
         """The matrices of one layer."""
         sizes = self.sizes
 
@@ -115,8 +115,10 @@ class Folded:
             o = np.einsum("ij,hik->hjk", self._turn_head, heads).reshape(o.shape)
         down = get("mlp.down_proj").T
         if self.mixing is not None:
-            down = np.einsum("ij,hik->hjk", self.mixing, down.reshape(-1, MIXED, down.shape[1])).reshape(down.shape)
-        return Layer(
+            down = np.einsum("ij,hik->hjk", self.mixing, down.reshape(-1, MIXED_INPUTS, down.shape[1])).reshape(
+                down.shape
+            )
+        return LayerWeights(
             q=reads("self_attn.q_proj", "input_layernorm") * np.float32(sizes.head**-0.5),
             k=reads("self_attn.k_proj", "input_layernorm"),
             v=v,
@@ -131,7 +133,7 @@ class Folded:
         return np.ascontiguousarray(rows if self.turn is None else rows @ self.turn)
 
 
-def merged(weights: Weights, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
+def merge_deltas(weights: WeightMap, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
     """The weights with differences added to some of them, such as an adapter holds."""
     for name, delta in deltas.items():
         shape = weights[name].shape if name in weights else None
@@ -141,21 +143,21 @@ def merged(weights: Weights, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
     return {name: value + deltas[name] if name in deltas else value for name, value in weights.items()}
 
 
-def in_blocks(rows: Floats) -> Blocks:
+def quantize_blocks(rows: Floats) -> QuantizedBlocks:
     """8 bits a weight, symmetric, in blocks along the last axis. What was Q8_0 before stays what it was."""
     parts = rows.reshape(len(rows), -1, BLOCK)
     scales = _nonzero(np.abs(parts).max(axis=-1) / np.float32(127))
     values = np.rint(parts / scales[..., None]) + 128
-    return Blocks(values.astype(np.uint8), scales)
+    return QuantizedBlocks(values.astype(np.uint8), scales)
 
 
-def in_columns(matrix: Floats) -> Columns:
+def quantize_columns(matrix: Floats) -> QuantizedColumns:
     """8 bits a weight, symmetric, a scale for every output."""
     scales = _nonzero(np.abs(matrix).max(axis=0) / np.float32(127))
-    return Columns(np.rint(matrix / scales).astype(np.int8), scales)
+    return QuantizedColumns(np.rint(matrix / scales).astype(np.int8), scales)
 
 
-def rotary(sizes: Sizes, factors: Floats | None = None) -> tuple[Floats, Floats]:
+def rotary_tables(sizes: DecoderShape, factors: Floats | None = None) -> tuple[Floats, Floats]:
     """Cosines and sines of rotary embeddings, for all positions; ``factors`` slow some frequencies down."""
     frequencies = sizes.theta ** -(np.arange(0, sizes.head, 2, dtype=np.float64) / sizes.head)
     if factors is not None:
@@ -170,7 +172,7 @@ def _nonzero(scales: Floats) -> Floats:
     return found
 
 
-def _turn(size: int, seed: int) -> Floats:
+def _random_rotation(size: int, seed: int) -> Floats:
     """A random rotation (or reflection), the same one everywhere."""
     drawn = np.random.default_rng(seed).standard_normal((size, size))
     found: Floats = np.linalg.qr(drawn)[0].astype(np.float32)

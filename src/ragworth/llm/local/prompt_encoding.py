@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 from ragworth.llm.contract import Message, Prompt
-from ragworth.llm.local.chat_templates import Render, TemplateError
+from ragworth.llm.local.chat_templates import RenderChat, TemplateError
 
 TAIL = 64
 """Characters at the end of a prompt that can share a token with what follows."""
@@ -27,7 +27,7 @@ class Tokenizer(Protocol):
         ...
 
 
-class Written(NamedTuple):
+class EncodedPrompt(NamedTuple):
     """A prompt as the text the model reads, in tokens, how many control tokens were defused in it, and the blanks
     at its end that are left to what follows."""
 
@@ -38,7 +38,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Writer:
+class PromptEncoder:
     """Turns prompts into ids and ids into text.
 
     ``render`` applies the chat template to messages; None for a model that has none, which then reads the
@@ -47,13 +47,13 @@ class Writer:
     """
 
     tokenizer: Tokenizer
-    render: Render | None
+    render: RenderChat | None
     control: tuple[str, ...]
     ends: frozenset[int]
 
     @cached_property
     def _separator(self) -> str:
-        return separator(self.control)
+        return find_separator(self.control)
 
     def text(self, prompt: Prompt) -> tuple[str, int]:
         """The prompt as the one text that the model reads, and how many control tokens were defused in it."""
@@ -69,7 +69,7 @@ class Writer:
             return "\n\n".join(message.content for message in messages) + "\n\n", defused
         return self._rendered(self.render, messages), defused
 
-    def _rendered(self, render: Render, messages: Sequence[Message]) -> str:
+    def _rendered(self, render: RenderChat, messages: Sequence[Message]) -> str:
         """The messages through the chat template. What a template leaves out the model would never see.
 
         Some templates refuse a system turn, and some pass over it in silence; the instructions then open the user's.
@@ -77,20 +77,20 @@ class Writer:
         chat = [{"role": message.role, "content": message.content} for message in messages]
         try:
             text = render(chat)
-            lost = _lost(chat, text)
+            lost = _missing_messages(chat, text)
         except TemplateError:
-            if not _instructed(chat):
+            if not _has_system_turn(chat):
                 raise
             lost = chat[:1]
-        if lost == chat[:1] and _instructed(chat):
+        if lost == chat[:1] and _has_system_turn(chat):
             first = {"role": chat[1]["role"], "content": f"{chat[0]['content']}\n\n{chat[1]['content']}"}
             chat = [first, *chat[2:]]
             text = render(chat)
-            lost = _lost(chat, text)
+            lost = _missing_messages(chat, text)
         if lost:
             raise ModelError(
                 f"the model's chat template leaves out what the {lost[0]['role']} says: "
-                f"{quoted(lost[0]['content'], 80)}",
+                f"{quote_short(lost[0]['content'], 80)}",
                 remedy="use a model whose chat template shows every message",
             )
         return text
@@ -99,7 +99,7 @@ class Writer:
         """Whether the prompt is read as plain text, which gets the BOS that a chat template brings itself."""
         return prompt.messages[0].role == "text" or self.render is None
 
-    def ids(self, prompts: Sequence[Prompt], *, continued: bool = False) -> list[Written]:
+    def ids(self, prompts: Sequence[Prompt], *, continued: bool = False) -> list[EncodedPrompt]:
         """The prompts in tokens, with one BOS each if the model wants one.
 
         ``continued``: a given text will follow. Blanks at the end of a plain text are then left to it: tokens
@@ -110,15 +110,15 @@ class Writer:
             text.rstrip() if continued and self.plain(prompt) and text.strip() else text
             for prompt, (text, _) in zip(prompts, texts, strict=True)
         ]
-        found: list[Written | None] = [None] * len(prompts)
+        found: list[EncodedPrompt | None] = [None] * len(prompts)
         for plain in (False, True):
             numbers = [n for n, prompt in enumerate(prompts) if self.plain(prompt) is plain]
             encoded = self.tokenizer.encode([kept[n] for n in numbers], whole=plain) if numbers else []
             for n, ids in zip(numbers, encoded, strict=True):
-                found[n] = Written(kept[n], ids, texts[n][1], texts[n][0][len(kept[n]) :])
+                found[n] = EncodedPrompt(kept[n], ids, texts[n][1], texts[n][0][len(kept[n]) :])
         return [one for one in found if one is not None]
 
-    def after(self, written: Written, continuation: str) -> list[int] | None:
+    def after(self, written: EncodedPrompt, continuation: str) -> list[int] | None:
         """Ids of a continuation, such that they follow the prompt's as in one text; None where a token spans both.
 
         The end of the prompt and the continuation are encoded together; where the prompt's own ids begin the
@@ -129,11 +129,11 @@ class Writer:
         return together[len(before) :] if together[: len(before)] == before else None
 
 
-def _instructed(chat: Sequence[dict[str, str]]) -> bool:
+def _has_system_turn(chat: Sequence[dict[str, str]]) -> bool:
     return len(chat) > 1 and chat[0]["role"] == "system"
 
 
-def _lost(chat: Sequence[dict[str, str]], text: str) -> list[dict[str, str]]:
+def _missing_messages(chat: Sequence[dict[str, str]], text: str) -> list[dict[str, str]]:
     """Messages that a rendered chat doesn't show. Templates may trim blanks, and leave out what a model thought."""
     given = [message for message in chat if message["role"] != "assistant"]
     lost = [message for message in given if message["content"].strip() not in text]
@@ -145,7 +145,7 @@ SEPARATORS = (" ", "\u200b", "\u2060", "\u00b7", "\ufffd")
 """What control tokens are taken apart with: the first of these that occurs in none of them."""
 
 
-def separator(control: Sequence[str]) -> str:
+def find_separator(control: Sequence[str]) -> str:
     """What takes every one of these tokens apart and is a part of none, so that no other can come of it."""
     used = {sign for token in control if len(token) > 1 for sign in token}
     found = next((sign for sign in SEPARATORS if sign not in used), "")

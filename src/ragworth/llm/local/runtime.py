@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """One sequence to read, after the shared prefix, and the tokens whose probability is wanted.
 
     ``wanted[j]`` are the token ids to be looked up in the distribution after token ``first + j`` of
@@ -24,14 +24,14 @@ class Row(NamedTuple):
     wanted: list[list[int]]
 
 
-class Read(NamedTuple):
+class RowLogprobs(NamedTuple):
     """For one row: log-probabilities of the wanted tokens, in order, and the entropy of each distribution (nats)."""
 
     logprobs: list[list[float]]
     entropies: list[float]
 
 
-class Draw(NamedTuple):
+class SamplingDraw(NamedTuple):
     """How the next token of one row is picked: greedily at temperature 0, else where ``uniform`` falls
     among the tokens in descending order of probability, cut to ``top_p``."""
 
@@ -40,7 +40,7 @@ class Draw(NamedTuple):
     uniform: float
 
 
-class Next(NamedTuple):
+class NextTokens(NamedTuple):
     """The tokens picked for the rows of a decoding state, with log-probability and entropy under the
     model's own distribution (temperature 1, nothing cut off)."""
 
@@ -52,7 +52,7 @@ class Next(NamedTuple):
 class Decoding(Protocol):
     """Sequences being extended, one token a step."""
 
-    def pick(self, draws: Sequence[Draw]) -> Next:
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         """Pick the next token of every row from the current distributions."""
         ...
 
@@ -74,7 +74,7 @@ class Runtime(Protocol):
         """Read a prefix once, to be shared by the batches that follow."""
         ...
 
-    def read(self, rows: Sequence[Row], prefix: Any = None) -> list[Read]:
+    def read(self, rows: Sequence[TokenRow], prefix: Any = None) -> list[RowLogprobs]:
         """Read all rows in one batch."""
         ...
 

@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-LONGEST = 1 << 24
+MAX_RENDERED_LENGTH = 1 << 24
 """Characters of a rendered chat."""
 
-MEMORY = 1 << 29
+MAX_MEMORY = 1 << 29
 """Bytes that the process may use."""
 
-ORPHANED = 120
+ORPHAN_SECONDS = 120
 """Seconds after which the process ends itself in the middle of a chat: whoever should have ended it is gone."""
 
 
-def compiled(source: str, facts: Mapping[str, Any]) -> Callable[[list[dict[str, str]]], str]:
+def compile_template(source: str, facts: Mapping[str, Any]) -> Callable[[list[dict[str, str]]], str]:
     """A template as a function of messages, in Jinja's sandbox; ``facts`` are what else it may refer to."""
     from jinja2 import TemplateError, nodes
     from jinja2.ext import Extension
@@ -68,44 +68,48 @@ def main() -> None:
     A terminal sends Ctrl-C to this process too. It is for the other one, which may have chats to finish.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import jinja2.sandbox  # noqa: F401  # what takes time is done before the clock runs
+    import jinja2.sandbox  # what takes time is done before the clock runs  # noqa: F401  # what takes time is done before the clock runs
 
-    _limit()
-    _answer({"text": ""})
+    _limit_memory()
+    _send({"text": ""})
     render: Callable[[list[dict[str, str]]], str] | None = None
     for line in sys.stdin:
-        _ends_in(ORPHANED)
+        _set_alarm(ORPHAN_SECONDS)
         try:
             asked = json.loads(line)
             if render is None:
-                render = compiled(asked["source"], asked["facts"])
+                render = compile_template(asked["source"], asked["facts"])
                 answer = {"text": ""}
             else:
                 text = render(asked)
-                answer = {"text": text} if len(text) <= LONGEST else {"error": f"it made {len(text):,} characters"}
+                answer = (
+                    {"text": text}
+                    if len(text) <= MAX_RENDERED_LENGTH
+                    else {"error": f"it made {len(text):,} characters"}
+                )
         except Exception as error:  # whatever a template can bring about, memory and recursion too
             answer = {"error": f"{error}"[:1000] or type(error).__name__}
-        _answer(answer)
-        _ends_in(0)
+        _send(answer)
+        _set_alarm(0)
 
 
-def _answer(answer: dict[str, str]) -> None:
+def _send(answer: dict[str, str]) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
-def _limit() -> None:
+def _limit_memory() -> None:
     """Take no more than so much memory, where the system can see to that."""
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     except (ImportError, ValueError, OSError):
         pass
 
 
-def _ends_in(seconds: int) -> None:
+def _set_alarm(seconds: int) -> None:
     """Have the system end this process after some seconds; 0: never."""
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)

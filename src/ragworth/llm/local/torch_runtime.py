@@ -16,12 +16,12 @@ import torch
 from transformers import DynamicCache
 
 from ragworth.errors import ModelError
-from ragworth.llm.local.runtime import Draw, Next, Read, Row
+from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
-CHUNK = 1 << 26
+MAX_LOGITS = 1 << 26
 """Logits in memory at a time while probabilities and entropies are taken."""
 
-NARROW = r"(?is).*\b(bf16|bfloat16)"
+BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
 """Warnings of PyTorch about CPUs that lack bfloat16 instructions."""
 
 ATTENTION = "ragworth-causal"
@@ -57,7 +57,7 @@ class TorchRuntime:
         self._device = next(model.parameters()).device
         self._plain = self._sample(model)
         if self._device.type == "cuda" and _attends_to_all(model):
-            _register()
+            _register_attention()
             model.set_attn_implementation(ATTENTION)
         if compiled:
             # The parts that move much memory for little arithmetic; attention and caches stay as they are.
@@ -70,16 +70,16 @@ class TorchRuntime:
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
         """Keys and values of the prefix."""
         cache = DynamicCache(config=self._model.config)
-        with _computing():
+        with _torch_errors():
             self._body(input_ids=self._ids([list(ids)]), past_key_values=cache, use_cache=True)
         shared = SharedPrefix(config=self._model.config)
         shared.layers, shared.ids = cache.layers, list(ids)
         return shared
 
     @torch.inference_mode()
-    def read(self, rows: Sequence[Row], prefix: SharedPrefix | None = None) -> list[Read]:
+    def read(self, rows: Sequence[TokenRow], prefix: SharedPrefix | None = None) -> list[RowLogprobs]:
         """One pass over the padded batch; then the wanted positions through the head."""
-        with _computing():
+        with _torch_errors():
             hidden = self._hidden(self._ids([row.ids for row in rows]), prefix)
             at = [(i, row.first + j) for i, row in enumerate(rows) for j in range(len(row.wanted))]
             wanted = [tokens for row in rows for tokens in row.wanted]
@@ -98,7 +98,7 @@ class TorchRuntime:
         for row in rows:
             end = start + len(row.wanted)
             values = [line[: len(w)] for line, w in zip(found[start:end], row.wanted, strict=True)]
-            reads.append(Read(values, chaos[start:end]))
+            reads.append(RowLogprobs(values, chaos[start:end]))
             start = end
         return reads
 
@@ -109,7 +109,7 @@ class TorchRuntime:
 
     @property
     def _chunk(self) -> int:
-        return max(1, CHUNK // int(self._head.weight.shape[0]))
+        return max(1, MAX_LOGITS // int(self._head.weight.shape[0]))
 
     def _ids(self, rows: Sequence[list[int]]) -> torch.Tensor:
         longest = max(len(row) for row in rows)
@@ -140,7 +140,7 @@ class TorchRuntime:
     @torch.inference_mode()
     def _sample(self, model: Any) -> torch.Tensor:
         """What the model's own forward makes of a few tokens."""
-        with _computing():
+        with _torch_errors():
             logs: torch.Tensor = model(input_ids=self._few).logits[0].float().log_softmax(-1)
         return logs
 
@@ -153,7 +153,7 @@ class TorchRuntime:
     def _check(self) -> None:
         """Hold the short way (own attention, prefix shared, head where needed) against the model's own forward."""
         plain, ids = self._plain, self._few
-        with _computing():
+        with _torch_errors():
             ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
             after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
         worst = max(float((plain - ours).abs().max()), float((plain[8:] - after).abs().max()))
@@ -176,7 +176,7 @@ class TorchDecoding:
     def __init__(self, runtime: TorchRuntime, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
         self._runtime = runtime
         self._cache = DynamicCache(config=runtime._model.config)
-        with _computing():
+        with _torch_errors():
             if _has_windows(runtime._model):
                 self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
             else:
@@ -208,11 +208,11 @@ class TorchDecoding:
         self._hidden = hidden[:, -1]
 
     @torch.inference_mode()
-    def pick(self, draws: Sequence[Draw]) -> Next:
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
         ids, logs, chaos = [], [], []
         start = 0
-        with _computing():
+        with _torch_errors():
             for hidden in self._hidden.split(self._runtime._chunk):
                 logits = self._runtime._logits(hidden)
                 total = logits.logsumexp(-1, keepdim=True)
@@ -221,12 +221,12 @@ class TorchDecoding:
                 logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
                 chaos.append(_entropy(logits, total))
                 start += len(hidden)
-        return Next(torch.cat(ids).tolist(), torch.cat(logs).tolist(), torch.cat(chaos).tolist())
+        return NextTokens(torch.cat(ids).tolist(), torch.cat(logs).tolist(), torch.cat(chaos).tolist())
 
     @torch.inference_mode()
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         """Extend the rows that go on; the others are dropped."""
-        with _computing():
+        with _torch_errors():
             if len(keep) < len(self._mask):
                 index = torch.tensor(keep, device=self._mask.device)
                 self._cache.batch_select_indices(index)
@@ -254,7 +254,7 @@ def _attends_to_all(model: Any) -> bool:
     return config._attn_implementation == "sdpa" and not _has_windows(model) and not odd
 
 
-def _register() -> None:
+def _register_attention() -> None:
     """Make our attention known to the transformers library.
 
     Without a mask (nothing is padded in front) a fast kernel serves for rows that follow a prefix too;
@@ -290,7 +290,7 @@ def _entropy(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
     return -torch.where(logs > -1e4, logs.exp() * logs, 0.0).sum(-1)
 
 
-def _pick(logits: torch.Tensor, draws: Sequence[Draw]) -> torch.Tensor:
+def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
     """For each row: greedy, or where the uniform number falls among the tokens in descending order of probability."""
     greedy = logits.argmax(-1)
     if all(draw.temperature <= 0 for draw in draws):
@@ -306,7 +306,7 @@ def _pick(logits: torch.Tensor, draws: Sequence[Draw]) -> torch.Tensor:
 
 
 @contextmanager
-def _computing() -> Iterator[None]:
+def _torch_errors() -> Iterator[None]:
     """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
 
     On a CPU without bfloat16 instructions PyTorch warns that it falls back to slower kernels. The results are right,
@@ -314,7 +314,7 @@ def _computing() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=NARROW, category=UserWarning)
+            warnings.filterwarnings("ignore", message=BFLOAT16_WARNING, category=UserWarning)
             yield
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()

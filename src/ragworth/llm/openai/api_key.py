@@ -16,21 +16,21 @@ from urllib.parse import quote
 
 from ragworth.errors import ModelError
 
-OWN, OPENAI = "RAGWORTH_API_KEY", "OPENAI_API_KEY"
+OWN_VARIABLE, OPENAI_VARIABLE = "RAGWORTH_API_KEY", "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"
 
 _PERCENT = re.compile("%[0-9A-F]{2}")
 
-HIDDEN = "[key]"
+REDACTED = "[key]"
 """What stands where a key was."""
 
 
-SHORTEST, WORD = 8, 16
+MIN_KEY_LENGTH, MIN_WORD_LENGTH = 8, 16
 """Characters from which on a key is taken out of answers too, and from which on even if it is a plain word. Servers
 that need no key get one such as ``none`` or ``required``, which may well be part of an answer."""
 
 
-class Secret:
+class ApiKey:
     """A key that shows itself to nobody but `header`.
 
     The value lives in a closure and not in an attribute, so that neither ``repr`` nor a debugger's or a
@@ -43,7 +43,9 @@ class Secret:
         spellings = _spellings(value)
         self._value: Callable[[], str] = lambda: value
         self._spellings: Callable[[], tuple[str, ...]] = lambda: spellings
-        self._is_word = len(value) < SHORTEST or (len(value) < WORD and value.isalpha() and value.islower())
+        self._is_word = len(value) < MIN_KEY_LENGTH or (
+            len(value) < MIN_WORD_LENGTH and value.isalpha() and value.islower()
+        )
 
     def header(self) -> str:
         """What goes into the header ``Authorization``. For the one place that sends it."""
@@ -52,7 +54,7 @@ class Secret:
     def scrub(self, text: str) -> str:
         """``text`` without the key, in any spelling. Scrub first, cut to length after."""
         for spelling in self._spellings():
-            text = text.replace(spelling, HIDDEN)
+            text = text.replace(spelling, REDACTED)
         return text
 
     def redact(self, value: Any, written: str) -> Any:
@@ -78,7 +80,7 @@ class Secret:
         made, start = [], 0
         for token in tokens:
             end = start + len(token)
-            made.append(HIDDEN if 1 in hidden[start:end] else token)
+            made.append(REDACTED if 1 in hidden[start:end] else token)
             start = end
         return tuple(made)
 
@@ -95,7 +97,7 @@ class Secret:
         return value
 
     def __repr__(self) -> str:
-        return f"Secret({HIDDEN})"
+        return f"Secret({REDACTED})"
 
     def __format__(self, spec: str) -> str:
         return repr(self)
@@ -108,7 +110,7 @@ def _spellings(value: str) -> tuple[str, ...]:
     """The key as it is, as JSON and URLs write it, and inside anything that was put into base64."""
     in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
     found = {value, in_json, in_json.replace("/", "\\/"), in_url, _PERCENT.sub(lambda sign: sign[0].lower(), in_url)}
-    for before in range(3 if len(value) >= SHORTEST else 0):
+    for before in range(3 if len(value) >= MIN_KEY_LENGTH else 0):
         # Whatever stands before and after shares a character with it at both ends; those between are the key's alone.
         encoded = base64.b64encode(bytes(before) + value.encode()).decode().rstrip("=")
         inner = encoded[(before * 8 + 5) // 6 : len(encoded) - ((before + len(value)) % 3 != 0)]
@@ -116,7 +118,7 @@ def _spellings(value: str) -> tuple[str, ...]:
     return tuple(sorted(found, key=len, reverse=True))
 
 
-def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) -> Secret | None:
+def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) -> ApiKey | None:
     """The key for a host, or None. ``variable`` names the one environment variable to look at instead.
 
     ``encrypted``: the address is https. OpenAI's own key never travels otherwise, unless ``variable`` names it.
@@ -126,20 +128,26 @@ def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) 
             f"the environment variable {variable} is empty or not set",
             expected="the key for the endpoint in it, since key_variable names it",
         )
-    names = [variable] if variable is not None else [OWN, OPENAI] if encrypted and host == OPENAI_HOST else [OWN]
+    names = (
+        [variable]
+        if variable is not None
+        else [OWN_VARIABLE, OPENAI_VARIABLE]
+        if encrypted and host == OPENAI_HOST
+        else [OWN_VARIABLE]
+    )
     name = next((name for name in names if os.environ.get(name, "").strip()), None)
     if name is None:
         return None
-    if not _sendable(name):
+    if not _fits_header(name):
         raise ModelError(
             f"the key in the environment variable {name} has characters that no key has",
             expected="printable ASCII without blanks",
             remedy="copy the key again",
         )
-    return Secret(os.environ[name].strip())
+    return ApiKey(os.environ[name].strip())
 
 
-def _sendable(name: str) -> bool:
+def _fits_header(name: str) -> bool:
     """Whether a header can carry the key. Apart, so that no error's traceback has it among its variables."""
     key = os.environ[name].strip()
     return key.isascii() and key.isprintable() and " " not in key

@@ -9,9 +9,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from ragworth.llm.openai.errors import malformed
+from ragworth.llm.openai.errors import malformed_reply
 
-PIECE = 1 << 18
+DECODED_BYTES = 1 << 18
 """Bytes decoded at a time, at most."""
 
 _GZIP, _ZLIB, _RAW = 31, 15, -15
@@ -20,7 +20,7 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 _NAMES = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
 
-class Decoder:
+class ReplyDecoder:
     """Decodes one layer. Bytes after its end are ignored."""
 
     def __init__(self, form: int) -> None:
@@ -37,28 +37,28 @@ class Decoder:
             data, self._stream = self._start, zlib.decompressobj(_ZLIB if _has_header(self._start) else _RAW)
         try:
             # A full piece may have more behind it, even if all input is consumed.
-            size = PIECE
-            while (data or size == PIECE) and not self._stream.eof:
-                piece = self._stream.decompress(data, PIECE)
+            size = DECODED_BYTES
+            while (data or size == DECODED_BYTES) and not self._stream.eof:
+                piece = self._stream.decompress(data, DECODED_BYTES)
                 data, size = self._stream.unconsumed_tail, len(piece)
                 yield piece
         except zlib.error:
-            raise malformed("the reply is compressed and damaged") from None
+            raise malformed_reply("the reply is compressed and damaged") from None
 
     def finish(self) -> None:
         """Trouble if the end is missing."""
         if self._stream is None or not self._stream.eof:
-            raise malformed("the reply is compressed and cut short")
+            raise malformed_reply("the reply is compressed and cut short")
 
 
-def decoder_for(encodings: str) -> Decoder | None:
+def decoder_for(encodings: str) -> ReplyDecoder | None:
     """The decoder for a header ``Content-Encoding``; None where nothing is compressed."""
     names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
     if not names:
         return None
     if len(names) > 1 or names[0] not in _NAMES:
-        raise malformed("the reply is compressed in a way that can't be read; one layer of gzip or deflate can")
-    return Decoder(_NAMES[names[0]])
+        raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip or deflate can")
+    return ReplyDecoder(_NAMES[names[0]])
 
 
 def _has_header(start: bytes) -> bool:

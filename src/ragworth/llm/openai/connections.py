@@ -20,16 +20,16 @@ from urllib.parse import quote, urlsplit
 
 import h11
 
-from ragworth.llm.openai.api_key import Secret
-from ragworth.llm.openai.compression import PIECE, decoder_for
+from ragworth.llm.openai.api_key import ApiKey
+from ragworth.llm.openai.compression import DECODED_BYTES, decoder_for
 
-CONNECT = 10.0
+CONNECT_SECONDS = 10.0
 """Seconds for a connection to come about."""
 
-IDLE = 5.0
+IDLE_SECONDS = 5.0
 """Seconds for which an unused connection is kept."""
 
-HEAD, CHUNK = 100 << 10, 64 << 10
+MAX_HEAD, CHUNK_BYTES = 100 << 10, 64 << 10
 """Bytes of a reply's head at most, and bytes read at a time."""
 
 _HEADERS = [(b"Content-Type", b"application/json"), (b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip")]
@@ -43,7 +43,7 @@ class BrokenConnection(Exception):  # noqa: N818
     """The connection ended before the reply did, or what came is not HTTP."""
 
 
-class TooLarge(Exception):  # noqa: N818
+class ReplyTooLarge(Exception):  # noqa: N818
     """A reply has more bytes than are read, as it came or decoded."""
 
 
@@ -68,7 +68,7 @@ class Target(NamedTuple):
 class Connections:
     """Connections to one host. All methods run in one event loop."""
 
-    def __init__(self, secret: Secret | None, keep: int) -> None:
+    def __init__(self, secret: ApiKey | None, keep: int) -> None:
         self._secret = secret
         self._keep = keep
         """How many unused connections to keep."""
@@ -86,7 +86,7 @@ class Connections:
         is_reusable = False
         try:
             response = await connection.request(self._request(target, content), content)
-            reply = await _read(response, connection.chunks(), largest)
+            reply = await _read_reply(response, connection.chunks(), largest)
             is_reusable = connection.is_reusable()
         except h11.ProtocolError as error:
             raise BrokenConnection(str(error)) from None
@@ -116,17 +116,17 @@ class Connections:
 
     async def _connected(self, target: Target, *, tls: bool) -> Connection:
         if tls and self._context is None:
-            self._context = _certificates()
+            self._context = _ssl_context()
         loop = asyncio.get_running_loop()
-        reader = CountingReader(limit=CHUNK, loop=loop)
+        reader = CountingReader(limit=CHUNK_BYTES, loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         try:
-            async with asyncio.timeout(CONNECT):
+            async with asyncio.timeout(CONNECT_SECONDS):
                 transport, _ = await loop.create_connection(
                     lambda: protocol, target.host, target.port, ssl=self._context, happy_eyeballs_delay=0.25
                 )
         except TimeoutError:
-            raise NoConnection(f"nothing within {CONNECT:g} s") from None
+            raise NoConnection(f"nothing within {CONNECT_SECONDS:g} s") from None
         except (OSError, UnicodeError) as error:
             raise NoConnection(str(error) or type(error).__name__) from None
         return Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
@@ -143,7 +143,7 @@ class Connections:
     def _target(self, url: str) -> Target:
         if url not in self._targets:
             try:
-                self._targets[url] = _target(url)
+                self._targets[url] = _parse_target(url)
             except UnicodeError:
                 raise NoConnection("it has no valid host name") from None
         return self._targets[url]
@@ -154,7 +154,7 @@ class Connection:
 
     def __init__(self, reader: CountingReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
         self._used = 0.0
 
     async def request(self, request: h11.Request, content: bytes | None) -> h11.Response:
@@ -189,7 +189,7 @@ class Connection:
     def is_stale(self) -> bool:
         """Whether the server has closed the connection, or may be about to, or has sent something unasked."""
         is_gone = self._reader.at_eof() or self._reader.unread > 0 or self._writer.transport.is_closing()
-        return is_gone or time.monotonic() - self._used > IDLE
+        return is_gone or time.monotonic() - self._used > IDLE_SECONDS
 
     def close(self) -> None:
         self._writer.transport.abort()
@@ -202,7 +202,7 @@ class Connection:
             event = self._http.next_event()
             if event is not h11.NEED_DATA:
                 return event  # type: ignore[return-value]
-            data = await self._reader.read(CHUNK)
+            data = await self._reader.read(CHUNK_BYTES)
             if not data and self._http.their_state is h11.SEND_RESPONSE:
                 raise BrokenConnection("the server closed the connection without a reply")
             self._http.receive_data(data)
@@ -223,26 +223,26 @@ class CountingReader(asyncio.StreamReader):
         return data
 
 
-async def _read(response: h11.Response, chunks: AsyncIterator[bytes], largest: int) -> HttpReply:
+async def _read_reply(response: h11.Response, chunks: AsyncIterator[bytes], largest: int) -> HttpReply:
     """The reply, decoded a piece at a time; between pieces the loop goes on, so that deadlines hold."""
-    found = _found(response)
+    found = _read_headers(response)
     decoder, body, received = decoder_for(found.get(b"content-encoding", "")), bytearray(), 0
     async for chunk in chunks:
         received += len(chunk)
         for piece in (chunk,) if decoder is None else decoder.decode(chunk):
             body += piece
             if len(body) > largest:
-                raise TooLarge
-            if decoder is not None and len(piece) == PIECE:
+                raise ReplyTooLarge
+            if decoder is not None and len(piece) == DECODED_BYTES:
                 await asyncio.sleep(0)
         if received > largest:
-            raise TooLarge
+            raise ReplyTooLarge
     if decoder is not None and received:
         decoder.finish()
     return HttpReply(response.status_code, found.get(b"retry-after"), body)
 
 
-def _found(response: h11.Response) -> dict[bytes, str]:
+def _read_headers(response: h11.Response) -> dict[bytes, str]:
     """The headers that matter; what comes more than once is one list."""
     found: dict[bytes, str] = {}
     for name, value in response.headers:
@@ -252,7 +252,7 @@ def _found(response: h11.Response) -> dict[bytes, str]:
     return found
 
 
-def _target(url: str) -> Target:
+def _parse_target(url: str) -> Target:
     parts = urlsplit(url)
     host = (parts.hostname or "").encode("ascii" if url.isascii() else "idna")
     written = b"[%b]" % host if b":" in host else host
@@ -262,7 +262,7 @@ def _target(url: str) -> Target:
     return Target(host.decode(), default if parts.port is None else parts.port, path, header)
 
 
-def _certificates() -> ssl.SSLContext:
+def _ssl_context() -> ssl.SSLContext:
     """Those that the environment names, as many firms have their own; else those of certifi."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
         return ssl.create_default_context()

@@ -11,23 +11,33 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ragworth.llm.contract import Failure, Prompt
-from ragworth.llm.openai.errors import Trouble, malformed
-from ragworth.llm.openai.protocol import Step, Visible, encodable, is_text, messages, plain, raw_choices, step, steps
-from ragworth.llm.openai.validation import MOST_ID, own_logprob, whole
+from ragworth.llm.openai.errors import EndpointError, malformed_reply
+from ragworth.llm.openai.protocol import (
+    GeneratedToken,
+    TokenLogprob,
+    chat_messages,
+    is_text,
+    joined_text,
+    raw_choices,
+    read_token,
+    read_tokens,
+    replace_surrogates,
+)
+from ragworth.llm.openai.validation import MAX_ID, bounded_int, read_own_logprob
 
-FORCE = 1e4
+FORCING_BIAS = 1e4
 """Added to the logit of a token that has to come next: far more than logits differ by."""
 
 T = TypeVar("T")
 
 
-class Ask(Protocol):
+class SendRequest(Protocol):
     """Sends a JSON body and gives what the reader makes of the reply. A path from / is outside of the /v1 part."""
 
     async def __call__(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T: ...
 
 
-class Reading(NamedTuple):
+class TokenizedPrompt(NamedTuple):
     """A prompt as the model reads it. ``whole``: whether BOS and the like are still to be added to the text."""
 
     text: str
@@ -35,53 +45,57 @@ class Reading(NamedTuple):
     whole: bool
 
 
-class Split(NamedTuple):
+class TokenSplit(NamedTuple):
     """The token ids of a prompt and of what comes after it."""
 
     before: list[int]
     after: list[int]
 
 
-class Tokens(Protocol):
+class TokenServer(Protocol):
     """A server that tells tokens, and how likely given ones are."""
 
-    async def count(self, ask: Ask, prompt: Prompt) -> int: ...
+    async def count(self, ask: SendRequest, prompt: Prompt) -> int: ...
 
-    async def read(self, ask: Ask, prompt: Prompt) -> Reading: ...
+    async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt: ...
 
-    async def ids(self, ask: Ask, text: str, whole: bool) -> list[int]: ...
+    async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]: ...
 
-    async def forced(self, ask: Ask, before: Sequence[int], after: Sequence[int]) -> list[Step]:
+    async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         """The tokens ``after`` with their log-probabilities, each given all before it."""
         ...
 
 
-async def split(tokens: Tokens, ask: Ask, prompt: Prompt, continuations: Sequence[str]) -> list[Split]:
+async def split_tokens(
+    tokens: TokenServer, ask: SendRequest, prompt: Prompt, continuations: Sequence[str]
+) -> list[TokenSplit]:
     """Where the prompt ends and each continuation begins, in tokens.
 
     Prompt and continuation are put into tokens together, and the prompt's own tokens must begin the result.
     The blanks at the end of a plain text go to the continuation, whose first token they are part of.
     """
     blanks = ""
-    if is_text(prompt) and (stripped := plain(prompt).rstrip()):
-        blanks = plain(prompt)[len(stripped) :]
+    if is_text(prompt) and (stripped := joined_text(prompt).rstrip()):
+        blanks = joined_text(prompt)[len(stripped) :]
         prompt = Prompt.text(stripped)
     reading = await tokens.read(ask, prompt)
     if not reading.ids:
-        raise Trouble(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
+        raise EndpointError(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
     made = []
     for continuation in continuations:
         together = await tokens.ids(ask, f"{reading.text}{blanks}{continuation}", reading.whole)
         if together[: len(reading.ids)] != reading.ids:
-            raise Trouble(Failure("boundary", "a token spans the end of the prompt and what follows it", retry=False))
+            raise EndpointError(
+                Failure("boundary", "a token spans the end of the prompt and what follows it", retry=False)
+            )
         after = together[len(reading.ids) :]
         if not continuation or not after:
-            raise Trouble(Failure("empty-continuation", "there is nothing to score", retry=False))
-        made.append(Split(reading.ids, after))
+            raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
+        made.append(TokenSplit(reading.ids, after))
     return made
 
 
-class LlamaCpp:
+class LlamaCppServer:
     """llama.cpp's own interface. It reports the model's own log-probability of whatever token was picked, so
     the wanted tokens are forced: by a grammar of token ids, or one at a time where it is too old for those."""
 
@@ -89,45 +103,47 @@ class LlamaCpp:
         self.grammar = grammar
         self.top = top
 
-    async def count(self, ask: Ask, prompt: Prompt) -> int:
+    async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len((await self.read(ask, prompt)).ids)
 
-    async def read(self, ask: Ask, prompt: Prompt) -> Reading:
-        text = plain(prompt)
+    async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
+        text = joined_text(prompt)
         if not is_text(prompt):
-            text = await ask("/apply-template", {"messages": messages(prompt)}, lambda value: _string(value, "prompt"))
-        return Reading(text, await self.ids(ask, text, True), True)
+            text = await ask(
+                "/apply-template", {"messages": chat_messages(prompt)}, lambda value: _read_string(value, "prompt")
+            )
+        return TokenizedPrompt(text, await self.ids(ask, text, True), True)
 
-    async def ids(self, ask: Ask, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, _ids)
+    async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
+        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, _read_ids)
 
-    async def forced(self, ask: Ask, before: Sequence[int], after: Sequence[int]) -> list[Step]:
+    async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         if self.grammar:
             rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
             return await self._completed(ask, before, after, {"grammar": rule})
-        made: list[Step] = []
+        made: list[GeneratedToken] = []
         for i, token in enumerate(after):
-            bias = {"logit_bias": [[token, FORCE]]}
+            bias = {"logit_bias": [[token, FORCING_BIAS]]}
             made += await self._completed(ask, [*before, *after[:i]], [token], bias)
         return made
 
     async def _completed(
-        self, ask: Ask, before: Sequence[int], after: Sequence[int], force: dict[str, Any]
-    ) -> list[Step]:
+        self, ask: SendRequest, before: Sequence[int], after: Sequence[int], force: dict[str, Any]
+    ) -> list[GeneratedToken]:
         fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0, **force}
         fields |= {"cache_prompt": True, "response_fields": ["completion_probabilities"]}
 
-        def read(value: Any) -> list[Step]:
+        def read(value: Any) -> list[GeneratedToken]:
             found = value.get("completion_probabilities") if isinstance(value, dict) else None
-            made = [step(one) for one in found] if isinstance(found, list) else []
+            made = [read_token(one) for one in found] if isinstance(found, list) else []
             if [one.token.id for one in made] != list(after):
-                raise malformed("the server went on with other tokens than those it was held to")
+                raise malformed_reply("the server went on with other tokens than those it was held to")
             return made
 
         return await ask("/completion", fields, read)
 
 
-class Vllm:
+class VllmServer:
     """vLLM's interface: it tells the log-probabilities of a prompt, here of prompt and continuation as token ids.
 
     The text of a chat with its template is what its token ids decode to; that it encodes to the same ids again
@@ -137,57 +153,63 @@ class Vllm:
     def __init__(self, model: str) -> None:
         self.model = model
 
-    async def count(self, ask: Ask, prompt: Prompt) -> int:
+    async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len(await self._prompt_ids(ask, prompt))
 
-    async def read(self, ask: Ask, prompt: Prompt) -> Reading:
+    async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
         ids = await self._prompt_ids(ask, prompt)
         if is_text(prompt):
-            return Reading(plain(prompt), ids, True)
+            return TokenizedPrompt(joined_text(prompt), ids, True)
         fields = {"model": self.model, "tokens": ids}
-        return Reading(await ask("/detokenize", fields, lambda value: _string(value, "prompt")), ids, False)
+        return TokenizedPrompt(
+            await ask("/detokenize", fields, lambda value: _read_string(value, "prompt")), ids, False
+        )
 
-    async def _prompt_ids(self, ask: Ask, prompt: Prompt) -> list[int]:
+    async def _prompt_ids(self, ask: SendRequest, prompt: Prompt) -> list[int]:
         if is_text(prompt):
-            return await self.ids(ask, plain(prompt), True)
-        fields = {"model": self.model, "messages": messages(prompt), "add_generation_prompt": True}
-        return await ask("/tokenize", fields, _ids)
+            return await self.ids(ask, joined_text(prompt), True)
+        fields = {"model": self.model, "messages": chat_messages(prompt), "add_generation_prompt": True}
+        return await ask("/tokenize", fields, _read_ids)
 
-    async def ids(self, ask: Ask, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, _ids)
+    async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
+        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, _read_ids)
 
-    async def forced(self, ask: Ask, before: Sequence[int], after: Sequence[int]) -> list[Step]:
+    async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         fields = {"model": self.model, "prompt": [*before, *after], "max_tokens": 1, "temperature": 0}
 
-        def read(value: Any) -> list[Step]:
+        def read(value: Any) -> list[GeneratedToken]:
             found = raw_choices(value)[0].get("prompt_logprobs")
             if not isinstance(found, list) or len(found) != len(before) + len(after):
-                raise malformed("the log-probabilities of the prompt are missing or not as many as its tokens")
-            return [_entry(one, token) for one, token in zip(found[len(before) :], after, strict=True)]
+                raise malformed_reply("the log-probabilities of the prompt are missing or not as many as its tokens")
+            return [_read_entry(one, token) for one, token in zip(found[len(before) :], after, strict=True)]
 
         return await ask("completions", fields | {"prompt_logprobs": 1}, read)
 
 
-async def echoed(ask: Ask, model: str, prompt: Prompt, continuation: str) -> tuple[list[Step], int]:
+async def score_by_echo(
+    ask: SendRequest, model: str, prompt: Prompt, continuation: str
+) -> tuple[list[GeneratedToken], int]:
     """The tokens of a continuation with their log-probabilities, from a server that repeats the prompt, and
     the number of the prompt's tokens."""
-    start = plain(prompt)
+    start = joined_text(prompt)
     fields = {"model": model, "prompt": start + continuation, "max_tokens": 1, "temperature": 0, "logprobs": 1}
-    made = await ask("completions", fields | {"echo": True}, _echo)
-    return _after(made, start, continuation)
+    made = await ask("completions", fields | {"echo": True}, _read_echo)
+    return _continuation_tokens(made, start, continuation)
 
 
-def _echo(value: Any) -> tuple[Step, ...]:
-    made = steps(raw_choices(value)[0])
+def _read_echo(value: Any) -> tuple[GeneratedToken, ...]:
+    made = read_tokens(raw_choices(value)[0])
     if not made:
-        raise malformed("the prompt was not repeated with its log-probabilities")
+        raise malformed_reply("the prompt was not repeated with its log-probabilities")
     return made
 
 
-def _after(made: Sequence[Step], start: str, continuation: str) -> tuple[list[Step], int]:
+def _continuation_tokens(
+    made: Sequence[GeneratedToken], start: str, continuation: str
+) -> tuple[list[GeneratedToken], int]:
     """Those steps that spell out the continuation, if tokens begin and end where it does."""
     if not continuation:
-        raise Trouble(Failure("empty-continuation", "there is nothing to score", retry=False))
+        raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
     text, first = "", None
     for i, one in enumerate(made):
         if text == start and first is None:
@@ -195,27 +217,32 @@ def _after(made: Sequence[Step], start: str, continuation: str) -> tuple[list[St
         if text == start + continuation and first is not None:
             return list(made[first:i]), first
         text += one.token.text
-    raise Trouble(Failure("boundary", "no token begins where the prompt ends, or the texts differ", retry=False))
+    raise EndpointError(Failure("boundary", "no token begins where the prompt ends, or the texts differ", retry=False))
 
 
-def _entry(entry: Any, token: int) -> Step:
+def _read_entry(entry: Any, token: int) -> GeneratedToken:
     """One position of vLLM's prompt_logprobs: a table from token ids to what is known of them."""
     found = entry.get(str(token)) if isinstance(entry, dict) else None
     if not isinstance(found, dict):
-        raise malformed("a token of the prompt has no log-probability")
+        raise malformed_reply("a token of the prompt has no log-probability")
     text = found.get("decoded_token")
-    return Step(Visible(encodable(text) if isinstance(text, str) else "", own_logprob(found.get("logprob")), token), ())
+    return GeneratedToken(
+        TokenLogprob(
+            replace_surrogates(text) if isinstance(text, str) else "", read_own_logprob(found.get("logprob")), token
+        ),
+        (),
+    )
 
 
-def _ids(value: Any) -> list[int]:
+def _read_ids(value: Any) -> list[int]:
     found = value.get("tokens") if isinstance(value, dict) else None
-    if not isinstance(found, list) or any(whole(one, 0, MOST_ID) is None for one in found):
-        raise malformed("the reply has no list of token ids")
+    if not isinstance(found, list) or any(bounded_int(one, 0, MAX_ID) is None for one in found):
+        raise malformed_reply("the reply has no list of token ids")
     return found
 
 
-def _string(value: Any, name: str) -> str:
+def _read_string(value: Any, name: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, str):
-        raise malformed(f"the reply has no text in the field {name!r}")
+        raise malformed_reply(f"the reply has no text in the field {name!r}")
     return found

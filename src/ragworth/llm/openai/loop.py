@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure
-from ragworth.llm.openai.errors import Trouble
+from ragworth.llm.openai.errors import EndpointError
 
 T = TypeVar("T")
 
 
-class Loop:
+class EventLoopThread:
     """Starts with the first work that it is given."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Loop:
         try:
             return future.result()
         except CancelledError:
-            raise Trouble(Failure("stopped", "the model was closed before the reply came")) from None
+            raise EndpointError(Failure("stopped", "the model was closed before the reply came")) from None
         except BaseException:
             future.cancel()
             raise
@@ -50,7 +50,7 @@ class Loop:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="ragworth-endpoint", daemon=True
+                    target=_run_loop, args=(self._loop,), name="ragworth-endpoint", daemon=True
                 )
                 self._thread.start()
             return self._loop
@@ -63,14 +63,14 @@ class Loop:
         if loop is None or thread is None:
             return
         if thread is threading.current_thread():  # the garbage collector ran here: a thread cannot wait for itself
-            loop.create_task(_wind_up(last)).add_done_callback(lambda _: loop.stop())
+            loop.create_task(_shut_down(last)).add_done_callback(lambda _: loop.stop())
             return
-        asyncio.run_coroutine_threadsafe(_wind_up(last), loop).result()
+        asyncio.run_coroutine_threadsafe(_shut_down(last), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
 
 
-async def _wind_up(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _shut_down(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -82,7 +82,7 @@ async def _wind_up(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         await loop.shutdown_default_executor()
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     """What the thread does: run the loop until it is stopped."""
     try:
         loop.run_forever()

@@ -19,44 +19,44 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
-from ragworth.llm.openai.api_key import OPENAI, OWN, find_key
-from ragworth.llm.openai.errors import Trouble
-from ragworth.llm.openai.probe import Facts, Probe
-from ragworth.llm.openai.requests import Asking, together
-from ragworth.llm.openai.spec import Address, Options, check, parse
-from ragworth.llm.truncation import cuts
+from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
+from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
+from ragworth.llm.openai.requests import EndpointRequest, gather_all
+from ragworth.llm.openai.spec import EndpointOptions, ModelAddress, check_options, parse_address
+from ragworth.llm.truncation import parse_on_long
 
 if TYPE_CHECKING:
-    from ragworth.llm.openai.http import Channel
+    from ragworth.llm.openai.http import EndpointChannel
 
-FRESH = 5.0
+FAILED_PROBE_SECONDS = 5.0
 """Seconds for which an endpoint that did not answer is not asked again: all threads find out at the same time."""
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
-def open_model(rest: str, **options: Any) -> OpenAI:
+def open_model(rest: str, **options: Any) -> OpenAIModel:
     """The model that ``MODEL@URL`` names; without a URL, OpenAI's. Nothing is sent yet."""
-    address, checked = parse(rest), check(options)
+    address, checked = parse_address(rest), check_options(options)
     if importlib.util.find_spec("h11") is None:
         raise MissingExtraError("h11", "openai", "calling an endpoint")
-    return OpenAI(address, checked)
+    return OpenAIModel(address, checked)
 
 
-class OpenAI:
+class OpenAIModel:
     """A model behind an endpoint. Requests run side by side, within what the endpoint and the options allow."""
 
     batch = 1
 
-    def __init__(self, address: Address, options: Options) -> None:
+    def __init__(self, address: ModelAddress, options: EndpointOptions) -> None:
         self.address = address
         self.options = options
         self.concurrency = options.concurrency
         self._secret = find_key(address.host, options.key_variable, encrypted=address.url.startswith("https:"))
         self._opening, self._probing = threading.Lock(), threading.Lock()
-        self._channel: Channel | None = None
-        self._facts: Facts | None = None
+        self._channel: EndpointChannel | None = None
+        self._facts: EndpointFacts | None = None
         self._failed: tuple[float, ModelError] | None = None
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class OpenAI:
             self.address.model,
             revision=" ".join(made),
             endpoint=self.address.url,
-            cuts=cuts(self.options.on_long),
+            cuts=parse_on_long(self.options.on_long),
         )
 
     @cached_property
@@ -93,19 +93,19 @@ class OpenAI:
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Texts. The endpoint's own count of tokens is used; where it gives none, it is 0."""
-        return self._all(requests, Asking.generate)
+        return self._all(requests, EndpointRequest.generate)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probabilities of continuations, where the server tells them exactly."""
-        return self._all(requests, Asking.score)
+        return self._all(requests, EndpointRequest.score)
 
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
         """Probabilities of labels: exact where the server tells tokens, else as bounds from what it shows."""
-        return self._all(requests, Asking.choose)
+        return self._all(requests, EndpointRequest.choose)
 
     def count(self, prompt: Prompt) -> int | None:
         """Tokens of a prompt, template and all; None where the server does not tell, or not now."""
-        found = self._all([prompt], Asking.count)[0]
+        found = self._all([prompt], EndpointRequest.count)[0]
         return None if isinstance(found, Failure) else found
 
     def hurry(self) -> None:
@@ -121,50 +121,52 @@ class OpenAI:
         if channel is not None:
             channel.close()
 
-    def probe(self) -> Facts:
+    def probe(self) -> EndpointFacts:
         """What the endpoint can do. It is asked once, however many threads want to know."""
         with self._probing:
             if self._facts is None:
                 self._facts = self._ask_for_facts()
             return self._facts
 
-    def _open(self) -> Channel:
-        from ragworth.llm.openai.http import Channel
+    def _open(self) -> EndpointChannel:
+        from ragworth.llm.openai.http import EndpointChannel
 
         with self._opening:
             if self._channel is None:
-                self._channel = Channel(self.options.limits, self._secret)
+                self._channel = EndpointChannel(self.options.limits, self._secret)
                 weakref.finalize(self, self._channel.close)
             return self._channel
 
-    def _all(self, requests: Sequence[R], work: Callable[[Asking, R], Coroutine[Any, Any, T]]) -> list[T | Failure]:
+    def _all(
+        self, requests: Sequence[R], work: Callable[[EndpointRequest, R], Coroutine[Any, Any, T]]
+    ) -> list[T | Failure]:
         facts, channel = self.probe(), self._open()
 
         async def one(request: R) -> T | Failure:
-            asking = Asking(self.address.model, facts, self.options.on_long, channel.line(self.address.url))
+            asking = EndpointRequest(self.address.model, facts, self.options.on_long, channel.line(self.address.url))
             try:
                 return await work(asking, request)
-            except Trouble as trouble:
+            except EndpointError as trouble:
                 return trouble.failure
 
         async def every() -> list[T | Failure]:
-            return await together([one(request) for request in requests])
+            return await gather_all([one(request) for request in requests])
 
         try:
             return channel.run(every())
-        except Trouble as stopped:
+        except EndpointError as stopped:
             return [stopped.failure] * len(requests)
 
-    def _ask_for_facts(self) -> Facts:
-        if self._failed is not None and time.monotonic() - self._failed[0] < FRESH:
+    def _ask_for_facts(self) -> EndpointFacts:
+        if self._failed is not None and time.monotonic() - self._failed[0] < FAILED_PROBE_SECONDS:
             known = self._failed[1]
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
         channel = self._open()
         line = channel.line(self.address.url, probing=True)
-        probe = Probe(self.address.model, self.options.api, line.get, line.ask)
+        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask)
         try:
             return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
-        except Trouble as trouble:
+        except EndpointError as trouble:
             failure = trouble.failure
         except ModelError as error:
             self._failed = (time.monotonic(), error)
@@ -178,11 +180,11 @@ class OpenAI:
         remedy = {
             "unreachable": "is the server running, and is the address right?",
             "timed-out": "is the server busy or stuck? the option deadline gives it more time",
-            "unauthorised": f"set the environment variable {OWN} to the endpoint's key",
+            "unauthorised": f"set the environment variable {OWN_VARIABLE} to the endpoint's key",
         }.get(failure.reason, "try again later")
         if failure.reason == "unauthorised" and self._secret is not None:
             remedy = "check the key"
-        elif failure.reason == "unauthorised" and os.environ.get(OPENAI):
-            remedy += f" ({OPENAI} goes to OpenAI only, unless the option key_variable names it)"
+        elif failure.reason == "unauthorised" and os.environ.get(OPENAI_VARIABLE):
+            remedy += f" ({OPENAI_VARIABLE} goes to OpenAI only, unless the option key_variable names it)"
         found = f"the endpoint {self.address.url} does not tell what it can do: {failure.reason}"
         return ModelError(found, more=(failure.detail,), remedy=remedy)

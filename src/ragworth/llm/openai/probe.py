@@ -8,21 +8,28 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from ragworth.errors import ModelError, counted, listed, quoted
-from ragworth.llm.contract import MOST_TOKENS, Generate, Prompt
-from ragworth.llm.openai.bounds import VOCABULARY
-from ragworth.llm.openai.errors import Trouble, tidy
-from ragworth.llm.openai.exact_scores import Ask, LlamaCpp, Tokens, Vllm, echoed
-from ragworth.llm.openai.protocol import Manner, Step, body, choices, raw_choices, steps
-from ragworth.llm.openai.validation import whole
+from ragworth.errors import ModelError, format_count, format_list, quote_short
+from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
+from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
+from ragworth.llm.openai.errors import EndpointError, one_line
+from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer, score_by_echo
+from ragworth.llm.openai.protocol import (
+    GeneratedToken,
+    RequestFormat,
+    raw_choices,
+    read_choices,
+    read_tokens,
+    request_body,
+)
+from ragworth.llm.openai.validation import bounded_int
 
-TOPS = (20, 5, 0)
+TOP_LOGPROBS = (20, 5, 0)
 """How many of the likeliest tokens are asked for, until an endpoint agrees."""
 
-MOST_NAMES = 10_000
+MAX_NAMES = 10_000
 """Names of models that are looked at."""
 
-OTHER_LIMIT = "max_completion_tokens"
+NEWER_LIMIT_FIELD = "max_completion_tokens"
 """What newer models of OpenAI have in place of ``max_tokens``."""
 
 QUESTION = Prompt.chat("Say yes.")
@@ -43,7 +50,7 @@ _LLAMA_CPP = {"top_k": 0, "min_p": 0.0}
 _VLLM = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 
 
-class Listed(NamedTuple):
+class ModelListing(NamedTuple):
     """What the list of models says."""
 
     names: tuple[str, ...] = ()
@@ -55,20 +62,20 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
+class EndpointFacts:
     """What is known of an endpoint. ``manner.top`` is how many of the likeliest tokens it shows."""
 
-    manner: Manner
+    manner: RequestFormat
     text_top: int = 5
     """How many it shows for plain texts, which have an interface of their own."""
     schema: bool = False
-    tokens: Tokens | None = None
+    tokens: TokenServer | None = None
     """Tells tokens, where the server does."""
     scores: bool = False
     """Whether ``tokens`` also tells exact log-probabilities."""
     echo: bool = False
     context_length: int | None = None
-    vocabulary: int = VOCABULARY
+    vocabulary: int = DEFAULT_VOCABULARY
     quantisation: str = ""
     template: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -87,55 +94,55 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Probe:
+class EndpointProbe:
     """Asks one endpoint what it can do."""
 
     model: str
     api: str
     get: Callable[[str, Callable[[Any], Any]], Awaitable[Any]]
-    ask: Ask
+    ask: SendRequest
 
-    async def facts(self, context_length: int | None, vocabulary: int | None) -> Facts:
+    async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
         found = await self._listed()
-        tokens: Tokens | None = Vllm(self.model) if found.is_vllm else None
-        facts = Facts(Manner(True), vocabulary=vocabulary or found.vocabulary or VOCABULARY)
+        tokens: TokenServer | None = VllmServer(self.model) if found.is_vllm else None
+        facts = EndpointFacts(RequestFormat(True), vocabulary=vocabulary or found.vocabulary or DEFAULT_VOCABULARY)
         told = found.context_length
         if found.owner == "llamacpp":
-            tokens = LlamaCpp()
+            tokens = LlamaCppServer()
             told, template = await self._props(told)
             facts = replace(facts, quantisation=found.quantisation, template=template)
         more = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
         facts = replace(facts, context_length=context_length or told, text_top=20 if tokens else 5)
-        facts = await self._generates(replace(facts, manner=Manner(True, more=more)), found)
+        facts = await self._generates(replace(facts, manner=RequestFormat(True, more=more)), found)
         if facts.manner.chat:
             facts = replace(facts, schema=await self._obeys(facts.manner))
         if tokens is not None:
             facts = await self._tells(facts, tokens)
         elif not facts.manner.chat:
             facts = replace(facts, echo=await self._echoes())
-        return replace(facts, notes=tuple(_notes(facts, found, vocabulary)))
+        return replace(facts, notes=tuple(_describe_facts(facts, found, vocabulary)))
 
-    async def _listed(self) -> Listed:
+    async def _listed(self) -> ModelListing:
         """The list of models. Some endpoints have none."""
         try:
-            found: Listed = await self.get("models", lambda value: read_list(value, self.model))
-        except Trouble as trouble:
+            found: ModelListing = await self.get("models", lambda value: read_model_list(value, self.model))
+        except EndpointError as trouble:
             if trouble.failure.reason not in ("refused", "malformed"):
                 raise
-            found = Listed()
+            found = ModelListing()
         return found
 
     async def _props(self, told: int | None) -> tuple[int | None, str]:
         """What llama.cpp says of itself: the context of one slot, and the chat template, as a hash."""
         try:
             value = await self.get("/props", lambda value: value)
-        except Trouble as trouble:
+        except EndpointError as trouble:
             if trouble.failure.reason not in ("refused", "unauthorised", "malformed"):
                 raise
             return told, ""
         value = value if isinstance(value, dict) else {}
         settings, template = value.get("default_generation_settings"), value.get("chat_template")
-        context = _whole(settings.get("n_ctx")) if isinstance(settings, dict) else None
+        context = _token_count(settings.get("n_ctx")) if isinstance(settings, dict) else None
         digest = (
             hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()[:16]
             if isinstance(template, str)
@@ -143,18 +150,18 @@ class Probe:
         )
         return context or told, digest
 
-    async def _generates(self, facts: Facts, found: Listed) -> Facts:
+    async def _generates(self, facts: EndpointFacts, found: ModelListing) -> EndpointFacts:
         """Which interface answers, and how many log-probabilities it shows: the best that is not refused."""
-        troubles: list[Trouble] = []
+        troubles: list[EndpointError] = []
         interfaces = {"chat": (True,), "completions": (False,)}.get(self.api, (True, False))
-        manners = [facts.manner._replace(chat=chat, top=top) for chat in interfaces for top in TOPS]
+        manners = [facts.manner._replace(chat=chat, top=top) for chat in interfaces for top in TOP_LOGPROBS]
         while manners:
             manner = manners[0]
             try:
                 shown = await self._glimpse(manner)
-            except Trouble as trouble:
-                if wants_other_limit(trouble, manner):
-                    manners = [one._replace(limit=OTHER_LIMIT) for one in manners]
+            except EndpointError as trouble:
+                if wants_newer_limit_field(trouble, manner):
+                    manners = [one._replace(limit=NEWER_LIMIT_FIELD) for one in manners]
                     continue
                 # Some servers do not refuse log-probabilities: they fall over them.
                 if trouble.failure.reason != "refused" and not (trouble.status == 500 and manner.top):
@@ -164,110 +171,114 @@ class Probe:
                 continue
             top = facts.text_top if manner.chat else shown
             return replace(facts, manner=manner._replace(top=shown), text_top=top)
-        raise _unwilling(self.model, troubles, found)
+        raise _generation_refused(self.model, troubles, found)
 
-    async def _glimpse(self, manner: Manner) -> int:
+    async def _glimpse(self, manner: RequestFormat) -> int:
         """Ask for one token: how many of the likeliest are shown."""
         request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1)
         path = "chat/completions" if manner.chat else "completions"
-        return await self.ask(path, body(self.model, request, manner, seed=0, n=1), _shown)
+        return await self.ask(path, request_body(self.model, request, manner, seed=0, n=1), _count_top_tokens)
 
-    async def _obeys(self, manner: Manner) -> bool:
+    async def _obeys(self, manner: RequestFormat) -> bool:
         """Whether a JSON schema is followed, and not only accepted."""
         request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
-        fields = body(self.model, request, manner._replace(top=0), seed=0, n=1)
+        fields = request_body(self.model, request, manner._replace(top=0), seed=0, n=1)
         try:
-            text = (await self.ask("chat/completions", fields, lambda value: choices(value, 1, shown=False)))[0].text
+            text = (await self.ask("chat/completions", fields, lambda value: read_choices(value, 1, shown=False)))[
+                0
+            ].text
             return bool(json.loads(text) == {"animal": "zebra"})
-        except Trouble as trouble:
-            _only_denial(trouble)
+        except EndpointError as trouble:
+            _require_denial(trouble)
         except ValueError:
             pass
         return False
 
-    async def _tells(self, facts: Facts, tokens: Tokens) -> Facts:
+    async def _tells(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
         """Whether the server really tells tokens and their log-probabilities."""
         try:
             ids = await tokens.ids(self.ask, TEXT.messages[0].content, True)
-        except Trouble as trouble:
-            _only_denial(trouble)
+        except EndpointError as trouble:
+            _require_denial(trouble)
             return facts
         facts = replace(facts, tokens=tokens)
-        for other in (tokens, LlamaCpp(grammar=False)) if isinstance(tokens, LlamaCpp) else (tokens,):
+        for other in (tokens, LlamaCppServer(grammar=False)) if isinstance(tokens, LlamaCppServer) else (tokens,):
             try:
                 await other.forced(self.ask, ids[:-1], ids[-1:])
-            except Trouble as trouble:
-                _only_denial(trouble)
+            except EndpointError as trouble:
+                _require_denial(trouble)
                 continue
             return replace(facts, tokens=other, scores=True)
         return facts
 
     async def _echoes(self) -> bool:
         try:
-            await echoed(self.ask, self.model, TEXT, ", five")
-        except Trouble as trouble:
-            _only_denial(trouble)
+            await score_by_echo(self.ask, self.model, TEXT, ", five")
+        except EndpointError as trouble:
+            _require_denial(trouble)
             return False
         return True
 
 
-def _only_denial(trouble: Trouble) -> None:
+def _require_denial(trouble: EndpointError) -> None:
     """Let trouble pass that means "no", and no other: what an endpoint can do must not hang on a bad connection."""
     if trouble.failure.reason not in DENIALS:
         raise trouble
 
 
-def wants_other_limit(trouble: Trouble, manner: Manner) -> bool:
+def wants_newer_limit_field(trouble: EndpointError, manner: RequestFormat) -> bool:
     """Whether the endpoint refused the field for the length of the output and named another one."""
-    return manner.limit != OTHER_LIMIT and OTHER_LIMIT in trouble.failure.detail
+    return manner.limit != NEWER_LIMIT_FIELD and NEWER_LIMIT_FIELD in trouble.failure.detail
 
 
-def read_list(value: Any, model: str) -> Listed:
+def read_model_list(value: Any, model: str) -> ModelListing:
     """The list of models, as far as it is what it should be."""
     data = value.get("data") if isinstance(value, dict) else None
     entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
-    names = tuple(tidy(one["id"], 200) for one in entries[:MOST_NAMES] if isinstance(one.get("id"), str))
+    names = tuple(one_line(one["id"], 200) for one in entries[:MAX_NAMES] if isinstance(one.get("id"), str))
     own = next((one for one in entries if one.get("id") == model), entries[0] if len(entries) == 1 else {})
     meta, owner = own.get("meta"), own.get("owned_by")
     meta = meta if isinstance(meta, dict) else {}
     owner = owner if isinstance(owner, str) else ""
     told = (own.get("max_model_len"), meta.get("n_ctx"), meta.get("n_ctx_train"))
-    return Listed(
+    return ModelListing(
         names,
         owner,
-        next((one for one in map(_whole, told) if one), None),
-        _whole(meta.get("n_vocab")),
-        tidy(meta["ftype"], 80) if isinstance(meta.get("ftype"), str) else "",
-        owner == "vllm" or _whole(own.get("max_model_len")) is not None,
+        next((one for one in map(_token_count, told) if one), None),
+        _token_count(meta.get("n_vocab")),
+        one_line(meta["ftype"], 80) if isinstance(meta.get("ftype"), str) else "",
+        owner == "vllm" or _token_count(own.get("max_model_len")) is not None,
     )
 
 
-def _whole(value: Any) -> int | None:
-    return whole(value, 1, MOST_TOKENS)
+def _token_count(value: Any) -> int | None:
+    return bounded_int(value, 1, MAX_TOKENS)
 
 
-def _shown(value: Any) -> int:
+def _count_top_tokens(value: Any) -> int:
     """How many of the likeliest tokens a reply shows. It may have no text: a model that reasons first has none yet."""
-    made: tuple[Step, ...] = steps(raw_choices(value)[0]) or ()
+    made: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
     return min((len(one.top) for one in made), default=0)
 
 
-def _unwilling(model: str, troubles: list[Trouble], found: Listed) -> ModelError:
+def _generation_refused(model: str, troubles: list[EndpointError], found: ModelListing) -> ModelError:
     """The error for an endpoint that refuses even one token."""
     missing = bool(found.names) and model not in found.names
     return ModelError(
-        f"the endpoint refuses to go on from a prompt with the model {quoted(model)}",
+        f"the endpoint refuses to go on from a prompt with the model {quote_short(model)}",
         more=tuple(dict.fromkeys(trouble.failure.detail for trouble in troubles)),
-        expected=f"one of {listed([quoted(name) for name in found.names])}" if missing else "",
+        expected=f"one of {format_list([quote_short(name) for name in found.names])}" if missing else "",
         remedy="check the model's name" if missing else "check the model's name and the address",
     )
 
 
-def _notes(facts: Facts, found: Listed, vocabulary: int | None) -> list[str]:
+def _describe_facts(facts: EndpointFacts, found: ModelListing, vocabulary: int | None) -> list[str]:
     """The outcome in words."""
     top, notes = facts.manner.top, []
     notes.append("chats" if facts.manner.chat else "goes on from plain texts; chats are sent as paragraphs")
-    notes.append(f"shows the {counted(top, 'likeliest token')} of each place" if top else "shows no log-probabilities")
+    notes.append(
+        f"shows the {format_count(top, 'likeliest token')} of each place" if top else "shows no log-probabilities"
+    )
     if facts.scores or facts.echo:
         notes.append("tells exact log-probabilities of given texts")
     else:
@@ -278,7 +289,9 @@ def _notes(facts: Facts, found: Listed, vocabulary: int | None) -> list[str]:
     if facts.context_length is None:
         notes.append("does not tell its context length; the option context_length sets it")
     if top and vocabulary is None and found.vocabulary is None:
-        notes.append(f"does not tell the size of its vocabulary; for entropy bounds it is taken to be {VOCABULARY:,}")
+        notes.append(
+            f"does not tell the size of its vocabulary; for entropy bounds it is taken to be {DEFAULT_VOCABULARY:,}"
+        )
     if found.owner == "library":
         notes.append("looks like Ollama, which cuts prompts that are too long without a word: set its num_ctx")
     return notes

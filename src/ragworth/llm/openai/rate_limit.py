@@ -16,17 +16,17 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 MINUTE = 60.0
-FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0
+FIRST_WAIT, MAX_WAIT = 0.5, 20.0
 """Seconds before the first repetition, which double from one to the next, up to the second number."""
 
-LONGEST_PAUSE = 3600.0
+MAX_PAUSE = 3600.0
 """What a ``Retry-After`` is cut to, lest one wrong header put a model out of use for days."""
 
-LONGEST_HEADER = 64
+MAX_HEADER = 64
 """Characters of a ``Retry-After`` that is read; no date has more."""
 
 
-class Limits(NamedTuple):
+class RateLimits(NamedTuple):
     """What the user allows."""
 
     concurrency: int = 16
@@ -41,7 +41,7 @@ class PausedTooLong(Exception):  # noqa: N818 (its name says what is the matter)
     """The endpoint wants to be left alone for longer than a request may take."""
 
 
-class Spent:
+class SpentAmount:
     """An amount that was spent, and when. It can be put right once the true amount is known."""
 
     __slots__ = ("amount", "counted", "time")
@@ -50,7 +50,7 @@ class Spent:
         self.time, self.amount, self.counted = time, amount, True
 
 
-class Spending:
+class MinuteWindow:
     """At most ``most`` in any 60 seconds.
 
     All that was spent in the last minute is remembered: a bucket that refills would let through up to twice
@@ -59,7 +59,7 @@ class Spending:
 
     def __init__(self, most: float | None) -> None:
         self.most = most
-        self._spent: deque[Spent] = deque()
+        self._spent: deque[SpentAmount] = deque()
         self._sum = 0.0
 
     def wait(self, amount: float, now: float) -> float:
@@ -78,57 +78,57 @@ class Spending:
             when = spent.time + MINUTE
         return when - now
 
-    def spend(self, amount: float, now: float) -> Spent:
-        spent = Spent(now, amount)
+    def spend(self, amount: float, now: float) -> SpentAmount:
+        spent = SpentAmount(now, amount)
         if self.most is not None:
             self._spent.append(spent)
             self._sum += amount
         return spent
 
-    def correct(self, spent: Spent, amount: float) -> None:
+    def correct(self, spent: SpentAmount, amount: float) -> None:
         """Put the true amount in the place of the one that was expected."""
         if self.most is not None and spent.counted:
             self._sum += amount - spent.amount
             spent.amount = amount
 
 
-class Place(NamedTuple):
+class RequestSlot(NamedTuple):
     """The right to have one request under way, until `Pace.leave`."""
 
     began: float
-    tokens: Spent
+    tokens: SpentAmount
 
 
-class Waiting(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request that waits for its place: those that were let through before come first, then the oldest."""
 
     new: bool
     number: int
     cost: float
-    ready: asyncio.Future[Place]
+    ready: asyncio.Future[RequestSlot]
 
 
-class Pace:
+class RateLimiter:
     """Lets requests through to one endpoint."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RateLimits) -> None:
         self.limits = limits
         self.width = float(limits.concurrency)
         """How many requests may be under way now; between 1 and ``limits.concurrency``."""
         self.active = 0
-        self._requests = Spending(limits.requests_per_minute)
-        self._tokens = Spending(limits.tokens_per_minute)
-        self._queue: list[Waiting] = []
+        self._requests = MinuteWindow(limits.requests_per_minute)
+        self._tokens = MinuteWindow(limits.tokens_per_minute)
+        self._queue: list[QueuedRequest] = []
         self._numbers = itertools.count()
         self._paused_until = 0.0
         self._narrowed = -1.0
         self._timer: asyncio.TimerHandle | None = None
 
-    async def enter(self, cost: float = 0.0, *, again: bool = False) -> Place:
+    async def enter(self, cost: float = 0.0, *, again: bool = False) -> RequestSlot:
         """Wait for a place. ``cost`` is how many tokens it will take, about; ``again`` goes before new requests."""
         loop = asyncio.get_running_loop()
         self._refuse_if_paused(loop.time())
-        waiting = Waiting(not again, next(self._numbers), cost, loop.create_future())
+        waiting = QueuedRequest(not again, next(self._numbers), cost, loop.create_future())
         heapq.heappush(self._queue, waiting)
         self._admit()
         try:
@@ -143,7 +143,7 @@ class Pace:
         self.active -= 1
         self._admit()
 
-    def correct(self, place: Place, tokens: int) -> None:
+    def correct(self, place: RequestSlot, tokens: int) -> None:
         """Say how many tokens a request really took."""
         self._tokens.correct(place.tokens, tokens)
 
@@ -160,7 +160,7 @@ class Pace:
     def pause(self, seconds: float) -> None:
         """Let nobody through for a while. Those who cannot wait so long are told at once."""
         now = asyncio.get_running_loop().time()
-        self._paused_until = max(self._paused_until, now + min(seconds, LONGEST_PAUSE))
+        self._paused_until = max(self._paused_until, now + min(seconds, MAX_PAUSE))
         try:
             self._refuse_if_paused(now)
         except PausedTooLong as error:
@@ -199,22 +199,22 @@ class Pace:
             ready = heapq.heappop(self._queue).ready
             self.active += 1
             self._requests.spend(1, now)
-            ready.set_result(Place(now, self._tokens.spend(cost, now)))
+            ready.set_result(RequestSlot(now, self._tokens.spend(cost, now)))
 
 
-def backoff(attempt: int) -> float:
+def backoff_seconds(attempt: int) -> float:
     """Seconds to wait after a number of failed attempts: twice as long each time, the upper half by chance.
 
     Chance keeps many clients from coming back all at once; it touches no result, so it needs no seed.
     """
-    wait = min(FIRST_WAIT * 2.0 ** (attempt - 1), LONGEST_WAIT)
+    wait = min(FIRST_WAIT * 2.0 ** (attempt - 1), MAX_WAIT)
     return wait * (0.5 + random.random() / 2)
 
 
-def retry_after(header: str | None, now: datetime | None = None) -> float | None:
+def parse_retry_after(header: str | None, now: datetime | None = None) -> float | None:
     """The seconds a header ``Retry-After`` asks for, written as a number or as a date; None where it says nothing."""
     text = (header or "").strip()
-    if len(text) > LONGEST_HEADER:
+    if len(text) > MAX_HEADER:
         return None
     if text.replace(".", "", 1).isdecimal() and text.isascii():
         return float(text)

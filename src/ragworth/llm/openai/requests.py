@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ragworth.errors import quoted
+from ragworth.errors import quote_short
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -23,45 +23,56 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.llm.openai.bounds import Shares, exact, share_of_token, shares_by_text, trace
-from ragworth.llm.openai.errors import Trouble
-from ragworth.llm.openai.exact_scores import Split, Tokens, echoed, split
-from ragworth.llm.openai.probe import Facts
-from ragworth.llm.openai.protocol import Choice, Counts, Manner, Step, Visible, as_text, body, choices, counts, is_text
-from ragworth.llm.truncation import fit
+from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
+from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, score_by_echo, split_tokens
+from ragworth.llm.openai.probe import EndpointFacts
+from ragworth.llm.openai.protocol import (
+    GeneratedToken,
+    ReplyChoice,
+    RequestFormat,
+    TokenCounts,
+    TokenLogprob,
+    as_text_prompt,
+    is_text,
+    read_choices,
+    read_counts,
+    request_body,
+)
+from ragworth.llm.truncation import fit_prompt
 
 if TYPE_CHECKING:
-    from ragworth.llm.openai.http import Line
+    from ragworth.llm.openai.http import EndpointSession
 
-TEMPLATE = 512
+MAX_TEMPLATE_TOKENS = 512
 """Tokens that a chat template adds, at most. Text never has more tokens than bytes, so what is shorter than the
 context by both need not be counted."""
 
 T = TypeVar("T")
 
 
-class Reply(NamedTuple, Generic[T]):
+class ParsedReply(NamedTuple, Generic[T]):
     """What was made of each text of a reply, and what it cost."""
 
     texts: list[T]
-    counts: Counts
+    counts: TokenCounts
 
 
-def _total(replies: Sequence[Reply[Output]]) -> Counts:
+def _sum_counts(replies: Sequence[ParsedReply[Output]]) -> TokenCounts:
     """What replies cost together. A total with an unknown part is unknown: 0."""
     read, written = (list(column) for column in zip(*(reply.counts for reply in replies), strict=True))
     silent = any(not reply.counts.new and any(one.text for one in reply.texts) for reply in replies)
-    return Counts(sum(read) if all(read) else 0, 0 if silent else sum(written))
+    return TokenCounts(sum(read) if all(read) else 0, 0 if silent else sum(written))
 
 
 @dataclass(frozen=True)
-class Asking:
+class EndpointRequest:
     """One request of the caller's."""
 
     model: str
-    facts: Facts
+    facts: EndpointFacts
     on_long: str
-    line: Line
+    line: EndpointSession
 
     async def count(self, prompt: Prompt) -> int:
         return await self._tokens().count(self.line.ask, self._suited(prompt))
@@ -79,65 +90,65 @@ class Asking:
         outputs = [output for reply in replies for output in reply.texts][:wanted]
         if wanted < request.n:
             outputs *= request.n
-        return Generated(tuple(outputs), self._usage(*_total(replies), cut))
+        return Generated(tuple(outputs), self._usage(*_sum_counts(replies), cut))
 
     def _check(self, request: Generate) -> bool:
         """Whether the request goes to the interface for chats; trouble where the endpoint cannot do it."""
         chat = self.facts.manner.chat and not is_text(request.prompt)
         if request.detail == "entropies":
-            raise cannot("no-logprobs", "an endpoint shows only some of the probabilities: entropies have bounds")
+            raise unsupported("no-logprobs", "an endpoint shows only some of the probabilities: entropies have bounds")
         if request.detail == "logprobs" and "logprobs" not in self.facts.abilities:
-            raise cannot("no-logprobs", "the endpoint shows no log-probabilities")
+            raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
         if request.schema and not (self.facts.schema and chat):
-            raise cannot("cannot", "the endpoint does not follow JSON schemas, or not for plain texts")
+            raise unsupported("cannot", "the endpoint does not follow JSON schemas, or not for plain texts")
         try:
             json.loads(request.schema or "null")
         except ValueError:
-            raise cannot("refused", "the schema of the request is no JSON") from None
+            raise unsupported("refused", "the schema of the request is no JSON") from None
         return chat
 
-    async def _sampled(self, request: Generate, manner: Manner, wanted: int) -> list[Reply[Output]]:
-        def output(choice: Choice) -> Output:
+    async def _sampled(self, request: Generate, manner: RequestFormat, wanted: int) -> list[ParsedReply[Output]]:
+        def output(choice: ReplyChoice) -> Output:
             return Output(choice.text, choice.finish, self._trace(request, choice))
 
         try:
             replies = [await self._complete(request, manner, request.seed, wanted, output)]
-        except Trouble as trouble:
+        except EndpointError as trouble:
             # Some servers refuse to be asked for several at once.
             if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
                 raise
             replies = []
         have = sum(len(reply.texts) for reply in replies)
         seeds = range(request.seed + have, request.seed + wanted)
-        return replies + await together([self._complete(request, manner, seed, 1, output) for seed in seeds])
+        return replies + await gather_all([self._complete(request, manner, seed, 1, output) for seed in seeds])
 
     async def _complete(
-        self, request: Generate, manner: Manner, seed: int, n: int, make: Callable[[Choice], T]
-    ) -> Reply[T]:
+        self, request: Generate, manner: RequestFormat, seed: int, n: int, make: Callable[[ReplyChoice], T]
+    ) -> ParsedReply[T]:
         path = "chat/completions" if manner.chat else "completions"
-        fields = body(self.model, request, manner, seed=seed, n=n)
+        fields = request_body(self.model, request, manner, seed=seed, n=n)
 
-        def read(value: Any) -> Reply[T]:
-            return Reply([make(one) for one in choices(value, n, shown=manner.top > 0)], counts(value))
+        def read(value: Any) -> ParsedReply[T]:
+            return ParsedReply([make(one) for one in read_choices(value, n, shown=manner.top > 0)], read_counts(value))
 
         return await self.line.ask(path, fields, read)
 
-    def _trace(self, request: Generate, choice: Choice) -> Trace | None:
+    def _trace(self, request: Generate, choice: ReplyChoice) -> Trace | None:
         if request.detail == "text":
             return None
         if choice.steps is None and choice.text:
-            raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
+            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
         return self._traced(choice.steps or ())
 
-    def _traced(self, steps: Sequence[Step]) -> Trace:
+    def _traced(self, steps: Sequence[GeneratedToken]) -> Trace:
         """Tokens and log-probabilities. Tokens may spell out the key between them, though none has it alone."""
-        found = trace(steps, self.facts.vocabulary)
+        found = build_trace(steps, self.facts.vocabulary)
         return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
     async def score(self, request: Score) -> Scored:
         prompt = self._suited(request.prompt)
         if self.facts.echo:
-            steps, before = await echoed(self.line.ask, self.model, prompt, request.continuation)
+            steps, before = await score_by_echo(self.line.ask, self.model, prompt, request.continuation)
             return Scored(self._traced(steps), Usage(before, len(steps), self.line.turn.seconds))
         tokens = self._exact()
         [parts], cut = await self._split(prompt, [request.continuation])
@@ -147,7 +158,7 @@ class Asking:
 
     async def choose(self, request: Choose) -> Chosen:
         if not request.labels or "" in request.labels:
-            raise cannot("bad-label", "there are no labels, or an empty one")
+            raise unsupported("bad-label", "there are no labels, or an empty one")
         prompt = self._suited(request.prompt)
         if request.estimator == "sequence" and self.facts.echo:
             return await self._by_echo(request, prompt)
@@ -159,8 +170,8 @@ class Asking:
 
     async def _by_echo(self, request: Choose, prompt: Prompt) -> Chosen:
         """Labels by all their tokens, from repeated prompts."""
-        found = await together([echoed(self.line.ask, self.model, prompt, label) for label in request.labels])
-        return self._chosen(request, exact([_product(steps) for steps, _ in found]), found[0][1], 0)
+        found = await gather_all([score_by_echo(self.line.ask, self.model, prompt, label) for label in request.labels])
+        return self._chosen(request, exact_shares([_joint_probability(steps) for steps, _ in found]), found[0][1], 0)
 
     async def _by_tokens(self, request: Choose, prompt: Prompt) -> Chosen:
         """Labels by their tokens' ids. What is not among the likeliest tokens is asked for one by one."""
@@ -168,61 +179,63 @@ class Asking:
         parts, cut = await self._split(prompt, request.labels)
         first = request.estimator == "first-token"
         starts = [part.after[:1] if first else part.after for part in parts]
-        _distinct(request, starts)
+        _require_distinct(request, starts)
         before = parts[0].before
         shown = await self._likeliest(before) if first else ()
         known = [share_of_token(start[0], shown) for start in starts]
         missing = [i for i, value in enumerate(known) if value is None]
-        forced = await together([tokens.forced(self.line.ask, before, starts[i]) for i in missing])
+        forced = await gather_all([tokens.forced(self.line.ask, before, starts[i]) for i in missing])
         for i, steps in zip(missing, forced, strict=True):
-            known[i] = _product(steps)
-        return self._chosen(request, exact([value or 0.0 for value in known]), len(before), cut)
+            known[i] = _joint_probability(steps)
+        return self._chosen(request, exact_shares([value or 0.0 for value in known]), len(before), cut)
 
-    async def _likeliest(self, before: list[int]) -> tuple[Visible, ...]:
+    async def _likeliest(self, before: list[int]) -> tuple[TokenLogprob, ...]:
         """The likeliest tokens to come next; vLLM tells their ids only when told to."""
         fields = {"model": self.model, "prompt": before, "max_tokens": 1, "temperature": 0}
         fields |= {"logprobs": max(self.facts.text_top, 1), "return_tokens_as_token_ids": True}
-        return _first_top(await self.line.ask("completions", fields, choices))
+        return _first_top(await self.line.ask("completions", fields, read_choices))
 
     async def _by_text(self, request: Choose, prompt: Prompt) -> Chosen:
         """Labels by the likeliest tokens that are shown, as bounds."""
         if not self.facts.manner.top:
-            raise cannot("no-logprobs", "the endpoint shows no log-probabilities")
+            raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
         prompt, cut = await self._fitted(prompt, 1)
         chat = not is_text(prompt)
         manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
         reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1, lambda choice: choice)
         shown = _first_top(reply.texts)
         if not shown:
-            raise Trouble(Failure("no-logprobs", "the reply came without log-probabilities"))
+            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
         for one in shown:
             alike = [label for label in request.labels if one.text and label.startswith(one.text)]
             if len(alike) > 1:
-                raise cannot("ambiguous-labels", f"the labels {alike[0]!r} and {alike[1]!r} begin with the same token")
+                raise unsupported(
+                    "ambiguous-labels", f"the labels {alike[0]!r} and {alike[1]!r} begin with the same token"
+                )
         return self._chosen(request, shares_by_text(request.labels, shown), reply.counts.prompt, cut)
 
     def _usage(self, read: int, written: int, cut: int) -> Usage:
         limit = self.facts.context_length if cut else None
         return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0)
 
-    def _chosen(self, request: Choose, shares: Shares, before: int, cut: int) -> Chosen:
+    def _chosen(self, request: Choose, shares: LabelShares, before: int, cut: int) -> Chosen:
         usage = self._usage(before, 1, cut)
         return Chosen(*shares, request.estimator, usage)
 
-    async def _split(self, prompt: Prompt, after: Sequence[str]) -> tuple[list[Split], int]:
+    async def _split(self, prompt: Prompt, after: Sequence[str]) -> tuple[list[TokenSplit], int]:
         """Prompt and continuations in tokens, with the passages cut where they would not fit otherwise."""
-        parts, cut = await split(self._tokens(), self.line.ask, prompt, after), 0
+        parts, cut = await split_tokens(self._tokens(), self.line.ask, prompt, after), 0
         limit, room = self.facts.context_length, max(len(part.after) for part in parts) + 1
         if limit is not None and len(parts[0].before) + room > limit:
             prompt, cut = await self._cut(prompt, limit, room, len(parts[0].before))
-            parts = await split(self._tokens(), self.line.ask, prompt, after)
+            parts = await split_tokens(self._tokens(), self.line.ask, prompt, after)
         return parts, cut
 
     async def _fitted(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
         """The prompt with room for so many tokens, and the characters that had to be cut."""
         prompt, limit = self._suited(prompt), self.facts.context_length
         size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in prompt.messages)
-        if limit is None or self.facts.tokens is None or size + TEMPLATE + room <= limit:
+        if limit is None or self.facts.tokens is None or size + MAX_TEMPLATE_TOKENS + room <= limit:
             return prompt, 0
         found = await self.facts.tokens.count(self.line.ask, prompt)
         return (prompt, 0) if found + room <= limit else await self._cut(prompt, limit, room, found)
@@ -231,9 +244,9 @@ class Asking:
         shorter = None
         if self.on_long == "cut":
             # In a thread of its own: it counts many times over, and this loop has to answer it.
-            shorter = await asyncio.to_thread(fit, prompt, limit - room, self._count_outside)
+            shorter = await asyncio.to_thread(fit_prompt, prompt, limit - room, self._count_outside)
         if shorter is None:
-            raise cannot("too-long", f"{found} tokens and {room} to come; the model reads {limit}")
+            raise unsupported("too-long", f"{found} tokens and {room} to come; the model reads {limit}")
         return shorter
 
     def _count_outside(self, prompt: Prompt) -> int:
@@ -241,25 +254,25 @@ class Asking:
 
     def _suited(self, prompt: Prompt) -> Prompt:
         """The prompt as it is sent: a plain text where there is no interface for chats."""
-        return prompt if self.facts.manner.chat else as_text(prompt)
+        return prompt if self.facts.manner.chat else as_text_prompt(prompt)
 
-    def _tokens(self) -> Tokens:
+    def _tokens(self) -> TokenServer:
         if self.facts.tokens is None:
-            raise cannot("cannot", "the endpoint does not tell tokens")
+            raise unsupported("cannot", "the endpoint does not tell tokens")
         return self.facts.tokens
 
-    def _exact(self) -> Tokens:
+    def _exact(self) -> TokenServer:
         if not self.facts.scores:
-            raise cannot("no-logprobs", "the endpoint does not tell how likely a given text is")
+            raise unsupported("no-logprobs", "the endpoint does not tell how likely a given text is")
         return self._tokens()
 
 
-def cannot(reason: str, detail: str) -> Trouble:
+def unsupported(reason: str, detail: str) -> EndpointError:
     """The trouble with a request that this endpoint will never fulfil."""
-    return Trouble(Failure(reason, detail, retry=False))
+    return EndpointError(Failure(reason, detail, retry=False))
 
 
-async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """All results in order; the first trouble is raised when all have ended, so that nothing runs on unseen."""
     results = await asyncio.gather(*work, return_exceptions=True)
     for result in results:
@@ -268,20 +281,20 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-def _first_top(found: Sequence[Choice]) -> tuple[Visible, ...]:
+def _first_top(found: Sequence[ReplyChoice]) -> tuple[TokenLogprob, ...]:
     """The likeliest tokens at the first place; none where the reply shows none."""
     steps = found[0].steps
     return steps[0].top if steps else ()
 
 
-def _product(steps: Sequence[Step]) -> float:
+def _joint_probability(steps: Sequence[GeneratedToken]) -> float:
     return math.exp(sum(step.token.logprob for step in steps))
 
 
-def _distinct(request: Choose, starts: Sequence[list[int]]) -> None:
+def _require_distinct(request: Choose, starts: Sequence[list[int]]) -> None:
     """Trouble where the tokens of one label begin those of another: they cannot be told apart by them."""
     for i, start in enumerate(starts):
         for j, other in enumerate(starts):
             if i != j and other[: len(start)] == start:
-                names = f"{quoted(request.labels[i])} and {quoted(request.labels[j])}"
-                raise cannot("ambiguous-labels", f"by {request.estimator}, {names} begin alike")
+                names = f"{quote_short(request.labels[i])} and {quote_short(request.labels[j])}"
+                raise unsupported("ambiguous-labels", f"by {request.estimator}, {names} begin alike")

@@ -9,16 +9,16 @@ from ipaddress import ip_address
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from ragworth.errors import ModelError, quoted
-from ragworth.llm.openai.rate_limit import Limits
+from ragworth.errors import ModelError, quote_short
+from ragworth.llm.openai.rate_limit import RateLimits
 
-DEFAULT = "https://api.openai.com/v1"
+DEFAULT_URL = "https://api.openai.com/v1"
 
 _WITH_URL = re.compile(r"(?P<model>.*)@(?P<url>https?://.*)", re.IGNORECASE | re.DOTALL)
 _HOST_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+:\d+|\d+(\.\d+){3})(/.*)?")
 
 
-class Address(NamedTuple):
+class ModelAddress(NamedTuple):
     """Which model, and where."""
 
     model: str
@@ -40,19 +40,19 @@ class Address(NamedTuple):
             return False
 
 
-def parse(rest: str) -> Address:
+def parse_address(rest: str) -> ModelAddress:
     """``MODEL@URL`` or ``MODEL``. Names may have ``@``, ``:`` and ``/`` in them; the last ``@http`` counts."""
     match = _WITH_URL.fullmatch(rest.strip())
-    model, url = (match["model"], match["url"]) if match else (rest.strip(), DEFAULT)
+    model, url = (match["model"], match["url"]) if match else (rest.strip(), DEFAULT_URL)
     tail = model.rpartition("@")[2]
     if match is None and "@" in model and _HOST_WITHOUT_SCHEME.fullmatch(tail):
-        raise ModelError(f"{quoted(tail)} looks like an address without http://", remedy=f"write @http://{tail}")
+        raise ModelError(f"{quote_short(tail)} looks like an address without http://", remedy=f"write @http://{tail}")
     if not model or not model.isprintable():
-        raise ModelError(f"{quoted(model)} is no name of a model", expected="openai:MODEL@URL")
-    return Address(model, _base(url))
+        raise ModelError(f"{quote_short(model)} is no name of a model", expected="openai:MODEL@URL")
+    return ModelAddress(model, _base_url(url))
 
 
-def _base(url: str) -> str:
+def _base_url(url: str) -> str:
     """The address without a slash at its end. A host alone gets the usual ``/v1``."""
     try:
         parts = urlsplit(url)
@@ -60,7 +60,7 @@ def _base(url: str) -> str:
     except ValueError:
         parts, host = urlsplit(""), None
     if not host or not url.isprintable() or " " in url:
-        raise ModelError(f"{quoted(url)} is no address", expected="such as http://localhost:8000/v1")
+        raise ModelError(f"{quote_short(url)} is no address", expected="such as http://localhost:8000/v1")
     if parts.username is not None or parts.password is not None:
         raise ModelError(
             f"the address of {host} has a user or a password in it",
@@ -74,14 +74,14 @@ def _base(url: str) -> str:
     path = parts.path.rstrip("/")
     if path.endswith("/completions"):
         raise ModelError(
-            f"the address ends in {quoted(path)}, which is one of its functions",
+            f"the address ends in {quote_short(path)}, which is one of its functions",
             remedy="name the part before: it mostly ends in /v1",
         )
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path or '/v1'}"
 
 
 @dataclass(frozen=True)
-class Options:
+class EndpointOptions:
     """What can be set. None leaves a limit out, or to the endpoint to tell."""
 
     concurrency: int = 16
@@ -100,37 +100,41 @@ class Options:
     """The environment variable with the key, instead of the usual ones."""
 
     @property
-    def limits(self) -> Limits:
-        return Limits(self.concurrency, self.deadline, self.retries, self.requests_per_minute, self.tokens_per_minute)
+    def limits(self) -> RateLimits:
+        return RateLimits(
+            self.concurrency, self.deadline, self.retries, self.requests_per_minute, self.tokens_per_minute
+        )
 
 
-_WORDS = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
-_WHOLE = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2}
+_CHOICES = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
+_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2}
 
 
-def check(given: dict[str, Any]) -> Options:
+def check_options(given: dict[str, Any]) -> EndpointOptions:
     """The options, or an error that lists everything that is wrong with them."""
-    known = [one.name for one in fields(Options)]
+    known = [one.name for one in fields(EndpointOptions)]
     wrong = [f"{name} is unknown" for name in given if name not in known]
-    defaults = Options()
+    defaults = EndpointOptions()
     for name, value in given.items():
         if name not in known or (value is None and getattr(defaults, name) is None):
             continue
         expected = _expected(name, value)
         if expected:
-            wrong.append(f"{name} is {quoted(value)}, not {expected}")
+            wrong.append(f"{name} is {quote_short(value)}, not {expected}")
     if wrong:
         raise ModelError("wrong options for an endpoint", more=tuple(wrong), expected=f"some of {', '.join(known)}")
-    return Options(**given)
+    return EndpointOptions(**given)
 
 
 def _expected(name: str, value: Any) -> str:
     """What a value should have been; empty where it is right."""
-    if name in _WORDS:
-        return "" if value in _WORDS[name] else " or ".join(_WORDS[name])
+    if name in _CHOICES:
+        return "" if value in _CHOICES[name] else " or ".join(_CHOICES[name])
     if name == "key_variable":
         return "" if isinstance(value, str) and value else "the name of an environment variable"
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if name in _WHOLE:
-        return "" if is_number and value == int(value) >= _WHOLE[name] else f"a whole number from {_WHOLE[name]} on"
+    if name in _MINIMUMS:
+        return (
+            "" if is_number and value == int(value) >= _MINIMUMS[name] else f"a whole number from {_MINIMUMS[name]} on"
+        )
     return "" if is_number and value > 0 else "a number above 0"

@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import counted, listed
+from ragworth.errors import format_count, format_list
 from ragworth.report import summary_tables
-from ragworth.report.page.html import Safe, details, scrolled, table, tag
-from ragworth.report.page.overview import LEVEL, Overview, signed
-from ragworth.results import ESTIMATES, Results
-from ragworth.two_judges import doubts
+from ragworth.report.page.html import SafeHtml, details_box, html_table, scroll_box, tag
+from ragworth.report.page.overview import LEVEL, Overview, format_signed
+from ragworth.results import ESTIMATE_TABLES, Results
+from ragworth.two_judges import estimate_warnings
 
 TITLE = "Judged on a budget"
-HOW = (
+METHOD_NOTE = (
     "Estimate: the mean of the sample, moved by λ times what the cheap judge says of all queries against those of the "
     "sample (prediction-powered inference). r is the correlation of the judges in the sample, and λ is r times the "
     f"ratio of their spreads. In brackets {100 * LEVEL:g} % intervals over queries. Cheap alone: off by however that "
@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Budget:
+class TwoJudgesSection:
     """The part of the report on it."""
 
     sentences: list[str]
@@ -38,9 +38,9 @@ class Budget:
     notes: list[str]
 
 
-def budget(results: Results, view: Overview) -> Budget | None:
+def two_judges_section(results: Results, view: Overview) -> TwoJudgesSection | None:
     """What is said of it; None where all judgments are by one judge."""
-    frame, differences = (results.estimates.get(name) for name in ESTIMATES)
+    frame, differences = (results.estimates.get(name) for name in ESTIMATE_TABLES)
     if frame is None or differences is None:
         return None
     metrics = [metric for metric in view.metrics if metric in frame["metric"]]
@@ -50,20 +50,20 @@ def budget(results: Results, view: Overview) -> Budget | None:
     if not rows:
         return None
     main = [row for row in rows if row["metric"] == metrics[0]]
-    return Budget(
-        [_spent(main), *_off(rows), *_judges(results)],
+    return TwoJudgesSection(
+        [_spent_sentence(main), *_bias_sentences(rows), *_judge_sentences(results)],
         rows,
         differences.filter(pl.col("metric").is_in(metrics)),
-        doubts(pl.DataFrame(rows, schema=frame.schema)),
+        estimate_warnings(pl.DataFrame(rows, schema=frame.schema)),
     )
 
 
-def _spent(rows: Sequence[Row]) -> str:
+def _spent_sentence(rows: Sequence[Row]) -> str:
     """How many expensive judgments were made, how many they stand for, and how many that saved."""
     metric, asked, n = rows[0]["metric"], rows[0]["asked"], max(row["n"] for row in rows)
     total = max(row["total"] for row in rows)
     judgments = "expensive judgment was" if asked == 1 else "expensive judgments were"
-    made = f"{asked:,} {judgments} made, for {n:,} of {counted(total, 'query', 'queries')}."
+    made = f"{asked:,} {judgments} made, for {n:,} of {format_count(total, 'query', 'queries')}."
     known = [row for row in rows if row["effective"] is not None]
     if not known:
         return f"{made} That is too little for an interval by {metric}."
@@ -79,7 +79,7 @@ def _spent(rows: Sequence[Row]) -> str:
     return f"{made} For intervals as short by {metric} the sample alone would have taken {many}: {saved} were saved."
 
 
-def _off(rows: Sequence[Row]) -> list[str]:
+def _bias_sentences(rows: Sequence[Row]) -> list[str]:
     """Whether the cheap judge alone, by whom the leaderboard is, would have misled."""
     known = [row for row in rows if row["low"] is not None and row["cheap"] is not None]
     off = [row for row in known if not row["low"] <= row["cheap"] <= row["high"]]
@@ -89,49 +89,51 @@ def _off(rows: Sequence[Row]) -> list[str]:
     if not off:
         return [f"{board}; its means lie within the intervals below."]
     named = [
-        f"{row['system']} by {row['metric']} ({signed(row['cheap'], 3)} for {signed(row['estimate'], 3)})"
+        f"{row['system']} by {row['metric']} ({format_signed(row['cheap'], 3)} for {format_signed(row['estimate'], 3)})"
         for row in off
     ]
-    return [f"{board}, whose mean lies outside the interval of {listed(named, 3)}."]
+    return [f"{board}, whose mean lies outside the interval of {format_list(named, 3)}."]
 
 
-def _judges(results: Results) -> list[str]:
+def _judge_sentences(results: Results) -> list[str]:
     """Who the better judge was, for each kind of judgment."""
     made = []
     for name, frame in results.said.items():
         if name.endswith("-expensive") and "source" in frame.columns:
-            sources = listed(frame["source"].unique(maintain_order=True).to_list(), 3)
+            sources = format_list(frame["source"].unique(maintain_order=True).to_list(), 3)
             made.append(f"Expensive judge of {name.removesuffix('-expensive')}: {sources}.")
     return made
 
 
-def section(found: Budget | None) -> Safe:
+def two_judges_html(found: TwoJudgesSection | None) -> SafeHtml:
     """The section of the page; nothing where there is nothing to say."""
     if found is None:
-        return Safe("")
+        return SafeHtml("")
     first, *rest = found.sentences
     parts: list[object] = [
         tag("h2", TITLE, id="budget-title"),
         tag("p", first, class_="lead"),
         *(tag("p", sentence) for sentence in rest),
-        _board(found),
-        tag("p", HOW, class_="note"),
+        _estimate_table(found),
+        tag("p", METHOD_NOTE, class_="note"),
     ]
     if found.notes:
         parts.append(tag("ul", *(tag("li", note) for note in found.notes), class_="note warn"))
     if found.differences.height:
         readable = summary_tables.estimated_difference_table(found.differences, LEVEL)
-        shown = table(readable, "Differences between systems", lambda column: column.name not in ("metric", "system"))
-        parts.append(details("Differences between systems, query by query", shown))
+        shown = html_table(
+            readable, "Differences between systems", lambda column: column.name not in ("metric", "system")
+        )
+        parts.append(details_box("Differences between systems, query by query", shown))
     return tag("section", *parts, id="budget", aria_labelledby="budget-title")
 
 
-def link(found: Budget | None) -> Safe:
+def two_judges_link(found: TwoJudgesSection | None) -> SafeHtml:
     """Its place in the navigation."""
-    return tag("a", "Budget", href="#budget") if found is not None else Safe("")
+    return tag("a", "Budget", href="#budget") if found is not None else SafeHtml("")
 
 
-def _board(found: Budget) -> Safe:
+def _estimate_table(found: TwoJudgesSection) -> SafeHtml:
     heads = ["Estimate", "Sample alone", "Cheap alone, biased", "λ", "r", "Stands for", "Saved"]
     several = len({row["metric"] for row in found.rows}) > 1
     head = [
@@ -147,45 +149,47 @@ def _board(found: Budget) -> Safe:
             _mean(row, "estimate", "low", "high", _count(row)),
             _mean(row, "sample", "sample_low", "sample_high"),
             _mean(row, "cheap", "cheap_low", "cheap_high"),
-            *(_cell(None if row[name] is None else signed(row[name], 2)) for name in ("weight", "correlation")),
+            *(_cell(None if row[name] is None else format_signed(row[name], 2)) for name in ("weight", "correlation")),
             _cell(_queries(row["effective"])),
             _cell(None if row["saved"] is None else f"{row['saved']:,}".replace("-", "−")),
         ]
         rows.append(tag("tr", *cells))
     caption = "Estimates by the expensive judge" + ("" if several else f", {found.rows[0]['metric']}")
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="board")
-    return scrolled(made, TITLE)
+    return scroll_box(made, TITLE)
 
 
 def _queries(number: int | None) -> str | None:
-    return None if number is None else counted(number, "query", "queries")
+    return None if number is None else format_count(number, "query", "queries")
 
 
-def _cell(value: str | None) -> Safe:
+def _cell(value: str | None) -> SafeHtml:
     return tag("td", "–" if value is None else value, class_="n")
 
 
-def _count(row: Row) -> Safe:
+def _count(row: Row) -> SafeHtml:
     """Queries of the sample that could be used, of all; it stands out where some could not."""
     some = row["missing"] or None
     return tag("small", f"{row['n']:,} of {row['total']:,}", title=some, class_="warn" if some else None)
 
 
-def _mean(row: Row, value: str, low: str, high: str, *more: object) -> Safe:
+def _mean(row: Row, value: str, low: str, high: str, *more: object) -> SafeHtml:
     if row[value] is None:
         return tag("td", "–", *more, class_="n")
-    return tag("td", signed(row[value], 3), tag("small", _span(row, low, high)), *more, class_="n")
+    return tag("td", format_signed(row[value], 3), tag("small", _format_interval(row, low, high)), *more, class_="n")
 
 
-def _span(row: Row, low: str, high: str) -> str:
-    return "" if row[low] is None else f"[{signed(row[low], 3)}, {signed(row[high], 3)}]"
+def _format_interval(row: Row, low: str, high: str) -> str:
+    return "" if row[low] is None else f"[{format_signed(row[low], 3)}, {format_signed(row[high], 3)}]"
 
 
-def plain(found: Budget) -> pl.DataFrame:
+def two_judges_table(found: TwoJudgesSection) -> pl.DataFrame:
     """The same table in words, for Markdown."""
 
     def mean(row: Row, value: str, low: str, high: str) -> str:
-        return "–" if row[value] is None else f"{signed(row[value], 3)} {_span(row, low, high)}".strip()
+        return (
+            "–" if row[value] is None else f"{format_signed(row[value], 3)} {_format_interval(row, low, high)}".strip()
+        )
 
     rows = [
         {
@@ -194,8 +198,8 @@ def plain(found: Budget) -> pl.DataFrame:
             "estimate": mean(row, "estimate", "low", "high"),
             "sample alone": mean(row, "sample", "sample_low", "sample_high"),
             "cheap alone, biased": mean(row, "cheap", "cheap_low", "cheap_high"),
-            "λ": "–" if row["weight"] is None else signed(row["weight"], 2),
-            "r": "–" if row["correlation"] is None else signed(row["correlation"], 2),
+            "λ": "–" if row["weight"] is None else format_signed(row["weight"], 2),
+            "r": "–" if row["correlation"] is None else format_signed(row["correlation"], 2),
             "n of N": f"{row['n']:,} of {row['total']:,}",
             "stands for": _queries(row["effective"]) or "–",
             "saved": row["saved"],

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.diagnosis import ETA, Diagnosis, Examiner, Facts
-from ragworth.errors import FormatError, InputError, counted
+from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
+from ragworth.errors import FormatError, InputError, format_count
 from ragworth.report.page import budget, costs, sections, studies, systems
-from ragworth.report.page.chosen import MOST, chosen_queries
+from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
 from ragworth.report.page.depths import shown_depth
-from ragworth.report.page.document import document
-from ragworth.report.page.explorer import explorer
-from ragworth.report.page.figure import Sources
-from ragworth.report.page.figures import Pictures, pictures
-from ragworth.report.page.findings import findings
-from ragworth.report.page.html import Safe, text
-from ragworth.report.page.overview import Overview, overview
-from ragworth.report.page.provenance import provenance
+from ragworth.report.page.document import render_page
+from ragworth.report.page.explorer import build_explorer
+from ragworth.report.page.figure import FigureSources
+from ragworth.report.page.figures import FigureSet, build_figures
+from ragworth.report.page.findings import findings_html
+from ragworth.report.page.html import SafeHtml, escape_text
+from ragworth.report.page.overview import Overview, build_overview
+from ragworth.report.page.provenance import provenance_html
 from ragworth.report.page.query_blocks import QueryBlocks
-from ragworth.report.page.survey import Survey, survey
+from ragworth.report.page.survey import Survey, build_survey
 from ragworth.report.page.theme import themes
-from ragworth.results import Results, record_of
+from ragworth.results import Results, results_record
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Page:
 
     results: Results
     title: str
-    facts: Facts
+    facts: ContextFacts
     survey: Survey
     overview: Overview
     diagnosis: Diagnosis
-    pictures: Pictures
+    pictures: FigureSet
 
     @property
     def lead(self) -> str:
@@ -56,40 +56,40 @@ class Page:
         )
         asked = f", read by {', '.join(dict.fromkeys(names))}" if names else ""
         return (
-            f"{counted(len(view.standings), 'system')} on {counted(view.queries, 'query', 'queries')}, "
-            f"{counted(self.survey.passages, 'different passage')} shown{asked}."
+            f"{format_count(len(view.standings), 'system')} on {format_count(view.queries, 'query', 'queries')}, "
+            f"{format_count(self.survey.passages, 'different passage')} shown{asked}."
         )
 
     @cached_property
-    def budget(self) -> budget.Budget | None:
+    def budget(self) -> budget.TwoJudgesSection | None:
         """What a better judge of a sample says; None where there was none."""
-        return budget.budget(self.results, self.overview)
+        return budget.two_judges_section(self.results, self.overview)
 
     @cached_property
-    def systems(self) -> list[systems.System]:
+    def systems(self) -> list[systems.SystemEntry]:
         """What each system is, in the order of the leaderboard."""
-        return systems.systems(self.results, self.survey, self.overview)
+        return systems.describe_systems(self.results, self.survey, self.overview)
 
     @cached_property
     def html(self) -> str:
         """The page, in one piece."""
         names = [each.system for each in self.overview.standings]
-        data = explorer(self.results, self.facts, self.overview, self.diagnosis)
-        parts: dict[str, Safe] = {
-            "lead": text(self.lead),
-            "sentences": sections.sentences(self.overview),
-            "leaderboard": sections.leaderboard(self.overview, {each.name for each in self.systems if each.notes}),
-            "systems": systems.section(self.systems),
-            "cost": sections.cost(costs.total(self.results.manifest)),
-            "budget": budget.section(self.budget),
-            "budget_link": budget.link(self.budget),
-            "gallery": sections.gallery(self.pictures),
-            "explored": sections.explored(len(self.explored), self.overview.queries, len(names)),
-            "findings": findings(self.diagnosis, names, self._example_texts()),
-            "provenance": provenance(self.results, self.overview.metrics),
+        data = build_explorer(self.results, self.facts, self.overview, self.diagnosis)
+        parts: dict[str, SafeHtml] = {
+            "lead": escape_text(self.lead),
+            "sentences": sections.sentences_html(self.overview),
+            "leaderboard": sections.leaderboard_html(self.overview, {each.name for each in self.systems if each.notes}),
+            "systems": systems.systems_html(self.systems),
+            "cost": sections.cost_html(costs.total_cost(self.results.manifest)),
+            "budget": budget.two_judges_html(self.budget),
+            "budget_link": budget.two_judges_link(self.budget),
+            "gallery": sections.gallery_html(self.pictures),
+            "explored": sections.explorer_note(len(self.explored), self.overview.queries, len(names)),
+            "findings": findings_html(self.diagnosis, names, self._example_texts()),
+            "provenance": provenance_html(self.results, self.overview.metrics),
         }
         specs = {panel.name: panel.spec for figure in self.pictures.figures for panel in figure.panels}
-        return document(parts, self.title, {"specs": specs, "themes": themes()}, data)
+        return render_page(parts, self.title, {"specs": specs, "themes": themes()}, data)
 
     @cached_property
     def explored(self) -> list[str]:
@@ -109,18 +109,18 @@ class Page:
         Studies in a folder ``studies`` beside it are listed. A page and a Markdown file of these names are replaced; a
         figure that ragworth did not write is not.
         """
-        from ragworth.report.page.markdown import drawn, markdown
+        from ragworth.report.page.markdown import draw_figures, report_markdown
 
         path = Path(path)
         if not path.parent.is_dir():
             raise FormatError("there is no folder to write to", file=str(path.parent))
-        found = studies.studies(path.parent / studies.FOLDER)
+        found = studies.list_studies(path.parent / studies.FOLDER)
         files = {
-            path.name: studies.in_page(self.html, found),
-            path.with_suffix(".md").name: studies.in_markdown(markdown(self), found),
+            path.name: studies.insert_in_page(self.html, found),
+            path.with_suffix(".md").name: studies.insert_in_markdown(report_markdown(self), found),
         }
-        figures = {f"figures/{name}": svg for name, svg in drawn(self.pictures).items()}
-        record = record_of(path.parent)
+        figures = {f"figures/{name}": svg for name, svg in draw_figures(self.pictures).items()}
+        record = results_record(path.parent)
         record.refuse_foreign(figures)
         for name, content in (files | figures).items():
             record.write(name, content.encode("utf-8", "replace"), adopt=name in files)
@@ -134,7 +134,7 @@ def build(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
-    queries: int = MOST,
+    queries: int = MAX_QUERIES,
 ) -> Page:
     """Everything that the report says, computed.
 
@@ -151,9 +151,9 @@ def build(
         raise InputError(f"the explorer would hold {queries} queries", expected="1 or more")
     k = shown_depth(results)
     blocks = QueryBlocks(results, results.contexts if k is None else results.contexts.cut(k), level, eta)
-    known = survey(blocks, seed)
-    view = overview(results, known, metrics, seed)
-    facts, diagnosis = _explored(blocks, known, chosen_queries(known, results.scores, view.main, queries, seed))
+    known = build_survey(blocks, seed)
+    view = build_overview(results, known, metrics, seed)
+    facts, diagnosis = _explorer_facts(blocks, known, chosen_queries(known, results.scores, view.main, queries, seed))
     title = results.manifest.get("title") or results.manifest.get("name")
     return Page(
         results,
@@ -162,11 +162,11 @@ def build(
         known,
         view,
         diagnosis,
-        pictures(Sources(results, known, view, seed)),
+        build_figures(FigureSources(results, known, view, seed)),
     )
 
 
-def _explored(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[Facts, Diagnosis]:
+def _explorer_facts(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[ContextFacts, Diagnosis]:
     """The facts and findings of the queries that the explorer holds; the counts are of all queries."""
     facts = blocks.of(chosen)
     return facts, known.examiner.diagnosis(Examiner().examine(facts))
@@ -180,7 +180,7 @@ def write(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
-    queries: int = MOST,
+    queries: int = MAX_QUERIES,
 ) -> Page:
     """Build the report and write it: ``path``, the Markdown beside it and the figures below it."""
     page = build(results, metrics=metrics, seed=seed, level=level, eta=eta, queries=queries)

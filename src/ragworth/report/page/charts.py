@@ -10,20 +10,20 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import MissingExtraError
-from ragworth.report.page.names import shortened
-from ragworth.report.page.theme import DASHES, MARK, SHAPES, ink
-from ragworth.report.render import cell
+from ragworth.report.page.names import shorten_names
+from ragworth.report.page.theme import DASHES, MARK, SHAPES, theme_color
+from ragworth.report.render import format_cell
 
-ROW = 24
+ROW_HEIGHT = 24
 """Height of a system's row."""
-LINES = 8
+MAX_LINES = 8
 """Systems that have a line of their own in the legend; the others are grey."""
 OTHERS = "the others"
 
 Spec = dict[str, Any]
 
 
-def library() -> Any:
+def load_altair() -> Any:
     """Altair, or the line that installs it."""
     try:
         import altair
@@ -32,26 +32,26 @@ def library() -> Any:
     return altair
 
 
-def values(frame: pl.DataFrame) -> Any:
+def chart_data(frame: pl.DataFrame) -> Any:
     """A frame as the data of a chart."""
-    return library().Data(values=frame.to_dicts())
+    return load_altair().Data(values=frame.to_dicts())
 
 
-def clean(frame: pl.DataFrame) -> pl.DataFrame:
+def escape_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts with control characters as escapes: XML cannot hold them, and drawing one would end the process.
 
     Systems get short names to stand beside axes, and ``name`` keeps the whole one.
     """
-    made = frame.with_columns(pl.col(pl.String).map_elements(cell, return_dtype=pl.String))
+    made = frame.with_columns(pl.col(pl.String).map_elements(format_cell, return_dtype=pl.String))
     if "system" not in made.columns:
         return made
-    short = shortened(made["system"].unique(maintain_order=True).to_list())
+    short = shorten_names(made["system"].unique(maintain_order=True).to_list())
     return made.with_columns(
         pl.col("system").alias("name"), pl.col("system").replace_strict(short, return_dtype=pl.String)
     )
 
 
-def finished(chart: Any, height: int, width: Any = "container") -> Spec:
+def finish_chart(chart: Any, height: int, width: Any = "container") -> Spec:
     """A finished chart: as wide as its place, no schema to be looked up anywhere."""
     spec = chart.properties(width=width, height=height).configure_view(stroke=None).to_dict(validate=False)
     spec.pop("$schema")
@@ -73,18 +73,18 @@ def _printable(spec: Any, key: str = "") -> Any:
         return [_printable(each) for each in spec]
     if not isinstance(spec, str) or spec.startswith(MARK):
         return spec
-    return cell(spec).replace("\\", "∖") if key == "title" else cell(spec)
+    return format_cell(spec).replace("\\", "∖") if key == "title" else format_cell(spec)
 
 
 def _systems(frame: pl.DataFrame) -> list[str]:
     return frame["system"].unique(maintain_order=True).to_list()
 
 
-def intervals(frame: pl.DataFrame, title: str) -> Spec:
+def interval_chart(frame: pl.DataFrame, title: str) -> Spec:
     """Means with intervals, a row for each system: system, mean, low, high, n."""
-    alt, frame = library(), clean(frame)
+    alt, frame = load_altair(), escape_frame(frame)
     order = _systems(frame)
-    base = alt.Chart(values(frame)).encode(y=alt.Y("system:N", sort=order, title=None))
+    base = alt.Chart(chart_data(frame)).encode(y=alt.Y("system:N", sort=order, title=None))
     tips = [
         alt.Tooltip("name:N", title="system"),
         alt.Tooltip("mean:Q", format=".4f"),
@@ -93,18 +93,18 @@ def intervals(frame: pl.DataFrame, title: str) -> Spec:
         alt.Tooltip("n:N", title="n of N"),
     ]
     scale = alt.Scale(zero=False, nice=True)
-    rule = base.mark_rule(strokeWidth=2, color=ink("main"), opacity=0.55).encode(
+    rule = base.mark_rule(strokeWidth=2, color=theme_color("main"), opacity=0.55).encode(
         x=alt.X("low:Q", title=title, scale=scale), x2="high:Q"
     )
-    point = base.mark_point(filled=True, size=70, color=ink("main"), opacity=1).encode(
+    point = base.mark_point(filled=True, size=70, color=theme_color("main"), opacity=1).encode(
         x=alt.X("mean:Q", title=title, scale=scale), tooltip=tips
     )
-    return finished(alt.layer(rule, point), ROW * len(order))
+    return finish_chart(alt.layer(rule, point), ROW_HEIGHT * len(order))
 
 
-def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
+def share_chart(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
     """Bars that add up to 1, a row for each system: system, kind, count, share. ``kinds`` name their colours."""
-    alt, frame = library(), clean(frame)
+    alt, frame = load_altair(), escape_frame(frame)
     order = _systems(frame)
     names = list(kinds)
     placed = frame.with_columns(
@@ -117,12 +117,15 @@ def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
         .otherwise(pl.lit(""))
         .alias("label"),
     )
-    base = alt.Chart(values(placed)).encode(y=alt.Y("system:N", sort=order, title=None))
-    bars = base.mark_bar(height={"band": 0.78}, stroke=ink("paper"), strokeWidth=1).encode(
+    base = alt.Chart(chart_data(placed)).encode(y=alt.Y("system:N", sort=order, title=None))
+    bars = base.mark_bar(height={"band": 0.78}, stroke=theme_color("paper"), strokeWidth=1).encode(
         x=alt.X("start:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
         x2="end:Q",
         color=alt.Color(
-            "kind:N", title=None, sort=names, scale=alt.Scale(domain=names, range=[ink(kinds[n]) for n in names])
+            "kind:N",
+            title=None,
+            sort=names,
+            scale=alt.Scale(domain=names, range=[theme_color(kinds[n]) for n in names]),
         ),
         tooltip=[
             alt.Tooltip("name:N", title="system"),
@@ -136,25 +139,30 @@ def shares(frame: pl.DataFrame, kinds: dict[str, str], title: str) -> Spec:
         x=alt.X("middle:Q"),
         text="label:N",
         color=alt.condition(
-            alt.FieldOneOfPredicate(field="kind", oneOf=dark), alt.value(ink("strong")), alt.value(ink("text"))
+            alt.FieldOneOfPredicate(field="kind", oneOf=dark),
+            alt.value(theme_color("strong")),
+            alt.value(theme_color("text")),
         ),
     )
-    return finished(alt.layer(bars, labels), ROW * len(order))
+    return finish_chart(alt.layer(bars, labels), ROW_HEIGHT * len(order))
 
 
-def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
+def line_chart(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     """A line for each system: system, place, mean, maybe low and high. Systems differ by colour, dash and shape."""
-    alt, frame = library(), clean(frame)
+    alt, frame = load_altair(), escape_frame(frame)
     every = _systems(frame)
-    order = every if len(every) <= LINES + 1 else [*every[:LINES], OTHERS]
+    order = every if len(every) <= MAX_LINES + 1 else [*every[:MAX_LINES], OTHERS]
     own = pl.when(pl.col("system").is_in(order)).then("system").otherwise(pl.lit(OTHERS))
     frame = frame.with_columns(own.alias("line"))
     dash = alt.Scale(domain=order, range=[DASHES[i % len(DASHES)] for i in range(len(order))])
     shape = alt.Scale(domain=order, range=[SHAPES[i % len(SHAPES)] for i in range(len(order))])
-    hues = [ink("none") if name == OTHERS else ink(f"system-{i % LINES}") for i, name in enumerate(order)]
+    hues = [
+        theme_color("none") if name == OTHERS else theme_color(f"system-{i % MAX_LINES}")
+        for i, name in enumerate(order)
+    ]
     picked = alt.selection_point(fields=["line"], bind="legend", name="picked")
     places = sorted(frame["place"].unique().to_list())
-    base = alt.Chart(values(frame)).encode(
+    base = alt.Chart(chart_data(frame)).encode(
         x=alt.X("place:Q", title=x, axis=alt.Axis(values=places, format="d"), scale=alt.Scale(nice=False, padding=12)),
         y=alt.Y("mean:Q", title=y, scale=alt.Scale(zero=zero)),
         color=alt.Color("line:N", title=None, sort=order, scale=alt.Scale(domain=order, range=hues)),
@@ -179,18 +187,19 @@ def lines(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     chart = alt.layer(line, points)
     if zero:
         chart = alt.layer(
-            alt.Chart(values(pl.DataFrame({"at": [0]}))).mark_rule(color=ink("soft")).encode(y="at:Q"), chart
+            alt.Chart(chart_data(pl.DataFrame({"at": [0]}))).mark_rule(color=theme_color("soft")).encode(y="at:Q"),
+            chart,
         )
     # The page gives the legend as many columns as there is room for.
-    return finished(chart, 260) | {"usermeta": {"longest": max(map(len, order), default=0)}}
+    return finish_chart(chart, 260) | {"usermeta": {"longest": max(map(len, order), default=0)}}
 
 
-def crosses(frame: pl.DataFrame, x: str, y: str) -> Spec:
+def cross_chart(frame: pl.DataFrame, x: str, y: str) -> Spec:
     """A point for each system with an interval either way: system, x, x_low, x_high, y, y_low, y_high."""
-    alt, frame = library(), clean(frame)
-    base = alt.Chart(values(frame))
+    alt, frame = load_altair(), escape_frame(frame)
+    base = alt.Chart(chart_data(frame))
     right, up = alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
-    thin = {"strokeWidth": 1.5, "color": ink("main"), "opacity": 0.45}
+    thin = {"strokeWidth": 1.5, "color": theme_color("main"), "opacity": 0.45}
     across = base.mark_rule(**thin).encode(x=alt.X("x_low:Q", title=x), x2="x_high:Q", y=up)
     along = base.mark_rule(**thin).encode(y=alt.Y("y_low:Q", title=y), y2="y_high:Q", x=right)
     tips = [
@@ -198,25 +207,29 @@ def crosses(frame: pl.DataFrame, x: str, y: str) -> Spec:
         alt.Tooltip("x:Q", title=x, format=".4f"),
         alt.Tooltip("y:Q", title=y, format=".4f"),
     ]
-    points = base.mark_point(filled=True, size=80, color=ink("main"), opacity=1).encode(x=right, y=up, tooltip=tips)
+    points = base.mark_point(filled=True, size=80, color=theme_color("main"), opacity=1).encode(
+        x=right, y=up, tooltip=tips
+    )
     names = base.mark_text(align="left", dx=8, dy=-8, limit=140).encode(x=right, y=up, text="system:N")
-    return finished(alt.layer(across, along, points, names), 300)
+    return finish_chart(alt.layer(across, along, points, names), 300)
 
 
-def scatter(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: str, y: str) -> Spec:
+def scatter_chart(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: str, y: str) -> Spec:
     """A point for each passage: at, relevance, utility, kind, query, passage; lines where the kinds part."""
-    alt, frame = library(), clean(frame)
+    alt, frame = load_altair(), escape_frame(frame)
     names = list(kinds)
-    rules = alt.Chart(values(pl.DataFrame({"at": [-0.8, -0.2, 0.2]}))).mark_rule(
-        strokeDash=[3, 3], color=ink("soft"), opacity=0.6
+    rules = alt.Chart(chart_data(pl.DataFrame({"at": [-0.8, -0.2, 0.2]}))).mark_rule(
+        strokeDash=[3, 3], color=theme_color("soft"), opacity=0.6
     )
     points = (
-        alt.Chart(values(frame))
+        alt.Chart(chart_data(frame))
         .mark_point(filled=True, size=28, opacity=0.6)
         .encode(
             x=alt.X("at:Q", title=x, axis=alt.Axis(values=levels), scale=alt.Scale(nice=False, padding=10)),
             y=alt.Y("utility:Q", title=y, scale=alt.Scale(domain=[-1, 1])),
-            color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=names, range=[ink(kinds[n]) for n in names])),
+            color=alt.Color(
+                "kind:N", title=None, scale=alt.Scale(domain=names, range=[theme_color(kinds[n]) for n in names])
+            ),
             shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=names, range=SHAPES[: len(names)])),
             tooltip=[
                 alt.Tooltip("query:N"),
@@ -226,22 +239,24 @@ def scatter(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: 
             ],
         )
     )
-    return finished(alt.layer(rules.encode(y="at:Q"), points), 300)
+    return finish_chart(alt.layer(rules.encode(y="at:Q"), points), 300)
 
 
-def heatmap(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
+def heatmap_chart(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
     """A cell for each pair: first, second, value, n; the number stands in it."""
-    alt = library()
-    rows, columns = [cell(name) for name in rows], [cell(name) for name in columns]
-    labelled = clean(frame).with_columns(
+    alt = load_altair()
+    rows, columns = [format_cell(name) for name in rows], [format_cell(name) for name in columns]
+    labelled = escape_frame(frame).with_columns(
         pl.col("value").map_elements(lambda v: f"{v:.2f}".replace("-", "−"), return_dtype=pl.String).alias("label")
     )
-    base = alt.Chart(values(labelled)).encode(
+    base = alt.Chart(chart_data(labelled)).encode(
         x=alt.X("second:N", sort=columns, title=None, axis=alt.Axis(labelAngle=-40, orient="bottom", labelLimit=140)),
         y=alt.Y("first:N", sort=rows, title=None),
     )
-    scale = alt.Scale(domain=[-1, 0, 1], range=[ink("minus"), ink("middle"), ink("plus")], interpolate="rgb")
-    cells = base.mark_rect(stroke=ink("paper"), strokeWidth=1).encode(
+    scale = alt.Scale(
+        domain=[-1, 0, 1], range=[theme_color("minus"), theme_color("middle"), theme_color("plus")], interpolate="rgb"
+    )
+    cells = base.mark_rect(stroke=theme_color("paper"), strokeWidth=1).encode(
         color=alt.Color("value:Q", scale=scale, legend=None),
         tooltip=[
             alt.Tooltip("first:N", title="between"),
@@ -252,6 +267,6 @@ def heatmap(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
     )
     strong = "abs(datum.value) > 0.6"
     words = base.mark_text(fontSize=11).encode(
-        text="label:N", color=alt.condition(strong, alt.value(ink("strong")), alt.value(ink("text")))
+        text="label:N", color=alt.condition(strong, alt.value(theme_color("strong")), alt.value(theme_color("text")))
     )
-    return finished(alt.layer(cells, words), 30 * len(rows), alt.Step(54))
+    return finish_chart(alt.layer(cells, words), 30 * len(rows), alt.Step(54))

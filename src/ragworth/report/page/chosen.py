@@ -6,16 +6,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import higher_is_better, matrices
+from ragworth.comparison import higher_is_better, score_matrices
 from ragworth.diagnosis import FINDINGS
-from ragworth.metrics.ground_truth import number
+from ragworth.metrics.ground_truth import query_numbers
 from ragworth.report.page.survey import Survey
 from ragworth.tables import Scores
 
-MOST = 5000
+MAX_QUERIES = 5000
 """Queries that the explorer holds, unless another number is asked for."""
 
-QUIET = ("fine",)
+QUIET_FINDINGS = ("fine",)
 """Findings that are no problem."""
 
 Ints = npt.NDArray[np.int64]
@@ -33,22 +33,22 @@ def chosen_queries(known: Survey, scores: Scores, main: str, most: int, seed: in
         return known.queries
     rng = np.random.default_rng(seed)
     chosen = np.zeros(total, dtype=bool)
-    chosen[_apart(known.queries, scores, main, most // 3)] = True
+    chosen[_most_different(known.queries, scores, main, most // 3)] = True
     _add_problems(chosen, known.found, most // 3, rng)
     others = np.flatnonzero(~chosen)
     chosen[rng.choice(others, most - int(chosen.sum()), replace=False)] = True
     return known.queries.filter(pl.Series(chosen))
 
 
-def _apart(queries: pl.Series, scores: Scores, main: str, most: int) -> Ints:
+def _most_different(queries: pl.Series, scores: Scores, main: str, most: int) -> Ints:
     """The queries on which systems differ most; with one system, those with the worst scores."""
     spread = np.full(len(queries), -np.inf)
-    for matrix in matrices(scores.having("metric", [main])):
+    for matrix in score_matrices(scores.having("metric", [main])):
         values = matrix.values
         low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
         worst = -low if higher_is_better(main) else high
         found = high - low if values.shape[1] > 1 else worst
-        at = number(matrix.queries, queries)
+        at = query_numbers(matrix.queries, queries)
         spread[at[at >= 0]] = np.nan_to_num(found[at >= 0], nan=-np.inf)
     return np.argsort(-spread, kind="stable")[:most]
 
@@ -58,7 +58,7 @@ def _add_problems(
 ) -> None:
     """Add ``most`` queries with findings: of each finding an equal share of those still to add, or all there are."""
     bits = np.bitwise_or.reduce(found, axis=0)
-    problems = [1 << i for i, finding in enumerate(FINDINGS) if finding not in QUIET]
+    problems = [1 << i for i, finding in enumerate(FINDINGS) if finding not in QUIET_FINDINGS]
     counts = {bit: int(np.count_nonzero((bits & bit > 0) & ~chosen)) for bit in problems}
     left = most
     for place, bit in enumerate(sorted(problems, key=lambda bit: counts[bit])):  # the rarest first

@@ -10,7 +10,7 @@ import polars as pl
 NUMBERS = ("calls", "stored", "prompt_tokens", "new_tokens", "cost", "seconds", "estimated")
 
 
-class Cost(NamedTuple):
+class TotalCost(NamedTuple):
     """Sums over the stages; None where no stage says anything."""
 
     calls: float | None
@@ -42,18 +42,18 @@ class Cost(NamedTuple):
             else f"{self.cost:,.4g} in the currency of the price given{' (estimated)' if self.estimated else ''}"
         )
         if self.seconds is not None:
-            parts.append(f"{duration(self.seconds)}")
+            parts.append(f"{duration_words(self.seconds)}")
         return ", ".join(parts) + "."
 
 
-def duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
     """Seconds as a person says them."""
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def stages(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+def manifest_stages(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The stages of a manifest, a list of objects with a name or an object by name; what else it says is left out."""
     given = manifest.get("stages")
     if isinstance(given, Mapping):
@@ -66,9 +66,9 @@ def stages(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(each) for each in given if isinstance(each, Mapping)]
 
 
-def total(manifest: Mapping[str, Any]) -> Cost | None:
+def total_cost(manifest: Mapping[str, Any]) -> TotalCost | None:
     """All stages together; None where nothing was recorded."""
-    made = stages(manifest)
+    made = manifest_stages(manifest)
     sums = {
         name: [
             float(stage[name]) for stage in made if isinstance(stage.get(name), int | float) and stage[name] is not True
@@ -77,23 +77,23 @@ def total(manifest: Mapping[str, Any]) -> Cost | None:
     }
     if not any(sums.values()):
         return None
-    return Cost(*(sum(sums[name]) if sums[name] else None for name in NUMBERS))
+    return TotalCost(*(sum(sums[name]) if sums[name] else None for name in NUMBERS))
 
 
 def stage_table(manifest: Mapping[str, Any]) -> pl.DataFrame | None:
     """Stages, a row each, with the columns that any of them has."""
-    made = stages(manifest)
+    made = manifest_stages(manifest)
     known = [name for name in ("name", "status", *NUMBERS) if any(stage.get(name) is not None for stage in made)]
     names = [name for name in known if name != "estimated" or any(stage.get(name) for stage in made)]
     if not made or not names:
         return None
-    rows = [[_words(name, stage) for name in names] for stage in made]
+    rows = [[_stage_words(name, stage) for name in names] for stage in made]
     titles = {"name": "stage", "prompt_tokens": "tokens read", "new_tokens": "tokens written", "stored": "in the store"}
     titles["estimated"] = "calls with estimated tokens"
     return pl.DataFrame(rows, schema={titles.get(name, name): pl.String for name in names}, orient="row")
 
 
-def _words(name: str, stage: Mapping[str, Any]) -> str | None:
+def _stage_words(name: str, stage: Mapping[str, Any]) -> str | None:
     value = stage.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if name == "cost":

@@ -17,14 +17,14 @@ from ragworth.tables import Scores
 MOST_METRICS, MOST_CUTS = 6, 10
 
 
-class Curves(NamedTuple):
+class CutoffCurves(NamedTuple):
     """metric, system, place (the cutoff), mean and n; and metrics left out, with the reason."""
 
     frame: pl.DataFrame
     left: list[str]
 
 
-def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves | str:
+def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> CutoffCurves | str:
     """Means at k = 1 … depth for metrics that take a cutoff.
 
     A metric is drawn only if the tables give the very scores that were reported, at the cutoff that was asked for.
@@ -43,15 +43,15 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
     for asked in families[:MOST_METRICS]:
         own = sorted({*cuts, *([asked.cutoff] if asked.cutoff is not None and asked.cutoff <= depth else [])})
         try:
-            scores = _scored(results, [asked, *(_at(asked, k) for k in own)])
+            scores = _rescore(results, [asked, *(_at_cutoff(asked, k) for k in own)])
         except RagworthError as error:
             why = error.more[0] if isinstance(error, InputError) and error.more else str(error).splitlines()[0]
             left.append(f"{asked} ({why})")
             continue
-        if not _same(scores, results.scores, str(asked)):
+        if not _same_scores(scores, results.scores, str(asked)):
             left.append(f"{asked} (the tables kept do not give the scores reported)")
             continue
-        parts += [_means(scores, asked, k, systems) for k in own]
+        parts += [_system_means(scores, asked, k, systems) for k in own]
     if more := ", ".join(map(str, families[MOST_METRICS:])):
         left.append(f"{more} (only {MOST_METRICS} metrics are drawn)")
     if not parts:
@@ -64,7 +64,7 @@ def curves(results: Results, metrics: list[str], systems: list[str]) -> Curves |
         pl.col("system").replace_strict(rank, return_dtype=pl.Int64),
         "place",
     ]
-    return Curves(frame.sort(order), left)
+    return CutoffCurves(frame.sort(order), left)
 
 
 def _families(metrics: list[str]) -> list[Metric]:
@@ -80,16 +80,16 @@ def _families(metrics: list[str]) -> list[Metric]:
     return list(found.values())
 
 
-def _at(metric: Metric, k: int) -> Metric:
+def _at_cutoff(metric: Metric, k: int) -> Metric:
     return Metric(metric.name, metric.parameters, k)
 
 
-def _scored(results: Results, metrics: list[Metric]) -> Scores:
+def _rescore(results: Results, metrics: list[Metric]) -> Scores:
     tokens = results.collection.tokens() if any("tokens" in each.needs for each in metrics) else None
     return score(results.contexts, results.judgments, metrics, ratings=results.ratings, tokens=tokens)
 
 
-def _same(made: Scores, reported: Scores, metric: str) -> bool:
+def _same_scores(made: Scores, reported: Scores, metric: str) -> bool:
     """Whether scores computed anew are those that were reported."""
     keys = ["system", "query"]
     mine, theirs = (table.having("metric", [metric]).frame.select(*keys, "value") for table in (made, reported))
@@ -105,10 +105,10 @@ def _near(both: pl.DataFrame) -> bool:
     return bool(((both["value"] - both["value_right"]).abs() < 1e-9).all())
 
 
-def _means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
+def _system_means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
     """Means at one cutoff. All metrics of one table of scores have the same systems and queries, in the same order."""
     mine = scores.having("system", systems)
-    reported, at = (mine.having("metric", [str(each)]).frame for each in (metric, _at(metric, k)))
+    reported, at = (mine.having("metric", [str(each)]).frame for each in (metric, _at_cutoff(metric, k)))
     return (
         reported.select("system", at["value"].alias("at"), "value")
         .drop_nulls("value")

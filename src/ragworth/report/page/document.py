@@ -10,21 +10,21 @@ from typing import Any
 
 import ragworth
 from ragworth.errors import MissingExtraError
-from ragworth.report.page.explorer import Explorer
-from ragworth.report.page.html import Safe, join, text
-from ragworth.report.page.pack import packed, source_hash
+from ragworth.report.page.explorer import ExplorerData
+from ragworth.report.page.html import SafeHtml, escape_text, join_html
+from ragworth.report.page.pack import pack_json, source_hash
 
 SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "app.js")
 """Ours, in the order in which they need each other."""
 
 
-def part(name: str) -> str:
+def read_asset(name: str) -> str:
     """A file of this package."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def vega() -> str:
+def vega_bundle() -> str:
     """Vega, Vega-Lite and vega-embed as one script that leaves one name behind.
 
     vega-embed brings the interpreter of expressions with which charts need no ``eval``, which the policy forbids.
@@ -41,32 +41,36 @@ def _inline(script: str) -> str:
     return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
 
 
-def document(parts: Mapping[str, Safe], title: str, charts: Mapping[str, Any], data: Explorer) -> str:
+def render_page(parts: Mapping[str, SafeHtml], title: str, charts: Mapping[str, Any], data: ExplorerData) -> str:
     """The whole page."""
-    islands = {"charts": packed(charts), "index": data.index}
+    islands = {"charts": pack_json(charts), "index": data.index}
     islands |= {f"piece-{i}": piece for i, piece in enumerate(data.pieces)}
-    ours = "\n".join(part(name) for name in SCRIPTS)
-    return assembled(part("template.html"), part("style.css"), ours, {**parts, "title": text(title)}, islands)
+    ours = "\n".join(read_asset(name) for name in SCRIPTS)
+    return fill_page(
+        read_asset("template.html"), read_asset("style.css"), ours, {**parts, "title": escape_text(title)}, islands
+    )
 
 
-def assembled(template: str, style: str, script: str, parts: Mapping[str, Safe], islands: Mapping[str, bytes]) -> str:
+def fill_page(
+    template: str, style: str, script: str, parts: Mapping[str, SafeHtml], islands: Mapping[str, bytes]
+) -> str:
     """A template filled in: parts by their names, a style, Vega and a script of ours, packed data by their ids."""
-    scripts = [vega(), _inline(f"(() => {{\n'use strict';\n{script}}})();")]
+    scripts = [vega_bundle(), _inline(f"(() => {{\n'use strict';\n{script}}})();")]
     filled = {
         **parts,
-        "version": text(ragworth.__version__),
-        "policy": text(policy(scripts, style)),
-        "style": Safe(style),
+        "version": escape_text(ragworth.__version__),
+        "policy": escape_text(content_policy(scripts, style)),
+        "style": SafeHtml(style),
         # Letters, digits, + and / only: nothing in it can end the element.
-        "islands": join(
-            [Safe(f'<script type="text/plain" id="{k}">{v.decode()}</script>') for k, v in islands.items()], "\n"
+        "islands": join_html(
+            [SafeHtml(f'<script type="text/plain" id="{k}">{v.decode()}</script>') for k, v in islands.items()], "\n"
         ),
-        "scripts": join([Safe(f"<script>{script}</script>") for script in scripts], "\n"),
+        "scripts": join_html([SafeHtml(f"<script>{script}</script>") for script in scripts], "\n"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: filled[found[1]], template)
 
 
-def policy(scripts: list[str], style: str) -> str:
+def content_policy(scripts: list[str], style: str) -> str:
     """No requests of any kind; only these scripts and this style, by their hashes, and no ``eval``."""
     return (
         f"default-src 'none'; script-src {' '.join(map(source_hash, scripts))}; style-src {source_hash(style)}; "

@@ -6,24 +6,24 @@ from typing import Any
 
 from ragworth.errors import MissingExtraError
 from ragworth.report.page.charts import Spec
-from ragworth.report.page.theme import LIGHT, configuration, painted
+from ragworth.report.page.theme import LIGHT, apply_colors, vega_config
 
 WIDTH = 640
 SCALE = 2
 """Pixels of a PNG for each of a page."""
 
 
-def svg(spec: Spec) -> str:
+def render_svg(spec: Spec) -> str:
     """A chart as an SVG file."""
-    return str(_library().vegalite_to_svg(_complete(spec)))
+    return str(_load_vl_convert().vegalite_to_svg(_complete_spec(spec)))
 
 
-def png(spec: Spec) -> bytes:
+def render_png(spec: Spec) -> bytes:
     """A chart as a PNG file."""
-    return bytes(_library().vegalite_to_png(_complete(spec), scale=SCALE))
+    return bytes(_load_vl_convert().vegalite_to_png(_complete_spec(spec), scale=SCALE))
 
 
-def _library() -> Any:
+def _load_vl_convert() -> Any:
     try:
         import vl_convert
     except ImportError as error:
@@ -31,8 +31,8 @@ def _library() -> Any:
     return vl_convert
 
 
-def _complete(spec: Spec) -> Spec:
+def _complete_spec(spec: Spec) -> Spec:
     """With its colours; as wide as a file's where it is to fill its place in a page."""
     width = WIDTH if spec["width"] == "container" else spec["width"]
-    config = {**configuration(LIGHT, "sans-serif"), "background": LIGHT["paper"]}
-    return {**painted(spec), "width": width, "padding": 8, "config": config}
+    config = {**vega_config(LIGHT, "sans-serif"), "background": LIGHT["paper"]}
+    return {**apply_colors(spec), "width": width, "padding": 8, "config": config}

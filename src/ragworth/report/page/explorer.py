@@ -13,12 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.diagnosis import FINDINGS, Diagnosis, Facts, kind_of
+from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
 from ragworth.report.page.depths import listed_depth, shown_depth
-from ragworth.report.page.names import shortened
+from ragworth.report.page.names import shorten_names
 from ragworth.report.page.overview import Overview
-from ragworth.report.page.pack import packed
-from ragworth.report.page.query_blocks import only_queries
+from ragworth.report.page.pack import pack_json
+from ragworth.report.page.query_blocks import select_queries
 from ragworth.results import Results
 from ragworth.tables import OK
 
@@ -26,12 +26,12 @@ PIECE = 400_000
 """Characters of passages in one piece, about."""
 LIMIT = 14_000_000
 """Size of all pieces together, packed; texts of passages are cut to keep it."""
-CUTS = (None, 4000, 2000, 1000, 500, 250, 120)
+TEXT_CUTS = (None, 4000, 2000, 1000, 500, 250, 120)
 """Lengths that texts of passages are cut to, in turn, until the page is small enough."""
 
 
 @dataclass(frozen=True)
-class Explorer:
+class ExplorerData:
     """What the page carries for its explorer."""
 
     index: bytes
@@ -40,26 +40,26 @@ class Explorer:
     """Characters that texts of passages were cut to; None where all are whole."""
 
 
-def explorer(results: Results, known: Facts, view: Overview, diagnosis: Diagnosis) -> Explorer:
+def build_explorer(results: Results, known: ContextFacts, view: Overview, diagnosis: Diagnosis) -> ExplorerData:
     """Everything, packed."""
     queries = list(dict.fromkeys(query for _, query in known.shown))
     if len(queries) < view.queries:
-        results = only_queries(results, pl.Series(queries, dtype=pl.String))
+        results = select_queries(results, pl.Series(queries, dtype=pl.String))
     results = replace(results, contexts=results.contexts.cut(listed_depth(results, view.metrics)))
     systems = [each.system for each in view.standings]
     tables = _tables(results, known, queries, diagnosis)
     spans = _spans(results, queries)
     index = _index(results, known, view, diagnosis, queries, systems)
     index["pieces"] = [low for low, _ in spans]
-    for cut in CUTS:
-        pieces = [packed(_piece(tables, low, high, cut)) for low, high in spans]
+    for cut in TEXT_CUTS:
+        pieces = [pack_json(_piece(tables, low, high, cut)) for low, high in spans]
         if sum(map(len, pieces)) <= LIMIT:
             break
     index["cut"] = cut
-    return Explorer(packed(index), pieces, cut)
+    return ExplorerData(pack_json(index), pieces, cut)
 
 
-def columns(frame: pl.DataFrame) -> dict[str, Any]:
+def pack_columns(frame: pl.DataFrame) -> dict[str, Any]:
     """A frame as columns; those that say nothing are left out, repeated values are numbered."""
     made: dict[str, Any] = {}
     for series in frame:
@@ -77,7 +77,7 @@ def columns(frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _index(
-    results: Results, known: Facts, view: Overview, diagnosis: Diagnosis, queries: list[str], systems: list[str]
+    results: Results, known: ContextFacts, view: Overview, diagnosis: Diagnosis, queries: list[str], systems: list[str]
 ) -> dict[str, Any]:
     texts = dict(results.collection.queries.select("query", "text").iter_rows())
     number = {query: i for i, query in enumerate(queries)}
@@ -96,7 +96,7 @@ def _index(
     grades = [[known.grades.get((system, query)) for query in queries] for system in systems]
     return {
         "systems": systems,
-        "short": list(shortened(systems).values()),
+        "short": list(shorten_names(systems).values()),
         "metrics": view.metrics,
         "main": view.main,
         "queries": queries,
@@ -144,7 +144,7 @@ def _spans(results: Results, queries: list[str]) -> list[tuple[int, int]]:
     return [*spans, (low, len(queries))] if low < len(queries) else spans
 
 
-def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagnosis) -> dict[str, pl.DataFrame]:
+def _tables(results: Results, known: ContextFacts, queries: list[str], diagnosis: Diagnosis) -> dict[str, pl.DataFrame]:
     """All that is known of queries, each table with the number of its query as ``q``, in that order."""
     collection = results.collection
     utility = pl.DataFrame(
@@ -154,7 +154,7 @@ def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagn
                 each.passage,
                 each.relevant,
                 each.utility,
-                kind_of(each.utility) if each.utility is not None else None,
+                passage_kind(each.utility) if each.utility is not None else None,
             )
             for (_, query), passages in known.shown.items()
             for each in passages
@@ -178,16 +178,18 @@ def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagn
     }
     if results.judgments is not None:
         keys = ["query", "passage", "aspect"]
-        tables["judgments"] = _said(
+        tables["judgments"] = _with_model_output(
             results, results.judgments.frame.join(shown, on=["query", "passage"], how="semi"), keys
         )
     if results.ratings is not None:
         keys = ["query", "passage", "subquestion"]
-        tables["ratings"] = _said(results, results.ratings.frame.join(shown, on=["query", "passage"], how="semi"), keys)
+        tables["ratings"] = _with_model_output(
+            results, results.ratings.frame.join(shown, on=["query", "passage"], how="semi"), keys
+        )
     if results.answers is not None:
-        tables["answers"] = _said(results, results.answers.frame, ["system", "query", "repeat"])
+        tables["answers"] = _with_model_output(results, results.answers.frame, ["system", "query", "repeat"])
     if results.outcomes is not None:
-        tables["outcomes"] = _said(results, results.outcomes.frame, ["system", "query", "aspect"])
+        tables["outcomes"] = _with_model_output(results, results.outcomes.frame, ["system", "query", "aspect"])
     numbers = pl.DataFrame({"query": queries}).with_row_index("q")
     made = {
         name: frame.join(numbers, on="query", maintain_order="left").drop("query").sort("q", maintain_order=True)
@@ -197,9 +199,13 @@ def _tables(results: Results, known: Facts, queries: list[str], diagnosis: Diagn
     return made
 
 
-def _said(results: Results, frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+def _with_model_output(results: Results, frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """A table with what the model said in the steps that made it: reason, raw output and details."""
-    fits = [each for each in results.said.values() if _kind(each) == _kind(frame) and set(keys) <= set(each.columns)]
+    fits = [
+        each
+        for each in results.said.values()
+        if _table_kind(each) == _table_kind(frame) and set(keys) <= set(each.columns)
+    ]
     if not fits:
         return frame
     typed = [pl.col(key).cast(frame.schema[key]) for key in keys]
@@ -208,7 +214,7 @@ def _said(results: Results, frame: pl.DataFrame, keys: list[str]) -> pl.DataFram
     return frame.join(said, on=keys, how="left", maintain_order="left")
 
 
-def _kind(frame: pl.DataFrame) -> str:
+def _table_kind(frame: pl.DataFrame) -> str:
     """Which of the tables a frame of rows belongs to, by its columns."""
     if "passage" in frame.columns:
         return "ratings" if "subquestion" in frame.columns else "judgments"
@@ -255,4 +261,4 @@ def _piece(tables: Mapping[str, pl.DataFrame], low: int, high: int, cut: int | N
         texts = texts.with_columns(
             pl.when(long).then(pl.col("text").str.slice(0, cut) + "…").otherwise(pl.col("text")).alias("text")
         )
-    return {name: columns(frame) for name, frame in {**made, "passages": texts}.items()}
+    return {name: pack_columns(frame) for name, frame in {**made, "passages": texts}.items()}

@@ -18,7 +18,7 @@ GRADE_COLORS = {"correct": "good", "partially-correct": "fair", "abstained": "no
 NO_UTILITY = "utility needs judgments of relevance and of abstention"
 
 
-class Panel(NamedTuple):
+class ChartPanel(NamedTuple):
     """One chart of a figure."""
 
     name: str
@@ -27,18 +27,18 @@ class Panel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """One or more charts under one caption, with the numbers that they show."""
 
     name: str
     title: str
     caption: str
-    panels: Sequence[Panel]
+    panels: Sequence[ChartPanel]
     data: pl.DataFrame
 
 
 @dataclass(frozen=True)
-class Sources:
+class FigureSources:
     """What pictures are made from."""
 
     results: Results

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.diagnosis import KINDS
+from ragworth.diagnosis import PASSAGE_KINDS
 from ragworth.report.page import charts, curves
-from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
-from ragworth.report.page.overview import RESAMPLES, Mean
-from ragworth.report.page.relations import agreement, predicted, scattered
+from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, ChartPanel, FigureSources, ReportFigure
+from ragworth.report.page.overview import RESAMPLES, MetricMean
+from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 
 
-def means(given: Sources) -> Figure | str:
+def means_figure(given: FigureSources) -> ReportFigure | str:
     """Every metric by system, with intervals."""
     view = given.overview
     rows: list[pl.DataFrame] = []
-    panels: list[Panel] = []
+    panels: list[ChartPanel] = []
     for metric in view.metrics:
         mine = [
             {"metric": metric, "system": each.system, **_facts(each.means[metric])}
@@ -30,49 +30,51 @@ def means(given: Sources) -> Figure | str:
         if mine:
             frame = pl.DataFrame(mine, schema_overrides=dict.fromkeys(("low", "high"), pl.Float64))
             panels.append(
-                Panel(f"means-{len(panels)}", metric, charts.intervals(frame.drop("metric"), f"mean {metric}"))
+                ChartPanel(
+                    f"means-{len(panels)}", metric, charts.interval_chart(frame.drop("metric"), f"mean {metric}")
+                )
             )
             rows.append(frame)
     if not panels:
         return "no metric has a value for any system"
     caption = "Mean of each metric over the queries, with its 95 % interval. Axes need not begin at 0."
-    return Figure("means", "Metrics by system", caption, panels, pl.concat(rows))
+    return ReportFigure("means", "Metrics by system", caption, panels, pl.concat(rows))
 
 
-def _facts(mean: Mean) -> dict[str, object]:
+def _facts(mean: MetricMean) -> dict[str, object]:
     return {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": f"{mean.n} of {mean.total}"}
 
 
-def grades(given: Sources) -> Figure | str:
+def grades_figure(given: FigureSources) -> ReportFigure | str:
     """What became of the answers."""
     if given.survey.ungraded:
         return given.survey.ungraded
     counts = {(system, grade): n for (system, grade), n in given.survey.grades.items() if grade is not None}
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
-    frame = _shared(counts, order, tuple(GRADE_COLORS))
+    frame = _shares_frame(counts, order, tuple(GRADE_COLORS))
     caption = (
         "What the model made of each system's passages: answers by grade. "
         "Answers that could not be graded do not count."
     )
-    spec = charts.shares(frame, GRADE_COLORS, "share of graded answers")
-    return Figure("grades", "Correct, abstained, wrong", caption, [Panel("grades", "", spec)], frame)
+    spec = charts.share_chart(frame, GRADE_COLORS, "share of graded answers")
+    return ReportFigure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
 
 
-def kinds(given: Sources) -> Figure | str:
+def kinds_figure(given: FigureSources) -> ReportFigure | str:
     """What the passages shown do to the model."""
     counts = given.survey.kinds
     if not counts:
         return NO_UTILITY
-    frame = _shared(counts, given.systems, KINDS)
+    frame = _shares_frame(counts, given.systems, PASSAGE_KINDS)
     caption = (
         "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
         "misleading (u < −0.8: irrelevant, and the model answers from it all the same)."
     )
-    spec = charts.shares(frame, KIND_COLORS, "share of judged passages")
-    return Figure("kinds", "Helpful, harmless, misleading", caption, [Panel("kinds", "", spec)], frame)
+    spec = charts.share_chart(frame, KIND_COLORS, "share of judged passages")
+    return ReportFigure("kinds", "Helpful, harmless, misleading", caption, [ChartPanel("kinds", "", spec)], frame)
 
 
-def _shared(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+def _shares_frame(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
     rows = []
     for system in systems:
         total = sum(counts.get((system, name), 0) for name in names)
@@ -89,7 +91,7 @@ def _shared(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names
     return pl.DataFrame(rows)
 
 
-def ranks(given: Sources) -> Figure | str:
+def ranks_figure(given: FigureSources) -> ReportFigure | str:
     """Mean utility at each rank."""
     found = given.survey.ranks
     if not found.columns:
@@ -112,30 +114,32 @@ def ranks(given: Sources) -> Figure | str:
         "Mean utility of the passage at each rank: above 0 it helps the model, below it misleads. "
         "A choice of a system in the legend brings it forward."
     )
-    return Figure(
+    return ReportFigure(
         "ranks",
         "Utility by rank",
         caption,
-        [Panel("ranks", "", charts.lines(frame, "rank", "mean utility", zero=True))],
+        [ChartPanel("ranks", "", charts.line_chart(frame, "rank", "mean utility", zero=True))],
         frame,
     )
 
 
-def by_depth(given: Sources) -> Figure | str:
+def depth_figure(given: FigureSources) -> ReportFigure | str:
     """Metrics at every cutoff."""
-    found = curves.curves(given.results, given.overview.metrics, given.systems)
+    found = curves.cutoff_curves(given.results, given.overview.metrics, given.systems)
     if isinstance(found, str):
         return found
     panels = [
-        Panel(f"depth-{i}", str(metric), charts.lines(part.drop("metric"), "passages shown (k)", f"mean {metric}"))
+        ChartPanel(
+            f"depth-{i}", str(metric), charts.line_chart(part.drop("metric"), "passages shown (k)", f"mean {metric}")
+        )
         for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
     ]
     left = f" Left out: {'; '.join(found.left)}." if found.left else ""
     caption = f"Each metric if only the first k passages were shown: where a curve falls, more context does harm.{left}"
-    return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
+    return ReportFigure("depth", "How much context is worth showing", caption, panels, found.frame)
 
 
-def density(given: Sources) -> Figure | str:
+def density_figure(given: FigureSources) -> ReportFigure | str:
     """Coverage against density, a point for each system."""
     pick = {
         name: next((m for m in given.overview.metrics if m.split("@")[0].split("(")[0] == name), None)
@@ -170,39 +174,39 @@ def density(given: Sources) -> Figure | str:
         "y_low": f"{den} low",
         "y_high": f"{den} high",
     }
-    return Figure(
+    return ReportFigure(
         "density",
         "Coverage and density",
         caption,
-        [Panel("density", "", charts.crosses(frame, cov, den))],
+        [ChartPanel("density", "", charts.cross_chart(frame, cov, den))],
         frame.rename(names),
     )
 
 
-class Pictures(NamedTuple):
+class FigureSet(NamedTuple):
     """The figures that there are, and those that are left out with the reason."""
 
-    figures: list[Figure]
+    figures: list[ReportFigure]
     absent: dict[str, str]
 
 
-MAKERS: dict[str, Callable[[Sources], Figure | str]] = {
-    "Metrics by system": means,
-    "Correct, abstained, wrong": grades,
-    "Helpful, harmless, misleading": kinds,
-    "Utility by rank": ranks,
-    "Relevance is not utility": scattered,
-    "How much context is worth showing": by_depth,
-    "Which metric predicts the answers": predicted,
-    "Coverage and density": density,
-    "How metrics and outcomes go together": agreement,
+FIGURE_BUILDERS: dict[str, Callable[[FigureSources], ReportFigure | str]] = {
+    "Metrics by system": means_figure,
+    "Correct, abstained, wrong": grades_figure,
+    "Helpful, harmless, misleading": kinds_figure,
+    "Utility by rank": ranks_figure,
+    "Relevance is not utility": utility_figure,
+    "How much context is worth showing": depth_figure,
+    "Which metric predicts the answers": prediction_figure,
+    "Coverage and density": density_figure,
+    "How metrics and outcomes go together": agreement_figure,
 }
 
 
-def pictures(given: Sources) -> Pictures:
+def build_figures(given: FigureSources) -> FigureSet:
     """All that the tables allow."""
-    made = {title: make(given) for title, make in MAKERS.items()}
-    return Pictures(
-        [each for each in made.values() if isinstance(each, Figure)],
+    made = {title: make(given) for title, make in FIGURE_BUILDERS.items()}
+    return FigureSet(
+        [each for each in made.values() if isinstance(each, ReportFigure)],
         {title: each for title, each in made.items() if isinstance(each, str)},
     )

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ragworth.diagnosis import FINDINGS, Diagnosis
-from ragworth.report.page.html import Safe, join, scrolled, tag
+from ragworth.report.page.html import SafeHtml, join_html, scroll_box, tag
 
 MEANINGS = {
     "nothing-relevant": "No passage shown is relevant, so the model cannot answer from them. Look at the retriever: "
@@ -29,13 +29,13 @@ MEANINGS = {
 EXAMPLES = 3
 
 
-def link(words: object, **where: str) -> Safe:
+def explorer_link(words: object, **where: str) -> SafeHtml:
     """A link into the explorer."""
     target = "&".join(f"{key}={quote(value, safe='')}" for key, value in where.items())
     return tag("a", words, href=f"#{target}")
 
 
-def findings(diagnosis: Diagnosis, systems: list[str], texts: Mapping[str, str]) -> Safe:
+def findings_html(diagnosis: Diagnosis, systems: list[str], texts: Mapping[str, str]) -> SafeHtml:
     """Counts of every finding by system, and each in words with examples."""
     counts = {(row["system"], row["finding"]): row for row in diagnosis.counts.iter_rows(named=True)}
     examined = [finding for finding in FINDINGS if any((system, finding) in counts for system in systems)]
@@ -53,10 +53,12 @@ def findings(diagnosis: Diagnosis, systems: list[str], texts: Mapping[str, str])
     if diagnosis.absent:
         items = [tag("li", tag("b", FINDINGS[name]), f": {reason}") for name, reason in diagnosis.absent.items()]
         body.append(tag("div", tag("h3", "Cannot be had from these tables"), tag("ul", *items), class_="absent"))
-    return join(body)
+    return join_html(body)
 
 
-def _count_table(examined: list[str], systems: list[str], counts: Mapping[tuple[str, str], Mapping[str, Any]]) -> Safe:
+def _count_table(
+    examined: list[str], systems: list[str], counts: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> SafeHtml:
     head = [tag("th", "System", scope="col")]
     for finding in examined:
         there = any(counts[system, finding]["n"] for system in systems if (system, finding) in counts)
@@ -71,13 +73,13 @@ def _count_table(examined: list[str], systems: list[str], counts: Mapping[tuple[
             row = counts.get((system, finding))
             inside: object = "–"
             if row is not None:
-                number = join([tag("b", f"{row['n']:,}"), tag("small", f" of {row['of']:,}")])
-                inside = link(number, finding=finding, system=system) if row["n"] else number
+                number = join_html([tag("b", f"{row['n']:,}"), tag("small", f" of {row['of']:,}")])
+                inside = explorer_link(number, finding=finding, system=system) if row["n"] else number
             cells.append(tag("td", inside, class_="n"))
         rows.append(tag("tr", *cells))
     caption = "Contexts with each finding, of those that could be examined for it; a number opens its queries"
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="counts")
-    return scrolled(made, "Findings by system")
+    return scroll_box(made, "Findings by system")
 
 
 def _finding(
@@ -86,7 +88,7 @@ def _finding(
     counts: Mapping[tuple[str, str], Mapping[str, Any]],
     examples: list[dict[str, Any]],
     texts: Mapping[str, str],
-) -> Safe:
+) -> SafeHtml:
     mine = [counts[system, finding] for system in systems if (system, finding) in counts]
     n, of = sum(row["n"] for row in mine), sum(row["of"] for row in mine)
     most = max(mine, key=lambda row: row["n"] / row["of"] if row["of"] else 0.0)
@@ -96,7 +98,7 @@ def _finding(
     items = [
         tag(
             "li",
-            link(texts.get(row["query"]) or row["query"], query=row["query"]),
+            explorer_link(texts.get(row["query"]) or row["query"], query=row["query"]),
             f" – {row['system']}: {row['detail']}",
         )
         for row in examples

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-MOST = 9
+MAX_LETTERED = 9
 """Letters that a person still reads; with more, a system names the places of those that it cannot be told from."""
 
 ALONE = "≠"
 """What is said of a system that can be told from all others, where places are named."""
 
 
-class Groups(NamedTuple):
+class SystemGroups(NamedTuple):
     """What stands beside each system, and whether that is letters."""
 
     of: dict[str, str]
@@ -27,24 +27,24 @@ class Groups(NamedTuple):
         return f"A system cannot be told from those at the places after ≈ (its own among them; {ALONE}: from none)"
 
 
-def grouped(order: Sequence[str], different: set[tuple[str, str]]) -> Groups:
+def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:
     """Groups of systems in their order, best first; ``different`` has the pairs that differ significantly."""
-    parts = _parts(order, different)
-    if len(parts) > MOST:
-        return Groups(places(order, different), False)
-    return Groups(_lettered(order, parts), True)
+    parts = _split_groups(order, different)
+    if len(parts) > MAX_LETTERED:
+        return SystemGroups(group_places(order, different), False)
+    return SystemGroups(_assign_letters(order, parts), True)
 
 
-def letters(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
+def group_letters(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
     """Groups of systems of which no two differ significantly, as letters, the best group first."""
-    return _lettered(order, _parts(order, different))
+    return _assign_letters(order, _split_groups(order, different))
 
 
-def _lettered(order: Sequence[str], parts: Sequence[set[str]]) -> dict[str, str]:
+def _assign_letters(order: Sequence[str], parts: Sequence[set[str]]) -> dict[str, str]:
     return {system: "".join(_letter(i) for i, part in enumerate(parts) if system in part) for system in order}
 
 
-def _parts(order: Sequence[str], different: set[tuple[str, str]]) -> list[set[str]]:
+def _split_groups(order: Sequence[str], different: set[tuple[str, str]]) -> list[set[str]]:
     """Starts from one group of all; each significant pair splits those that hold both; one inside another goes."""
     groups: list[set[str]] = [set(order)]
     for a, b in different:
@@ -59,7 +59,7 @@ def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else f"({number + 1})"
 
 
-def places(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
+def group_places(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
     """For each system the places, from 1, of all that do not differ significantly from it; itself is among them."""
     found: dict[str, str] = {}
     for system in order:

@@ -9,51 +9,55 @@ import polars as pl
 from ragworth.diagnosis import FINDINGS
 from ragworth.report import render, summary_tables
 from ragworth.report.page import budget, costs, studies, systems
-from ragworth.report.page.drawing import svg
-from ragworth.report.page.figures import Pictures
+from ragworth.report.page.drawing import render_svg
+from ragworth.report.page.figures import FigureSet
 from ragworth.report.page.findings import MEANINGS
-from ragworth.report.page.overview import LEVEL, Mean, Standing, signed
-from ragworth.report.page.provenance import definitions, noticed, sources
-from ragworth.report.page.sections import how_compared
+from ragworth.report.page.overview import LEVEL, MetricMean, Standing, format_signed
+from ragworth.report.page.provenance import collect_notes, metric_definitions, value_sources
+from ragworth.report.page.sections import comparison_note
 
 if TYPE_CHECKING:
     from ragworth.report.page.building import Page
 
 
-def drawn(pictures: Pictures) -> dict[str, str]:
+def draw_figures(pictures: FigureSet) -> dict[str, str]:
     """Every chart as an SVG file, by its name."""
-    return {f"{panel.name}.svg": svg(panel.spec) for figure in pictures.figures for panel in figure.panels}
+    return {f"{panel.name}.svg": render_svg(panel.spec) for figure in pictures.figures for panel in figure.panels}
 
 
-def markdown(page: Page) -> str:
+def report_markdown(page: Page) -> str:
     """The whole report but for the explorer."""
     view = page.overview
-    parts = [f"# {line(page.title)}", line(page.lead)]
-    parts += ["\n".join(f"- {line(each.sentence)}" for each in view.standings)]
-    parts += ["## Leaderboard", render.markdown(_board(page)).rstrip(), line(how_compared(view))]
+    parts = [f"# {escape_line(page.title)}", escape_line(page.lead)]
+    parts += ["\n".join(f"- {escape_line(each.sentence)}" for each in view.standings)]
+    parts += ["## Leaderboard", render.markdown_table(_board(page)).rstrip(), escape_line(comparison_note(view))]
     parts += [f"### {systems.TITLE}", _systems(page)]
-    total = costs.total(page.results.manifest)
+    total = costs.total_cost(page.results.manifest)
     parts.append(f"Cost: {total.words()}" if total is not None else "What it cost is not recorded.")
     parts += _budget(page)
     parts.append("## Pictures")
     for figure in page.pictures.figures:
-        parts.append(f"### {line(figure.title)}")
+        parts.append(f"### {escape_line(figure.title)}")
         parts += [
-            f"![{line(f'{figure.title} {panel.title}'.strip())}](figures/{panel.name}.svg)" for panel in figure.panels
+            f"![{escape_line(f'{figure.title} {panel.title}'.strip())}](figures/{panel.name}.svg)"
+            for panel in figure.panels
         ]
-        parts.append(line(figure.caption))
+        parts.append(escape_line(figure.caption))
     if page.pictures.absent:
-        parts.append("Left out:\n\n" + "\n".join(f"- {line(t)}: {line(r)}" for t, r in page.pictures.absent.items()))
+        parts.append(
+            "Left out:\n\n"
+            + "\n".join(f"- {escape_line(t)}: {escape_line(r)}" for t, r in page.pictures.absent.items())
+        )
     parts += ["## Diagnosis", *_diagnosis(page), studies.PLACE]
     parts += [
         "## Provenance",
-        render.markdown(definitions(view.metrics)).rstrip(),
-        render.markdown(sources(page.results)).rstrip(),
+        render.markdown_table(metric_definitions(view.metrics)).rstrip(),
+        render.markdown_table(value_sources(page.results)).rstrip(),
     ]
     stages = costs.stage_table(page.results.manifest)
-    parts += [render.markdown(stages).rstrip()] if stages is not None else []
-    if notes := noticed(page.results):
-        parts.append("Noticed on the way:\n\n" + "\n".join(f"- {line(note)}" for note in notes))
+    parts += [render.markdown_table(stages).rstrip()] if stages is not None else []
+    if notes := collect_notes(page.results):
+        parts.append("Noticed on the way:\n\n" + "\n".join(f"- {escape_line(note)}" for note in notes))
     parts.append("The queries one by one, the prompts and what the model said are in the page beside this file.")
     return "\n\n".join(parts) + "\n"
 
@@ -61,26 +65,32 @@ def markdown(page: Page) -> str:
 def _systems(page: Page) -> str:
     """What the systems are, as a table, and below it what was noticed of them."""
     rows = [{"system": each.name, "pipeline or file": each.written, "shows": each.shows} for each in page.systems]
-    noted = [f"- {line(each.name)}: {line(note)}" for each in page.systems for note in each.notes]
-    return "\n\n".join([render.markdown(pl.DataFrame(rows)).rstrip(), *(["\n".join(noted)] if noted else [])])
+    noted = [f"- {escape_line(each.name)}: {escape_line(note)}" for each in page.systems for note in each.notes]
+    return "\n\n".join([render.markdown_table(pl.DataFrame(rows)).rstrip(), *(["\n".join(noted)] if noted else [])])
 
 
 def _budget(page: Page) -> list[str]:
     found = page.budget
     if found is None:
         return []
-    parts = [f"## {budget.TITLE}", *map(line, found.sentences), render.markdown(budget.plain(found)).rstrip()]
-    parts.append(line(budget.HOW))
+    parts = [
+        f"## {budget.TITLE}",
+        *map(escape_line, found.sentences),
+        render.markdown_table(budget.two_judges_table(found)).rstrip(),
+    ]
+    parts.append(escape_line(budget.METHOD_NOTE))
     if found.notes:
-        parts.append("\n".join(f"- {line(note)}" for note in found.notes))
+        parts.append("\n".join(f"- {escape_line(note)}" for note in found.notes))
     if found.differences.height:
-        parts.append(render.markdown(summary_tables.estimated_difference_table(found.differences, LEVEL)).rstrip())
+        parts.append(
+            render.markdown_table(summary_tables.estimated_difference_table(found.differences, LEVEL)).rstrip()
+        )
     return parts
 
 
-def line(text: str) -> str:
+def escape_line(text: str) -> str:
     """A text on one line, with nothing in it that Markdown or HTML would act on."""
-    cell = render.cell(" ".join(text.split()))
+    cell = render.format_cell(" ".join(text.split()))
     html = cell.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{sign}" if sign in "\\|*_`[]~#" else sign for sign in html)
 
@@ -98,11 +108,11 @@ def _board(page: Page) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _mean(mean: Mean | None) -> str:
+def _mean(mean: MetricMean | None) -> str:
     if mean is None or mean.mean is None:
         return "–"
     span = f" {mean.ends}" if mean.ends else ""
-    return f"{signed(mean.mean, 3)}{span} {mean.n} of {mean.total}"
+    return f"{format_signed(mean.mean, 3)}{span} {mean.n} of {mean.total}"
 
 
 def _shares(each: Standing) -> dict[str, str]:
@@ -128,7 +138,7 @@ def _diagnosis(page: Page) -> list[str]:
         }
         for finding in examined
     ]
-    parts = [render.markdown(pl.DataFrame(rows)).rstrip()] if rows else ["Nothing could be examined."]
+    parts = [render.markdown_table(pl.DataFrame(rows)).rstrip()] if rows else ["Nothing could be examined."]
     parts.append("\n".join(f"- {FINDINGS[finding]}: {MEANINGS[finding]}" for finding in examined))
     if page.diagnosis.absent:
         absent = page.diagnosis.absent.items()

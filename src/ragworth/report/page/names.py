@@ -10,7 +10,7 @@ LONGEST = 24
 TAIL = 13
 
 
-def shortened(names: Sequence[str]) -> dict[str, str]:
+def shorten_names(names: Sequence[str]) -> dict[str, str]:
     """Names that fit stay; of long ones goes what all names have in common, then the middle; never two alike.
 
     The middle, because names of systems often differ in how they end: ``all-mpnet-base-v2__top_k=3__chunk_size=64``
@@ -20,7 +20,7 @@ def shortened(names: Sequence[str]) -> dict[str, str]:
     common = set.intersection(*words) if len(names) > 1 else set()
     short: dict[str, str] = {}
     for number, name in enumerate(names, 1):
-        brief = name if len(name) <= LONGEST else _cut(_own(name, common))
+        brief = name if len(name) <= LONGEST else _elide(_distinct_parts(name, common))
         short[name] = f"{brief[: LONGEST - 4]}…{number}" if brief in short.values() else brief
     return short
 
@@ -29,13 +29,13 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text)
 
 
-def _own(name: str, common: set[str]) -> str:
+def _distinct_parts(name: str, common: set[str]) -> str:
     """The parts of a name, between blanks, underscores, commas and slashes, that say something of their own."""
     parts = [part for part in re.split(r"[\s_,/|]+", name) if part and not set(_words(part)) <= common]
     return " ".join(parts) or name
 
 
-def _cut(name: str) -> str:
+def _elide(name: str) -> str:
     if len(name) <= LONGEST:
         return name
     tail = name[-TAIL:]

@@ -9,14 +9,14 @@ import json
 from typing import Any
 
 
-def packed(value: Any) -> bytes:
+def pack_json(value: Any) -> bytes:
     """JSON, gzipped (without a time, so that equal data give equal pages) and in base64."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0))
 
 
-def unpacked(data: bytes) -> Any:
-    """What :func:`packed` packed."""
+def unpack_json(data: bytes) -> Any:
+    """What :func:`pack_json` packed."""
     return json.loads(gzip.decompress(base64.b64decode(data)))
 
 

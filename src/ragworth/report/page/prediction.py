@@ -12,7 +12,7 @@ from ragworth.comparison import correlate, higher_is_better
 from ragworth.stats.correlation import spearman
 from ragworth.stats.influence import spearman_influence
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.resampling import Span, expanded
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval
 from ragworth.tables import Outcomes, Scores
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ SCHEMA = {
 }
 
 
-def together(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> Scores:
+def scores_with_outcomes(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> Scores:
     """Scores, and outcomes as if they were scores, in one table; an outcome is called after its aspect."""
     chosen = scores.having("metric", metrics)
     if outcomes is None:
@@ -43,16 +43,16 @@ def together(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> S
     return Scores.of_parts([*chosen.parts, others])
 
 
-def correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> pl.DataFrame:
+def metric_correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> pl.DataFrame:
     """Spearman's ρ of every two metrics, and of metrics with outcomes, over all (system, query).
 
     Returns first, second, value and n.
     """
-    found = correlate(together(scores, outcomes, metrics), over="queries", measures=("spearman",))
+    found = correlate(scores_with_outcomes(scores, outcomes, metrics), over="queries", measures=("spearman",))
     return found.select("first", "second", pl.col("spearman").alias("value"), "n")
 
 
-class Drawn(NamedTuple):
+class OutcomeCorrelation(NamedTuple):
     """A correlation, its values in the resamples, and the queries that these draw from.
 
     ``up`` is −1 where a lower value of the metric is better: it predicts what it should by a negative correlation.
@@ -67,14 +67,14 @@ class Drawn(NamedTuple):
     queries: pl.Series
     n: int
 
-    def span(self, draws: Floats) -> Span | None:
+    def span(self, draws: Floats) -> ConfidenceInterval | None:
         """The interval of a statistic from its draws."""
         if len(self.queries) <= LARGE:
-            return expanded(draws, len(self.queries), LEVEL)
-        return Span(*bootstrap_quantiles(draws, (1 - LEVEL) / 2, RESAMPLES, seed=0))
+            return expanded_interval(draws, len(self.queries), LEVEL)
+        return ConfidenceInterval(*bootstrap_quantiles(draws, (1 - LEVEL) / 2, RESAMPLES, seed=0))
 
 
-def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
+def outcome_predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
     """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first: the
     highest, or the lowest for a metric of which lower is better.
 
@@ -86,18 +86,21 @@ def predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: in
     rows: list[dict[str, object]] = []
     for (aspect,), part in outcomes.frame.filter(pl.col("value").is_not_null()).group_by("aspect", maintain_order=True):
         right = part.select("system", "query", pl.col("value").alias("outcome"))
-        every = [drawn(metric, _known(scores, metric).join(right, on=["system", "query"]), seed) for metric in metrics]
+        every = [
+            resample_correlation(metric, _known_scores(scores, metric).join(right, on=["system", "query"]), seed)
+            for metric in metrics
+        ]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
         rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _known(scores: Scores, metric: str) -> pl.DataFrame:
+def _known_scores(scores: Scores, metric: str) -> pl.DataFrame:
     """The scores of one metric that have a value."""
     return scores.having("metric", [metric]).frame.filter(pl.col("value").is_not_null())
 
 
-def _row(each: Drawn, best: Drawn) -> dict[str, object]:
+def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object]:
     span = each.span(each.draws)
     behind = best.up * best.draws - each.up * each.draws if each.queries.equals(best.queries) else None
     gap = each.span(behind) if behind is not None else None
@@ -112,7 +115,7 @@ def _row(each: Drawn, best: Drawn) -> dict[str, object]:
     }
 
 
-def drawn(metric: str, both: pl.DataFrame, seed: int) -> Drawn | None:
+def resample_correlation(metric: str, both: pl.DataFrame, seed: int) -> OutcomeCorrelation | None:
     """Spearman's ρ of ``value`` and ``outcome`` in resamples of the queries; None where there is none."""
     ordered = both.sort("query")
     x, y = ordered["value"].to_numpy(), ordered["outcome"].to_numpy()
@@ -123,7 +126,7 @@ def drawn(metric: str, both: pl.DataFrame, seed: int) -> Drawn | None:
     queries = ordered["query"].filter(first)
     make = _resampled if len(queries) <= LARGE else _influences
     up = 1 if higher_is_better(metric) else -1
-    return Drawn(metric, up, rho, make(x, y, np.flatnonzero(first.to_numpy()), seed), queries, len(x))
+    return OutcomeCorrelation(metric, up, rho, make(x, y, np.flatnonzero(first.to_numpy()), seed), queries, len(x))
 
 
 def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:

@@ -11,37 +11,43 @@ import polars as pl
 from ragworth.errors import RagworthError
 from ragworth.metrics.declaration import parse
 from ragworth.report.page.costs import stage_table
-from ragworth.report.page.html import Safe, details, join, scrolled, table, tag
+from ragworth.report.page.html import SafeHtml, details_box, html_table, join_html, scroll_box, tag
 from ragworth.results import TABLES, Results
 
-SHOWN_APART = {"title", "name", "systems", "stages", "prompts"}
+SHOWN_ELSEWHERE = {"title", "name", "systems", "stages", "prompts"}
 DEEPEST = 6
 
 
-def provenance(results: Results, metrics: list[str]) -> Safe:
+def provenance_html(results: Results, metrics: list[str]) -> SafeHtml:
     """The last part of the page."""
     manifest = results.manifest
-    parts = [details("How the metrics are defined", table(definitions(metrics), "Metrics"), open="")]
+    parts = [details_box("How the metrics are defined", html_table(metric_definitions(metrics), "Metrics"), open="")]
     made = stage_table(manifest)
     if made is not None:
-        parts.append(details("What was run, and what it took", table(made, "Stages")))
+        parts.append(details_box("What was run, and what it took", html_table(made, "Stages")))
     if isinstance(manifest.get("prompts"), Mapping) and manifest["prompts"]:
-        parts.append(details("Prompts, word for word", *(_prompt(str(n), p) for n, p in manifest["prompts"].items())))
+        parts.append(
+            details_box("Prompts, word for word", *(_prompt(str(n), p) for n, p in manifest["prompts"].items()))
+        )
     rest = {
-        str(key): value for key, value in manifest.items() if key not in SHOWN_APART and value not in (None, {}, [], "")
+        str(key): value
+        for key, value in manifest.items()
+        if key not in SHOWN_ELSEWHERE and value not in (None, {}, [], "")
     }
     plain = {key: value for key, value in rest.items() if not isinstance(value, Mapping | list)}
-    parts += [details("This run", tree(plain))] if plain else []
-    parts += [details(_title(key), tree(value)) for key, value in rest.items() if key not in plain]
-    if notes := noticed(results):
-        parts.append(details("What was noticed on the way", tag("ul", *(tag("li", note) for note in notes))))
-    parts.append(details("Sources of the judgments, answers and outcomes", table(sources(results), "Sources")))
+    parts += [details_box("This run", json_tree(plain))] if plain else []
+    parts += [details_box(_title(key), json_tree(value)) for key, value in rest.items() if key not in plain]
+    if notes := collect_notes(results):
+        parts.append(details_box("What was noticed on the way", tag("ul", *(tag("li", note) for note in notes))))
+    parts.append(
+        details_box("Sources of the judgments, answers and outcomes", html_table(value_sources(results), "Sources"))
+    )
     if len(manifest) == 0:
         parts.append(tag("p", "These results have no manifest: what made them is not known.", class_="note"))
-    return join(parts)
+    return join_html(parts)
 
 
-def noticed(results: Results) -> list[str]:
+def collect_notes(results: Results) -> list[str]:
     """What tables and stages have to say besides their numbers, each once."""
     notes = [note for name in TABLES if (part := getattr(results, name)) is not None for note in part.notes]
     stages = results.manifest.get("stages")
@@ -55,7 +61,7 @@ def _title(key: str) -> str:
     return key[:1].upper() + key[1:].replace("_", " ")
 
 
-def definitions(metrics: list[str]) -> pl.DataFrame:
+def metric_definitions(metrics: list[str]) -> pl.DataFrame:
     """Each metric with what it says and how it is computed."""
     rows = []
     for written in metrics:
@@ -69,7 +75,7 @@ def definitions(metrics: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["metric", "what it says", "formula", "range"], orient="row")
 
 
-def sources(results: Results) -> pl.DataFrame:
+def value_sources(results: Results) -> pl.DataFrame:
     """Who made the values of each table: table, aspect, source, rows and how many of them have a value."""
     parts: list[pl.DataFrame] = []
     for name in ("judgments", "ratings", "answers", "outcomes"):
@@ -90,11 +96,11 @@ def sources(results: Results) -> pl.DataFrame:
     return pl.concat(parts).head(200)
 
 
-def _prompt(name: str, prompt: Any) -> Safe:
+def _prompt(name: str, prompt: Any) -> SafeHtml:
     given = prompt if isinstance(prompt, Mapping) else {}
     messages = given.get("messages")
     shown = [
-        tag("div", tag("b", each[0]), tag("pre", lines(str(each[1]))))
+        tag("div", tag("b", each[0]), tag("pre", escape_lines(str(each[1]))))
         for each in (messages if isinstance(messages, list) else [])
         if isinstance(each, list | tuple) and len(each) == 2
     ]
@@ -103,23 +109,24 @@ def _prompt(name: str, prompt: Any) -> Safe:
     )
 
 
-def lines(text: str) -> Safe:
+def escape_lines(text: str) -> SafeHtml:
     """A text of several lines, each with its control characters shown."""
-    return join(text.split("\n"), "\n")
+    return join_html(text.split("\n"), "\n")
 
 
-def tree(value: Any, depth: int = 0) -> Safe:
+def json_tree(value: Any, depth: int = 0) -> SafeHtml:
     """Any JSON as nested lists; small tables of plain values as tables."""
     if isinstance(value, Mapping) and depth < DEEPEST:
         plain = all(not isinstance(each, Mapping | list) for each in value.values())
         if plain and value:
             rows = [tag("tr", tag("th", str(key), scope="row"), tag("td", _plain(each))) for key, each in value.items()]
-            return scrolled(tag("table", tag("tbody", *rows), class_="plain"), "values")
+            return scroll_box(tag("table", tag("tbody", *rows), class_="plain"), "values")
         return tag(
-            "dl", *(join([tag("dt", str(key)), tag("dd", tree(each, depth + 1))]) for key, each in value.items())
+            "dl",
+            *(join_html([tag("dt", str(key)), tag("dd", json_tree(each, depth + 1))]) for key, each in value.items()),
         )
     if isinstance(value, list) and depth < DEEPEST:
-        return tag("ul", *(tag("li", tree(each, depth + 1)) for each in value))
+        return tag("ul", *(tag("li", json_tree(each, depth + 1)) for each in value))
     return tag("span", _plain(value))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import Facts, context_facts, queries_of, why_ungraded
-from ragworth.metrics.ground_truth import number
+from ragworth.diagnosis import ContextFacts, all_queries, gather_facts, ungraded_reason
+from ragworth.metrics.ground_truth import query_numbers
 from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
 
@@ -19,7 +19,7 @@ BLOCK = 20_000
 """Queries that are looked at together."""
 
 
-class Numbered(NamedTuple):
+class NumberedFrame(NamedTuple):
     """A frame, and the number of each row's query."""
 
     frame: pl.DataFrame
@@ -55,9 +55,9 @@ class QueryBlocks:
 
     def __init__(self, results: Results, contexts: Contexts, rel: float, eta: float) -> None:
         self.results, self.contexts, self.rel, self.eta = results, contexts, rel, eta
-        self.queries = pl.Series("query", queries_of(contexts), dtype=pl.String)
+        self.queries = pl.Series("query", all_queries(contexts), dtype=pl.String)
         self.systems = contexts.systems
-        self.ungraded = why_ungraded(results.outcomes)
+        self.ungraded = ungraded_reason(results.outcomes)
         self._outcomes = None if self.ungraded else results.outcomes
         self._graded = None if self.ungraded else results.said.get("grade")
 
@@ -97,19 +97,19 @@ class QueryBlocks:
                 _rows(graded, low, high) if graded else None,
             )
 
-    def of(self, queries: pl.Series) -> Facts:
+    def of(self, queries: pl.Series) -> ContextFacts:
         """The facts of some queries."""
         every = len(queries) == len(self.queries)
-        part = self.results if every else only_queries(self.results, queries)
+        part = self.results if every else select_queries(self.results, queries)
         outcomes = part.outcomes if self._outcomes is not None else None
         graded = part.said.get("grade") if self._graded is not None else None
-        shown = self.contexts if every else only_contexts(self.contexts, queries)
+        shown = self.contexts if every else select_contexts(self.contexts, queries)
         block = Block(queries, 0, shown, part.judgments, part.ratings, outcomes, graded)
         return self.facts(block, part.collection.passages)
 
-    def context_facts(self, block: Block, passages: pl.DataFrame | None = None) -> Facts:
+    def facts(self, block: Block, passages: pl.DataFrame | None = None) -> ContextFacts:
         """The facts of a block; ``passages`` has the texts."""
-        made = context_facts(
+        made = gather_facts(
             block.contexts,
             judgments=block.judgments,
             ratings=block.ratings,
@@ -123,50 +123,50 @@ class QueryBlocks:
         )
         return replace(made, ungraded=self.ungraded)
 
-    def _numbered(self, frames: Sequence[pl.DataFrame]) -> list[Numbered]:
+    def _numbered(self, frames: Sequence[pl.DataFrame]) -> list[NumberedFrame]:
         made = []
         for frame in frames:
-            numbers = number(frame["query"], self.queries).astype(np.int32)
-            made.append(Numbered(frame, numbers, not (numbers[1:] < numbers[:-1]).any()))
+            numbers = query_numbers(frame["query"], self.queries).astype(np.int32)
+            made.append(NumberedFrame(frame, numbers, not (numbers[1:] < numbers[:-1]).any()))
         return made
 
 
-def _rows(frames: Sequence[Numbered], low: int, high: int) -> pl.DataFrame:
+def _rows(frames: Sequence[NumberedFrame], low: int, high: int) -> pl.DataFrame:
     return pl.concat([each.of(low, high) for each in frames])
 
 
-def only_contexts(contexts: Contexts, queries: pl.Series) -> Contexts:
+def select_contexts(contexts: Contexts, queries: pl.Series) -> Contexts:
     """The contexts of some queries."""
     wanted = set(queries)
-    made = Contexts.of_parts([_semi(part, queries) for part in contexts.parts], contexts.notes)
+    made = Contexts.of_parts([_select_rows(part, queries) for part in contexts.parts], contexts.notes)
     made.empty = frozenset(pair for pair in contexts.empty if pair[1] in wanted)
     return made
 
 
-def only_queries(results: Results, queries: pl.Series) -> Results:
+def select_queries(results: Results, queries: pl.Series) -> Results:
     """Results with the rows of some queries alone, and the passages that they show."""
-    contexts = only_contexts(results.contexts, queries)
+    contexts = select_contexts(results.contexts, queries)
     texts = results.collection
     collection = replace(
         texts,
-        queries=_semi(texts.queries, queries),
-        answers=_semi(texts.answers, queries),
-        subquestions=_semi(texts.subquestions, queries),
+        queries=_select_rows(texts.queries, queries),
+        answers=_select_rows(texts.answers, queries),
+        subquestions=_select_rows(texts.subquestions, queries),
         passages=texts.passages.join(
             contexts.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
         ),
     )
     tables = {name: getattr(results, name) for name in ("judgments", "ratings", "answers", "outcomes", "scores")}
     fewer = {
-        name: type(table).of_parts([_semi(part, queries) for part in table.parts], table.notes)
+        name: type(table).of_parts([_select_rows(part, queries) for part in table.parts], table.notes)
         for name, table in tables.items()
         if table is not None
     }
-    said = {name: _semi(frame, queries) for name, frame in results.said.items()}
+    said = {name: _select_rows(frame, queries) for name, frame in results.said.items()}
     return replace(results, collection=collection, contexts=contexts, said=said, **fewer)
 
 
-def _semi(frame: pl.DataFrame, queries: pl.Series) -> pl.DataFrame:
+def _select_rows(frame: pl.DataFrame, queries: pl.Series) -> pl.DataFrame:
     """The rows of some queries; all of a frame that has none."""
     if "query" not in frame.columns:
         return frame

@@ -7,15 +7,15 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from ragworth.diagnosis import kind_of
-from ragworth.errors import counted
+from ragworth.diagnosis import passage_kind
+from ragworth.errors import format_count
 from ragworth.report.page import charts, prediction
-from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, Figure, Panel, Sources
-from ragworth.report.page.overview import signed
-from ragworth.report.page.survey import POINTS
+from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, ChartPanel, FigureSources, ReportFigure
+from ragworth.report.page.overview import format_signed
+from ragworth.report.page.survey import MAX_POINTS
 
 
-def scattered(given: Sources) -> Figure | str:
+def utility_figure(given: FigureSources) -> ReportFigure | str:
     """Relevance labels against utility, a point for each judged passage."""
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
@@ -24,8 +24,8 @@ def scattered(given: Sources) -> Figure | str:
     if not total:
         return "no passage has a utility"
     rng = np.random.default_rng(given.seed)
-    if points.height > POINTS:
-        points = points[np.sort(rng.choice(points.height, POINTS, replace=False))]
+    if points.height > MAX_POINTS:
+        points = points[np.sort(rng.choice(points.height, MAX_POINTS, replace=False))]
     labels = judgments.of("relevance").select("query", "passage", pl.col("value").alias("relevance"))
     frame = points.join(labels, on=["query", "passage"], how="left", maintain_order="left").select(
         "query", "passage", pl.col("relevance").fill_null(0.0), "utility"
@@ -35,7 +35,7 @@ def scattered(given: Sources) -> Figure | str:
     jitter = rng.uniform(-0.3, 0.3, frame.height) * step
     drawn = frame.with_columns(
         (pl.col("relevance") + pl.Series(jitter)).alias("at"),
-        pl.col("utility").map_elements(kind_of, return_dtype=pl.String).alias("kind"),
+        pl.col("utility").map_elements(passage_kind, return_dtype=pl.String).alias("kind"),
     )
     data = (
         frame.with_columns(drawn["kind"])
@@ -43,25 +43,29 @@ def scattered(given: Sources) -> Figure | str:
         .agg(pl.len().alias("passages"), pl.col("utility").mean().alias("mean utility"))
         .sort("relevance", "kind")
     )
-    some = f"{POINTS:,} of {total:,} passages, drawn at random" if total > POINTS else counted(total, "passage")
+    some = (
+        f"{MAX_POINTS:,} of {total:,} passages, drawn at random"
+        if total > MAX_POINTS
+        else format_count(total, "passage")
+    )
     caption = (
         f"Each point is a passage ({some}), moved a little sideways so that points do not hide each other. A relevant "
         "passage near 0 is one that the model makes nothing of; an irrelevant one near −1 is one that it answers from. "
         "Lines: where the kinds part."
     )
-    spec = charts.scatter(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
-    return Figure("scatter", "Relevance is not utility", caption, [Panel("scatter", "", spec)], data)
+    spec = charts.scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
+    return ReportFigure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
 
 
-def predicted(given: Sources) -> Figure | str:
+def prediction_figure(given: FigureSources) -> ReportFigure | str:
     """How well each metric predicts each outcome."""
     outcomes = given.results.outcomes
     if outcomes is None:
         return "there are no outcomes to predict"
-    found = prediction.predictions(given.results.scores, outcomes, given.overview.metrics, given.seed)
+    found = prediction.outcome_predictions(given.results.scores, outcomes, given.overview.metrics, given.seed)
     if not found.height:
         return "no metric and outcome vary over the same contexts"
-    panels: list[Panel] = []
+    panels: list[ChartPanel] = []
     for (aspect,), part in found.group_by("outcome", maintain_order=True):
         frame = part.select(
             pl.col("metric").alias("system"),
@@ -71,30 +75,36 @@ def predicted(given: Sources) -> Figure | str:
             pl.format("{} contexts of {} queries", "n", "queries").alias("n"),
         )
         panels.append(
-            Panel(f"predicted-{len(panels)}", str(aspect), charts.intervals(frame, f"Spearman ρ with {aspect}"))
+            ChartPanel(
+                f"predicted-{len(panels)}", str(aspect), charts.interval_chart(frame, f"Spearman ρ with {aspect}")
+            )
         )
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
         "resampling queries. Metrics of which lower is better should go against it. "
         f"Best: {'; '.join(_best(found))}."
     )
-    return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
+    return ReportFigure("predicted", "Which metric predicts the answers", caption, panels, found)
 
 
 def _best(found: pl.DataFrame) -> list[str]:
     """The metric that goes best with each outcome, in words."""
     words = []
     for row in found.unique("outcome", keep="first", maintain_order=True).iter_rows(named=True):
-        ends = f" (95 % interval {signed(row['low'])} to {signed(row['high'])})" if row["low"] is not None else ""
+        ends = (
+            f" (95 % interval {format_signed(row['low'])} to {format_signed(row['high'])})"
+            if row["low"] is not None
+            else ""
+        )
         others = found.filter((pl.col("outcome") == row["outcome"]) & pl.col("apart").is_not_null())["apart"]
         alike = f", and {(~others).sum()} of {len(others)} others cannot be told from it" if len(others) else ""
-        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}{alike}")
+        words.append(f"{row['metric']} for {row['outcome']}, ρ = {format_signed(row['rho'])}{ends}{alike}")
     return words
 
 
-def agreement(given: Sources) -> Figure | str:
+def agreement_figure(given: FigureSources) -> ReportFigure | str:
     """How metrics, and metrics and outcomes, go together."""
-    found = prediction.correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
+    found = prediction.metric_correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
     metrics = given.overview.metrics
     among = found.filter(
         pl.col("first").is_in(metrics) & pl.col("second").is_in(metrics) & pl.col("value").is_not_null()
@@ -107,11 +117,11 @@ def agreement(given: Sources) -> Figure | str:
         both = pl.concat(
             [among, among.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value", "n")]
         )
-        panels.append(Panel("agreement-0", "Metric and metric", charts.heatmap(both, metrics, metrics)))
+        panels.append(ChartPanel("agreement-0", "Metric and metric", charts.heatmap_chart(both, metrics, metrics)))
     if outer.height:
         columns = outer["second"].unique(maintain_order=True).to_list()
-        panels.append(Panel("agreement-1", "Metric and outcome", charts.heatmap(outer, metrics, columns)))
+        panels.append(ChartPanel("agreement-1", "Metric and outcome", charts.heatmap_chart(outer, metrics, columns)))
     if not panels:
         return "fewer than two metrics, or nothing that varies"
     caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
-    return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
+    return ReportFigure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ragworth.errors import counted
-from ragworth.report.page.costs import Cost
-from ragworth.report.page.figure import Figure
-from ragworth.report.page.figures import Pictures
-from ragworth.report.page.html import Safe, chart, details, join, scrolled, table, tag
-from ragworth.report.page.overview import Mean, Overview, Standing, signed
+from ragworth.errors import format_count
+from ragworth.report.page.costs import TotalCost
+from ragworth.report.page.figure import ReportFigure
+from ragworth.report.page.figures import FigureSet
+from ragworth.report.page.html import SafeHtml, chart_placeholder, details_box, html_table, join_html, scroll_box, tag
+from ragworth.report.page.overview import MetricMean, Overview, Standing, format_signed
 
 
-def sentences(view: Overview) -> Safe:
+def sentences_html(view: Overview) -> SafeHtml:
     """One sentence for each system, the best first; all but the first few on request."""
     items = [tag("li", tag("b", each.system), each.sentence.removeprefix(each.system)) for each in view.standings]
     few = tag("ol", *items[:6], class_="verdicts")
     if len(items) <= 6:
         return few
     rest = tag("ol", *items[6:], class_="verdicts", start="7")
-    return join([few, details(f"{counted(len(items) - 6, 'more system')}", rest)])
+    return join_html([few, details_box(f"{format_count(len(items) - 6, 'more system')}", rest)])
 
 
-def leaderboard(view: Overview, noted: Set[str] = frozenset()) -> Safe:
+def leaderboard_html(view: Overview, noted: Set[str] = frozenset()) -> SafeHtml:
     """The table of systems: means with intervals, groups, n of N, shares and cost.
 
     ``noted``: systems of which something was noticed that belongs to their numbers; they are marked.
@@ -50,24 +50,23 @@ def leaderboard(view: Overview, noted: Set[str] = frozenset()) -> Safe:
             *(_mean_cell(each.means.get(metric)) for metric in view.metrics[1:]),
         ]
         rows.append(tag("tr", *cells))
-    caption = (
-        f"{counted(len(view.standings), 'system')}, {counted(view.queries, 'query', 'queries')}, ordered by {view.main}"
-    )
+    counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}"
+    caption = f"{counts}, ordered by {view.main}"
     made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), class_="board")
-    return join([scrolled(made, "Leaderboard"), tag("p", how_compared(view), class_="note")])
+    return join_html([scroll_box(made, "Leaderboard"), tag("p", comparison_note(view), class_="note")])
 
 
-def _mark(noted: bool) -> Safe:
-    return tag("small", tag("a", "see its note", href="#systems")) if noted else Safe("")
+def _mark(noted: bool) -> SafeHtml:
+    return tag("small", tag("a", "see its note", href="#systems")) if noted else SafeHtml("")
 
 
-def how_compared(view: Overview) -> str:
+def comparison_note(view: Overview) -> str:
     """How the groups and intervals were made, in words."""
     if len(view.standings) < 2:
         return f"In brackets the 95 % interval of the mean over queries (seed {view.seed})."
     return (
         f"In brackets the 95 % interval of the mean over queries. {view.groups.words} "
-        f"by {view.main}: paired {view.test} tests of all {counted(view.pairs, 'pair')} ({view.resamples:,} "
+        f"by {view.main}: paired {view.test} tests of all {format_count(view.pairs, 'pair')} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged, and answers that were graded."
     )
@@ -83,7 +82,7 @@ def _extra(view: Overview) -> list[str]:
     return [name for name, there in known.items() if there]
 
 
-def _extra_cell(each: Standing, name: str) -> Safe:
+def _extra_cell(each: Standing, name: str) -> SafeHtml:
     if name == "tokens read":
         return tag("td", "–" if each.read is None else f"{each.read:,.0f}", class_="n")
     value = getattr(each, name)
@@ -95,26 +94,27 @@ def _extra_cell(each: Standing, name: str) -> Safe:
     )
 
 
-def _count(n: int, total: int, title: str) -> Safe:
+def _count(n: int, total: int, title: str) -> SafeHtml:
     """How many a number is from; it stands out where some are missing."""
     return tag("small", f"{n:,} of {total:,}", title=title or None, class_=None if n == total else "warn")
 
 
-def _mean_cell(mean: Mean | None) -> Safe:
+def _mean_cell(mean: MetricMean | None) -> SafeHtml:
     if mean is None or mean.mean is None:
         return tag("td", "–", tag("small", mean.missing if mean is not None else "not computed"), class_="n")
     return tag(
-        "td", signed(mean.mean, 3), tag("small", mean.ends), _count(mean.n, mean.total, mean.missing), class_="n"
+        "td", format_signed(mean.mean, 3), tag("small", mean.ends), _count(mean.n, mean.total, mean.missing), class_="n"
     )
 
 
-def explored(number: int, total: int, systems: int) -> Safe:
+def explorer_note(number: int, total: int, systems: int) -> SafeHtml:
     """How many queries the explorer holds, and which, where it does not hold all."""
     if number >= total:
-        return Safe("")
+        return SafeHtml("")
     first = "on which the systems differ most" if systems > 1 else "with the worst scores"
     words = (
-        f"This page holds {number:,} of {counted(total, 'query', 'queries')}: a third are those {first}, up to a third "
+        f"This page holds {number:,} of {format_count(total, 'query', 'queries')}: a third are those {first}, up to "
+        "a third "
         "have problems (drawn from each finding), and the rest were drawn at random. Everything "
         "above is about all queries, and the tables in the folder of the results hold all of them. For more queries "
         "in the page: "
@@ -122,20 +122,20 @@ def explored(number: int, total: int, systems: int) -> Safe:
     return tag("p", words, tag("code", "ragworth evaluate --page-queries N"), ".", class_="note", id="explored")
 
 
-def cost(total: Cost | None) -> Safe:
+def cost_html(total: TotalCost | None) -> SafeHtml:
     """What it all took, in one line."""
     if total is None:
         return tag("p", "What it cost is not recorded.", class_="note")
     return tag("p", tag("b", "Cost: "), total.words(), class_="note")
 
 
-def figure(each: Figure) -> Safe:
+def figure_html(each: ReportFigure) -> SafeHtml:
     """A place for each chart, its caption, and its numbers as a table."""
     panels = [
         tag(
             "div",
             tag("h4", panel.title) if panel.title else "",
-            chart(panel.name, f"Chart: {each.title} {panel.title}. {each.caption}"),
+            chart_placeholder(panel.name, f"Chart: {each.title} {panel.title}. {each.caption}"),
             class_="panel",
         )
         for panel in each.panels
@@ -145,12 +145,12 @@ def figure(each: Figure) -> Safe:
         tag("h3", each.title, id=f"figure-{each.name}"),
         tag("div", *panels, class_=_layout(each)),
         tag("figcaption", each.caption),
-        details("The numbers as a table", _numbers(each)),
+        details_box("The numbers as a table", _numbers(each)),
         class_=f"figure-{each.name} many" if len(panels) > 1 else f"figure-{each.name}",
     )
 
 
-def _layout(each: Figure) -> str:
+def _layout(each: ReportFigure) -> str:
     """How charts stand beside each other: long names beside axes need room."""
     names = each.data["system"].to_list() if "system" in each.data.columns else []
     if len(each.panels) == 1:
@@ -162,18 +162,18 @@ LONG = 22
 ROWS = 400
 
 
-def _numbers(each: Figure) -> Safe:
+def _numbers(each: ReportFigure) -> SafeHtml:
     """The numbers of a figure: not more rows than a person reads, and then it says so."""
     rows = each.data.height
-    return table(
+    return html_table(
         each.data.head(ROWS), each.title if rows <= ROWS else f"{each.title}: the first {ROWS} of {rows:,} rows"
     )
 
 
-def gallery(pictures: Pictures) -> Safe:
+def gallery_html(pictures: FigureSet) -> SafeHtml:
     """All figures, and what is left out."""
-    parts: list[object] = [figure(each) for each in pictures.figures]
+    parts: list[object] = [figure_html(each) for each in pictures.figures]
     if pictures.absent:
         items = [tag("li", tag("b", title), f": {reason}") for title, reason in pictures.absent.items()]
         parts.append(tag("div", tag("h3", "Left out"), tag("ul", *items), class_="absent"))
-    return join(parts)
+    return join_html(parts)

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ragworth.errors import FormatError
-from ragworth.report.page.html import Safe, tag
-from ragworth.results import record_of
+from ragworth.report.page.html import SafeHtml, tag
+from ragworth.results import results_record
 
 FOLDER = "studies"
 PLACE = "<!--studies--><!--/studies-->"
 NAVIGATION = "<!--studies-link--><!--/studies-link-->"
 
 
-class Listed(NamedTuple):
+class StudyEntry(NamedTuple):
     """A study: the name of its folder, what it asks, and the first thing that it says."""
 
     name: str
@@ -35,16 +35,16 @@ class Listed(NamedTuple):
         return f"{FOLDER}/{quote(self.name, safe='')}/study.html"
 
 
-class Studies(NamedTuple):
+class StudyList(NamedTuple):
     """Those that can be listed, in the order of their names, and what is wrong with the others."""
 
-    listed: list[Listed]
+    listed: list[StudyEntry]
     notes: list[str]
 
 
-def studies(folder: Path) -> Studies:
+def list_studies(folder: Path) -> StudyList:
     """The studies of a folder ``studies``; none where there is no such folder."""
-    found = Studies([], [])
+    found = StudyList([], [])
     for file in sorted(folder.glob("*/study.json")):
         name = file.parent.name
         try:
@@ -54,7 +54,7 @@ def studies(folder: Path) -> Studies:
     return found
 
 
-def _read(file: Path) -> Listed:
+def _read(file: Path) -> StudyEntry:
     said = json.loads(file.read_text(encoding="utf-8"))
     title = said.get("title") if isinstance(said, dict) else None
     sentences = said.get("sentences") if isinstance(said, dict) else None
@@ -62,18 +62,18 @@ def _read(file: Path) -> Listed:
         raise ValueError("it has no title and no sentences")
     if not file.with_name("study.html").is_file():
         raise ValueError("there is no study.html beside it")
-    return Listed(file.parent.name, title, str(sentences[0]) if sentences else "")
+    return StudyEntry(file.parent.name, title, str(sentences[0]) if sentences else "")
 
 
-def in_page(html: str, found: Studies) -> str:
+def insert_in_page(html: str, found: StudyList) -> str:
     """A page that lists these studies, and no others."""
-    link = tag("a", "Studies", href="#studies") if any(found) else Safe("")
-    return _put(_put(html, PLACE, _section(found)), NAVIGATION, link)
+    link = tag("a", "Studies", href="#studies") if any(found) else SafeHtml("")
+    return _replace_between(_replace_between(html, PLACE, _section(found)), NAVIGATION, link)
 
 
-def _section(found: Studies) -> Safe:
+def _section(found: StudyList) -> SafeHtml:
     if not any(found):
-        return Safe("")
+        return SafeHtml("")
     items = [
         tag("li", tag("a", each.title, href=each.address), tag("p", each.sentence) if each.sentence else "")
         for each in found.listed
@@ -88,16 +88,16 @@ def _section(found: Studies) -> Safe:
     )
 
 
-def in_markdown(text: str, found: Studies) -> str:
+def insert_in_markdown(text: str, found: StudyList) -> str:
     """The Markdown beside it, with the same list."""
-    from ragworth.report.page.markdown import line
+    from ragworth.report.page.markdown import escape_line
 
-    items = [f"- [{line(each.title)}]({each.address}): {line(each.sentence)}" for each in found.listed]
-    lines = ["\n".join(items), *map(line, found.notes)]
-    return _put(text, PLACE, "\n\n".join(["\n## Studies", *filter(None, lines), ""]) if any(found) else "")
+    items = [f"- [{escape_line(each.title)}]({each.address}): {escape_line(each.sentence)}" for each in found.listed]
+    lines = ["\n".join(items), *map(escape_line, found.notes)]
+    return _replace_between(text, PLACE, "\n\n".join(["\n## Studies", *filter(None, lines), ""]) if any(found) else "")
 
 
-def _put(text: str, place: str, content: str) -> str:
+def _replace_between(text: str, place: str, content: str) -> str:
     """``content`` between the marks of a place, in place of what stands there."""
     begin, end = (f"{mark}>" for mark in place.split(">")[:2])
     return re.sub(
@@ -105,14 +105,14 @@ def _put(text: str, place: str, content: str) -> str:
     )
 
 
-def listed_again(report: Path) -> bool:
+def update_study_list(report: Path) -> bool:
     """List the studies that now lie beside a report, in it and in the Markdown beside it.
 
     False where there is no report, or one that has no place for them.
     """
-    found = studies(report.parent / FOLDER)
+    found = list_studies(report.parent / FOLDER)
     changed = False
-    for file, fill in ((report, in_page), (report.with_suffix(".md"), in_markdown)):
+    for file, fill in ((report, insert_in_page), (report.with_suffix(".md"), insert_in_markdown)):
         try:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -121,6 +121,6 @@ def listed_again(report: Path) -> bool:
             raise FormatError(f"cannot be read: {error}", file=str(file)) from error
         if PLACE.split(">")[0] not in text:
             continue
-        record_of(report.parent).write(file.name, fill(text, found).encode(), adopt=True)
+        results_record(report.parent).write(file.name, fill(text, found).encode(), adopt=True)
         changed = True
     return changed

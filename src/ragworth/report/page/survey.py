@@ -11,30 +11,30 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import FINDINGS, KINDS, Examiner
+from ragworth.diagnosis import FINDINGS, PASSAGE_KINDS, Examiner
 from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, tallies
 from ragworth.diagnosis.context_facts import graded_answers, grades_together
 from ragworth.diagnosis.worth import worth
-from ragworth.metrics.ground_truth import number
-from ragworth.report.page.query_blocks import Block, QueryBlocks, only_contexts
+from ragworth.metrics.ground_truth import query_numbers
+from ragworth.report.page.query_blocks import Block, QueryBlocks, select_contexts
 
 DEEPEST = 20
 """Ranks drawn at most."""
 
-POINTS = 1500
+MAX_POINTS = 1500
 """Passages of the scatter at most; more are drawn at random."""
 
-POINT = {"query": pl.String, "passage": pl.String, "utility": pl.Float64}
+POINT_SCHEMA = {"query": pl.String, "passage": pl.String, "utility": pl.Float64}
 
 
-class Ranks(NamedTuple):
+class RankUtilities(NamedTuple):
     """The utility at each rank: queries × (system, rank), NaN where it is not known."""
 
     columns: list[tuple[str, int]]
     values: npt.NDArray[np.float64]
 
 
-class Points(NamedTuple):
+class UtilityPoints(NamedTuple):
     """Passages with a utility (query, passage, utility), and how many there are.
 
     All of them where the queries fit into one block, else POINTS that were drawn at random.
@@ -56,8 +56,8 @@ class Survey:
     grades: Counter[tuple[str, str | None]]
     """By system and grade, answers; None where an answer could not be graded."""
     ungraded: str
-    ranks: Ranks
-    points: Points
+    ranks: RankUtilities
+    points: UtilityPoints
     passages: int
     """Different passages shown."""
     examiner: Examiner
@@ -73,15 +73,15 @@ class Survey:
         return sum(number for (name, _), number in self.kinds.items() if name == system)
 
 
-def survey(blocks: QueryBlocks, seed: int) -> Survey:
+def build_survey(blocks: QueryBlocks, seed: int) -> Survey:
     """Go through all queries once."""
-    gatherer = _Gatherer(blocks, seed)
+    gatherer = _SurveyBuilder(blocks, seed)
     for block in blocks:
         gatherer.add(block)
     return gatherer.survey()
 
 
-class _Gatherer:
+class _SurveyBuilder:
     def __init__(self, blocks: QueryBlocks, seed: int) -> None:
         self.blocks, self.rng = blocks, np.random.default_rng(seed)
         self.sizes: dict[str, Counter[int]] = {system: Counter() for system in blocks.systems}
@@ -98,8 +98,8 @@ class _Gatherer:
     def add(self, block: Block) -> None:
         blocks, shape = self.blocks, (len(self.blocks.systems), len(block.queries))
         frame, judged = worth(block.contexts, block.judgments, block.ratings, blocks.rel, blocks.eta)
-        system = number(frame["system"], pl.Series(blocks.systems, dtype=pl.String))
-        context = system * shape[1] + number(frame["query"], block.queries)
+        system = query_numbers(frame["system"], pl.Series(blocks.systems, dtype=pl.String))
+        context = system * shape[1] + query_numbers(frame["query"], block.queries)
         if (context[1:] < context[:-1]).any():
             order = np.argsort(context, kind="stable")
             frame, context = frame[order], context[order]
@@ -140,7 +140,9 @@ class _Gatherer:
             values, counts = np.unique(sizes[i], return_counts=True)
             self.sizes[system].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
             kinds = rows.kind[(systems == i) & (rows.kind >= 0)]
-            for kind, count in zip(KINDS, np.bincount(kinds, minlength=len(KINDS)).tolist(), strict=True):
+            for kind, count in zip(
+                PASSAGE_KINDS, np.bincount(kinds, minlength=len(PASSAGE_KINDS)).tolist(), strict=True
+            ):
                 if count:
                     self.kinds[system, kind] += count
 
@@ -157,14 +159,14 @@ class _Gatherer:
 
     def _add_points(self, frame: pl.DataFrame) -> None:
         """Draw among the points of all blocks: those with the smallest random numbers stay."""
-        known = frame.select(list(POINT)).drop_nulls("utility")
+        known = frame.select(list(POINT_SCHEMA)).drop_nulls("utility")
         points = known.unique(["query", "passage"], keep="first", maintain_order=True)
         self.total += points.height
         if not self.blocks.several:
             self.points = [points]
             return
         drawn = points.with_columns(pl.Series("draw", self.rng.random(points.height)))
-        self.points = [pl.concat([*self.points, drawn]).sort("draw", maintain_order=True).head(POINTS)]
+        self.points = [pl.concat([*self.points, drawn]).sort("draw", maintain_order=True).head(MAX_POINTS)]
 
     def _add_findings(self, block: Block, found: dict[str, Tally]) -> None:
         """Add the findings of a block; contexts with ratings are examined one by one."""
@@ -178,7 +180,7 @@ class _Gatherer:
         here |= bits(found, here.shape)
         if not rated.any():
             return
-        mine = only_contexts(block.contexts, block.queries.filter(pl.Series(rated)))
+        mine = select_contexts(block.contexts, block.queries.filter(pl.Series(rated)))
         frame = self.examiner.examine(self.blocks.facts(block._replace(contexts=mine)))
         place = {system: i for i, system in enumerate(systems)}
         query = {name: i for i, name in enumerate(block.queries)}
@@ -195,18 +197,18 @@ class _Gatherer:
             self.grades,
             blocks.ungraded,
             self._ranks(),
-            Points(pl.concat(self.points).select(list(POINT)), self.total),
+            UtilityPoints(pl.concat(self.points).select(list(POINT_SCHEMA)), self.total),
             pl.concat([part["passage"] for part in blocks.contexts.parts]).n_unique(),
             self.examiner,
             self.found,
         )
 
-    def _ranks(self) -> Ranks:
+    def _ranks(self) -> RankUtilities:
         columns = sorted(self.ranks)
         values = np.empty((len(self.blocks.queries), len(columns)))
         for i, column in enumerate(columns):
             values[:, i] = self.ranks.pop(column)
-        return Ranks([(self.blocks.systems[place], rank) for place, rank in columns], values)
+        return RankUtilities([(self.blocks.systems[place], rank) for place, rank in columns], values)
 
 
 def _among(block: Block, queries: pl.Series) -> npt.NDArray[np.bool_]:

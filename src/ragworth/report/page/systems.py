@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragworth.errors import counted
-from ragworth.report.page.html import Safe, scrolled, tag
+from ragworth.errors import format_count
+from ragworth.report.page.html import SafeHtml, scroll_box, tag
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
 from ragworth.results import Results
@@ -16,7 +16,7 @@ TITLE = "Systems"
 UNKNOWN = "not recorded"
 
 
-class System(NamedTuple):
+class SystemEntry(NamedTuple):
     """A system, its pipeline or file as it is written, what it shows in words, and what was noticed of it."""
 
     name: str
@@ -25,16 +25,18 @@ class System(NamedTuple):
     notes: tuple[str, ...]
 
 
-def systems(results: Results, known: Survey, view: Overview) -> list[System]:
+def describe_systems(results: Results, known: Survey, view: Overview) -> list[SystemEntry]:
     """The systems, best first."""
     written = results.manifest.get("systems")
     written = written if isinstance(written, Mapping) else {}
-    noticed = notes(results)
+    noticed = system_notes(results)
     names = [each.system for each in view.standings]
-    return [System(name, str(written.get(name, UNKNOWN)), _shows(name, known), noticed.get(name, ())) for name in names]
+    return [
+        SystemEntry(name, str(written.get(name, UNKNOWN)), _shows(name, known), noticed.get(name, ())) for name in names
+    ]
 
 
-def notes(results: Results) -> dict[str, tuple[str, ...]]:
+def system_notes(results: Results) -> dict[str, tuple[str, ...]]:
     """What was noticed while each system retrieved; only of those of which something was."""
     stages = results.manifest.get("stages")
     found: dict[str, tuple[str, ...]] = {}
@@ -53,12 +55,16 @@ def _shows(name: str, known: Survey) -> str:
     some = sorted(size for size in sizes if size)
     if not some:
         return "nothing"
-    many = counted(some[-1], "passage") if some[0] == some[-1] else f"{some[0]:,} to {counted(some[-1], 'passage')}"
+    many = (
+        format_count(some[-1], "passage")
+        if some[0] == some[-1]
+        else f"{some[0]:,} to {format_count(some[-1], 'passage')}"
+    )
     bare, total = sizes.get(0, 0), sum(sizes.values())
-    return f"{many} a query" + (f"; nothing for {bare:,} of {counted(total, 'query', 'queries')}" if bare else "")
+    return f"{many} a query" + (f"; nothing for {bare:,} of {format_count(total, 'query', 'queries')}" if bare else "")
 
 
-def section(found: list[System]) -> Safe:
+def systems_html(found: list[SystemEntry]) -> SafeHtml:
     """The systems as a table, with what was noticed below each of them."""
     head = tag("tr", *(tag("th", name, scope="col") for name in ("System", "Pipeline or file", "Shows")))
     rows = [
@@ -77,4 +83,4 @@ def section(found: list[System]) -> Safe:
         tag("tbody", *rows),
         class_="systems",
     )
-    return scrolled(made, TITLE)
+    return scroll_box(made, TITLE)

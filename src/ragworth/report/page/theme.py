@@ -1,8 +1,8 @@
 """Colours and type of the charts, light and dark.
 
 A chart's specification names its colours (`ink("good")`); what they are is filled in when it is drawn, by the page for
-the theme that the reader has chosen, and by :func:`painted` for files. Hues are those of Okabe and Ito, which people
-with any common colour blindness tell apart, and nothing is said by colour alone.
+the theme that the reader has chosen, and by :func:`apply_colors` for files. Hues are those of Okabe and Ito, which
+people with any common colour blindness can tell apart. Nothing is said by colour alone.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 
 
-def ink(name: str) -> str:
+def theme_color(name: str) -> str:
     """A colour of the theme, by its name."""
     return MARK + name
 
 
-def configuration(colors: Mapping[str, str], font: str) -> dict[str, Any]:
+def vega_config(colors: Mapping[str, str], font: str) -> dict[str, Any]:
     """Vega-Lite's configuration for one theme."""
     words = {"labelColor": colors["soft"], "titleColor": colors["text"], "labelFontSize": 12, "titleFontSize": 12}
     return {
@@ -90,15 +90,15 @@ def configuration(colors: Mapping[str, str], font: str) -> dict[str, Any]:
 def themes(font: str = "system-ui, sans-serif") -> dict[str, dict[str, Any]]:
     """Both themes, as the page needs them."""
     return {
-        "light": {"colors": LIGHT, "config": configuration(LIGHT, font)},
-        "dark": {"colors": DARK, "config": configuration(DARK, font)},
+        "light": {"colors": LIGHT, "config": vega_config(LIGHT, font)},
+        "dark": {"colors": DARK, "config": vega_config(DARK, font)},
     }
 
 
-def painted(spec: Any, colors: Mapping[str, str] = LIGHT) -> Any:
+def apply_colors(spec: Any, colors: Mapping[str, str] = LIGHT) -> Any:
     """A specification with its colours filled in; its data are left as they are."""
     if isinstance(spec, Mapping):
-        return {key: value if key == "values" else painted(value, colors) for key, value in spec.items()}
+        return {key: value if key == "values" else apply_colors(value, colors) for key, value in spec.items()}
     if isinstance(spec, list):
-        return [painted(each, colors) for each in spec]
+        return [apply_colors(each, colors) for each in spec]
     return colors[spec[1:]] if isinstance(spec, str) and spec[:1] == MARK and spec[1:] in colors else spec

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ragworth.report.study.findings import Figure, Findings, Shown
-from ragworth.report.study.terminal import words
-from ragworth.report.study.writing import write
+from ragworth.report.study.findings import Findings, StudyFigure, StudyTable
+from ragworth.report.study.terminal import study_text
+from ragworth.report.study.writing import write_study
 
-__all__ = ["Figure", "Findings", "Shown", "words", "write"]
+__all__ = ["Findings", "StudyFigure", "StudyTable", "study_text", "write_study"]

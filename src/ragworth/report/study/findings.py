@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import counted, listed
-from ragworth.report.render import p_value
+from ragworth.errors import format_count, format_list
+from ragworth.report.render import format_p_value
 
 FORMAT = 1
 QUERIES = "queries"
@@ -21,7 +21,7 @@ LEFT_OUT = {"case": pl.String, "reason": pl.String, QUERIES: pl.Int64}
 column ``unit`` says of each what: queries, contexts, things."""
 
 
-class Figure(NamedTuple):
+class StudyFigure(NamedTuple):
     """One chart, by :mod:`ragworth.report.study.charts`. ``name`` names its files: letters, digits, _ and -."""
 
     name: str
@@ -30,7 +30,7 @@ class Figure(NamedTuple):
     spec: dict[str, Any]
 
 
-class Shown(NamedTuple):
+class StudyTable(NamedTuple):
     """A table, as it is printed, written and shown. ``name`` names its files: letters, digits, _ and -.
 
     ``aside``: too much for a terminal; it is on the page and in its files.
@@ -62,8 +62,8 @@ class Findings:
     title: str
     lead: str
     sentences: tuple[str, ...]
-    tables: tuple[Shown, ...]
-    figures: tuple[Figure, ...]
+    tables: tuple[StudyTable, ...]
+    figures: tuple[StudyFigure, ...]
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -98,31 +98,31 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def told(frame: pl.DataFrame) -> pl.DataFrame:
+def display_table(frame: pl.DataFrame) -> pl.DataFrame:
     """A table as it is shown to people: p-values as such, which are never 0; the name of the case only where there are
     several.
     """
     if "case" in frame.columns and frame.width > 1 and frame["case"].n_unique() == 1:
         frame = frame.drop("case")
-    chances = [name for name, kind in frame.schema.items() if is_chance(name) and kind.is_float()]
+    chances = [name for name, kind in frame.schema.items() if is_p_value(name) and kind.is_float()]
     return frame.with_columns(
-        pl.col(name).map_elements(p_value, return_dtype=pl.String, skip_nulls=False) for name in chances
+        pl.col(name).map_elements(format_p_value, return_dtype=pl.String, skip_nulls=False) for name in chances
     )
 
 
-def is_chance(name: str) -> bool:
+def is_p_value(name: str) -> bool:
     """Whether a column of this name has p-values."""
     return name == "p" or name.startswith("p_")
 
 
-def left_out(rows: Iterable[tuple[str, str, int, str]]) -> pl.DataFrame:
+def left_out_table(rows: Iterable[tuple[str, str, int, str]]) -> pl.DataFrame:
     """What was left out, each row with its unit."""
     return pl.DataFrame(list(rows), schema={**LEFT_OUT, "unit": pl.String}, orient="row")
 
 
-def left_shown(frame: pl.DataFrame) -> pl.DataFrame:
+def display_left_out(frame: pl.DataFrame) -> pl.DataFrame:
     """What was left out, as people see it: units only where some are not queries."""
-    frame = told(frame)
+    frame = display_table(frame)
     if "unit" not in frame.columns:
         return frame
     plain = frame.with_columns(pl.col("unit").fill_null(QUERIES))
@@ -131,14 +131,14 @@ def left_shown(frame: pl.DataFrame) -> pl.DataFrame:
     return plain.rename({QUERIES: "number"}, strict=False)
 
 
-def missing(frame: pl.DataFrame) -> str:
+def left_out_words(frame: pl.DataFrame) -> str:
     """How much was left out, in words, unit by unit."""
     sums: dict[str, int] = {}
     units = frame["unit"].fill_null(QUERIES) if "unit" in frame.columns else [QUERIES] * frame.height
     numbers = frame[QUERIES] if QUERIES in frame.columns else [1] * frame.height
     for number, unit in zip(numbers, units, strict=True):
         sums[unit] = sums.get(unit, 0) + number
-    totals = listed([counted(total, _single(unit), unit) for unit, total in sums.items()])
+    totals = format_list([format_count(total, _single(unit), unit) for unit, total in sums.items()])
     what = f"a {_single(next(iter(sums)))}" if len(sums) == 1 else "one and the same"
     return f"{totals} left out; {what} can be counted for several reasons and cases."
 

@@ -11,19 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from ragworth.errors import TableError, quoted
-from ragworth.report.page.drawing import png, svg
+from ragworth.errors import TableError, quote_short
+from ragworth.report.page.drawing import render_png, render_svg
 from ragworth.report.render import render
-from ragworth.report.study.document import page
+from ragworth.report.study.document import study_page
 from ragworth.report.study.findings import Findings
-from ragworth.report.study.markdown import markdown
-from ragworth.storage.file_record import Record
+from ragworth.report.study.markdown import study_markdown
+from ragworth.storage.file_record import FileRecord
 
 NAME = re.compile(r"\w[\w-]*")
 STUDY = "study.json"
 
 
-def write(findings: Findings, folder: str | Path, *, back: str | Path | None = None) -> Path:
+def write_study(findings: Findings, folder: str | Path, *, back: str | Path | None = None) -> Path:
     """Write everything to a folder; the path of the page.
 
     The page ``study.html``, ``study.md``, each table as ``TABLE.parquet`` and ``TABLE.csv``, each figure as
@@ -37,7 +37,7 @@ def write(findings: Findings, folder: str | Path, *, back: str | Path | None = N
     _check(figure.name for figure in findings.figures)
     files = _files(findings, None if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
     record = json.dumps(findings.record, ensure_ascii=False, indent=1) + "\n"
-    written = Record(folder, _written_earlier, "move it away, or name another folder: --output DIR")
+    written = FileRecord(folder, _legacy_files, "move it away, or name another folder: --output DIR")
     written.refuse_foreign([*files, STUDY])
     for name, data in files.items():
         written.write(name, data)
@@ -52,25 +52,25 @@ def _check(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if not NAME.fullmatch(name):
-            raise TableError(f"{quoted(name)} cannot name a file", expected="letters, digits, _ and -")
+            raise TableError(f"{quote_short(name)} cannot name a file", expected="letters, digits, _ and -")
         if name.casefold() in seen:
-            raise TableError(f"{quoted(name)} names two tables or two figures")
+            raise TableError(f"{quote_short(name)} names two tables or two figures")
         seen.add(name.casefold())
 
 
 def _files(findings: Findings, back: str | None) -> dict[str, bytes]:
     """All files but the record, made before the first of them is written."""
-    made = {"study.html": page(findings, back).encode("utf-8", "replace")}
-    made["study.md"] = markdown(findings).encode("utf-8", "replace")
+    made = {"study.html": study_page(findings, back).encode("utf-8", "replace")}
+    made["study.md"] = study_markdown(findings).encode("utf-8", "replace")
     for table in findings.tables:
         made |= {f"{table.name}.{look}": render(table.frame, look) for look in ("parquet", "csv")}
     for figure in findings.figures:
-        made[f"figures/{figure.name}.svg"] = svg(figure.spec).encode()
-        made[f"figures/{figure.name}.png"] = png(figure.spec)
+        made[f"figures/{figure.name}.svg"] = render_svg(figure.spec).encode()
+        made[f"figures/{figure.name}.png"] = render_png(figure.spec)
     return made
 
 
-def _written_earlier(folder: Path) -> dict[str, str]:
+def _legacy_files(folder: Path) -> dict[str, str]:
     """What a version without records wrote, as it is now: its page, and the tables and figures that it names."""
     try:
         said = json.loads((folder / STUDY).read_text(encoding="utf-8"))

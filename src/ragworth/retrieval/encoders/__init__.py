@@ -30,16 +30,18 @@ FORMS = {"onnx": "onnx:FOLDER", "st": "st:NAME_OR_FOLDER"}
 """What stands behind the name, where something does."""
 
 
-def encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
+def open_encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
     """An encoder by its written form; the same one for the same form and files, so that weights are loaded once."""
     kind, _, rest = spec.partition(":")
     if kind not in ENCODERS:
         expected = ", ".join(FORMS.get(name, name) for name in ENCODERS.names())
         raise ModelError(f"{spec!r} names no kind of encoder", expected=expected, remedy=ENCODERS.unknown(kind).remedy)
     opener = ENCODERS.get(kind)
-    return _held(opener, rest, folder, opener(rest, folder).revision)
+    return _cached_encoder(opener, rest, folder, opener(rest, folder).revision)
 
 
 @lru_cache(maxsize=4)
-def _held(opener: Callable[[str, Path | None], Encoder], rest: str, folder: Path | None, revision: str) -> Encoder:
+def _cached_encoder(
+    opener: Callable[[str, Path | None], Encoder], rest: str, folder: Path | None, revision: str
+) -> Encoder:
     return opener(rest, folder)

@@ -13,42 +13,42 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.retrieval.artifact_cache import digest, kept
+from ragworth.retrieval.artifact_cache import digest, load_or_build
 from ragworth.retrieval.encoders.contract import Floats
-from ragworth.retrieval.encoders.exact_search import ROWS, error_of, longest_of, scores_of
-from ragworth.retrieval.hits import Found, Ints
+from ragworth.retrieval.encoders.exact_search import ROWS, max_norm, pair_products, rounding_error
+from ragworth.retrieval.hits import Ints, SearchHits
 
 FILE = "groups.faiss"
-EACH = 39
+MIN_PER_GROUP = 39
 """Vectors that a group has on average at least: fewer say little about where it lies."""
 
-MORE = 16
+EXTRA_CANDIDATES = 16
 """Vectors asked for beyond those that are wanted."""
 
 
-def groups(total: int) -> int:
+def group_count(total: int) -> int:
     """Into how many groups so many vectors are put."""
-    return max(1, min(round(4 * math.sqrt(total)), total // EACH))
+    return max(1, min(round(4 * math.sqrt(total)), total // MIN_PER_GROUP))
 
 
-def index_of(vectors: Floats, name: str, cache: Path | None) -> Any:
+def load_index(vectors: Floats, name: str, cache: Path | None) -> Any:
     """The index of vectors that are kept under a name: out of the cache, mapped into memory, if it is there."""
     import faiss
 
-    facts = {"vectors": name, "groups": groups(len(vectors)), "faiss": version("faiss-cpu")}
-    return kept(
+    facts = {"vectors": name, "groups": group_count(len(vectors)), "faiss": version("faiss-cpu")}
+    return load_or_build(
         cache,
         f"ann-{digest(facts)}",
-        make=lambda: _made(vectors),
+        make=lambda: _build_index(vectors),
         save=lambda index, folder: faiss.write_index(index, str(folder / FILE)),
         load=lambda folder: faiss.read_index(str(folder / FILE), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY),
     )
 
 
-def _made(vectors: Floats) -> Any:
+def _build_index(vectors: Floats) -> Any:
     import faiss
 
-    width, count = vectors.shape[1], groups(len(vectors))
+    width, count = vectors.shape[1], group_count(len(vectors))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, count, faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = 1  # few vectors are one group: nothing to warn of
     sample = np.random.default_rng(0).permutation(len(vectors))[: count * 256]
@@ -58,33 +58,33 @@ def _made(vectors: Floats) -> Any:
     return index
 
 
-def near(
+def search_approximate(
     index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int, longest: float | None = None
-) -> list[Found]:
+) -> list[SearchHits]:
     """The ``k`` nearest to each query of those that are looked at, best first, whatever k is.
 
     faiss compares in single precision and takes any of equal ones, so that some more are asked for; and where even
     the last of them might be among the first k, all that might.
     """
     index.nprobe = min(probes, index.nlist)
-    asked = min(k + MORE, len(vectors))
+    asked = min(k + EXTRA_CANDIDATES, len(vectors))
     queries = np.ascontiguousarray(queries)
     products, numbers = index.search(queries, asked)
-    errors = error_of(queries, longest_of(vectors) if longest is None else longest)
+    errors = rounding_error(queries, max_norm(vectors) if longest is None else longest)
     found = []
     for number, (row, error) in enumerate(zip(numbers, errors.tolist(), strict=True)):
         rows = row[row >= 0].astype(np.int64)
-        best = _ordered(vectors, rows, queries, number, places)
+        best = _rescore(vectors, rows, queries, number, places)
         if len(rows) == asked < len(vectors) and products[number, -1] + error >= best.scores[k - 1]:
             above = np.nextafter(np.float32(best.scores[k - 1] - 2 * error), np.float32(-np.inf))
             _, _, rows = index.range_search(queries[number : number + 1], float(above))
-            best = _ordered(vectors, rows, queries, number, places)
-        found.append(Found(best.rows[:k], best.scores[:k]))
+            best = _rescore(vectors, rows, queries, number, places)
+        found.append(SearchHits(best.rows[:k], best.scores[:k]))
     return found
 
 
-def _ordered(vectors: Floats, rows: Ints, queries: Floats, number: int, places: Ints) -> Found:
+def _rescore(vectors: Floats, rows: Ints, queries: Floats, number: int, places: Ints) -> SearchHits:
     """Some vectors with their scores for one query, best first."""
-    scores = scores_of(vectors, rows, queries, np.full(len(rows), number))
+    scores = pair_products(vectors, rows, queries, np.full(len(rows), number))
     order = np.lexsort((-places[rows], -scores))
-    return Found(rows[order], scores[order])
+    return SearchHits(rows[order], scores[order])

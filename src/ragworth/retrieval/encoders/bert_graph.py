@@ -15,17 +15,17 @@ from onnx import TensorProto, helper
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.onnx_session import DATA, MODEL
-from ragworth.llm.local.onnx_tensors import Tensors
-from ragworth.llm.local.safetensors_file import WHOLE, read
+from ragworth.llm.local.onnx_tensors import GraphBuilder
+from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors
 
 VERSION = 1
 """Raised with every change in what is computed."""
 
-HIDDEN = -1e9
+MASKED = -1e9
 """Added to the score of a token that is only there to fill a row."""
 
 
-def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
+def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
     """Write the graph and its constants into a folder."""
     wrong = [
         f"{name} is {config.get(name, default)!r}, not {expected!r}"
@@ -43,10 +43,12 @@ def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
             file=str(weights.parent),
             remedy='put a model.onnx beside it, or name it "st:FOLDER"',
         )
-    arrays = {name.removeprefix("bert."): array for name, array in read(weights, WHOLE).arrays.items()}
+    arrays = {
+        name.removeprefix("bert."): array for name, array in read_safetensors(weights, INTEGER_DTYPES).arrays.items()
+    }
     try:
         with (folder / DATA).open("wb") as data:
-            bert = _Bert(Tensors(data), config, arrays)
+            bert = _BertBuilder(GraphBuilder(data), config, arrays)
             bert.build()
     except KeyError as error:
         raise ModelError(f"it lacks {error}", file=str(weights), expected="the weights of a BERT encoder") from error
@@ -68,10 +70,10 @@ def write(folder: Path, config: dict[str, Any], weights: Path) -> None:
     (folder / MODEL).write_bytes(made.SerializeToString())
 
 
-class _Bert:
+class _BertBuilder:
     """Puts the layers together. Vectors are (texts, tokens, width) between them."""
 
-    def __init__(self, tensors: Tensors, config: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def __init__(self, tensors: GraphBuilder, config: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.t = tensors
         self.arrays = arrays
         self.layers = int(config["num_hidden_layers"])
@@ -87,7 +89,7 @@ class _Bert:
         kind = t.constant(self.arrays["embeddings.token_type_embeddings.weight"][0])
         x = self._norm(t.op("Add", t.op("Add", words, kind), places), "embeddings.LayerNorm")
         seen = t.op("Unsqueeze", t.op("Cast", "attention_mask", to=TensorProto.FLOAT), t.ints(1, 2))
-        mask = t.op("Mul", t.op("Sub", t.constant(1.0), seen), t.constant(HIDDEN))
+        mask = t.op("Mul", t.op("Sub", t.constant(1.0), seen), t.constant(MASKED))
         for number in range(self.layers):
             name, last = f"encoder.layer.{number}", number == self.layers - 1
             x = self._norm(t.op("Add", x, self._attention(x, mask, name)), f"{name}.attention.output.LayerNorm")

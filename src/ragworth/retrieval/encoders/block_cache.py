@@ -19,29 +19,29 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.retrieval.artifact_cache import DAY
-from ragworth.storage.private import open_beside, private_folder
+from ragworth.storage.private import open_part_file, private_folder
 
-BLOCK = 128
+BLOCK_SIZE = 128
 """Texts of a block: what is lost at most when a process is killed."""
 
-BLOCKS = ".blocks"
+BLOCKS_SUFFIX = ".blocks"
 """How the names of folders end that hold blocks."""
 
-LASTING = 30 * DAY
+MAX_AGE = 30 * DAY
 """Seconds for which blocks are kept that nobody goes on with."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
-Told: TypeAlias = Callable[[str, int, int], None]
+ProgressCallback: TypeAlias = Callable[[str, int, int], None]
 """Somebody who is told of what, how much is done, and of how much."""
 
 
-def ranges(total: int) -> list[range]:
+def block_ranges(total: int) -> list[range]:
     """The blocks that so many things are in."""
-    return [range(low, min(low + BLOCK, total)) for low in range(0, total, BLOCK)]
+    return [range(low, min(low + BLOCK_SIZE, total)) for low in range(0, total, BLOCK_SIZE)]
 
 
-class Blocks:
+class CachedBlocks:
     """Blocks in their order, of which those that lie in files are read one at a time, as often as one likes."""
 
     def __init__(self, parts: Sequence[Path | Arrays]) -> None:
@@ -49,10 +49,10 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Arrays]:
         for part in self.parts:
-            yield _read(part) if isinstance(part, Path) else part
+            yield _read_block(part) if isinstance(part, Path) else part
 
 
-def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks:
+def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> CachedBlocks:
     """All blocks of a total; those that are not in the folder are made and put there.
 
     What cannot be written is held in memory: that costs time and room, nothing else.
@@ -63,48 +63,48 @@ def made_in(folder: Path, total: int, make: Callable[[range], Arrays]) -> Blocks
         _sweep(folder)
         there = {path.stem.rpartition("-")[0]: path for path in folder.glob("*.npz")}
     parts: list[Path | Arrays] = []
-    for block in ranges(total):
-        path = there.get(_name(block))
-        if path is not None and _whole(path):
+    for block in block_ranges(total):
+        path = there.get(_block_name(block))
+        if path is not None and _is_intact(path):
             parts.append(path)
             continue
         made = make(block)
         parts.append(made)
         with suppress(OSError):
-            parts[-1] = _written(folder, block, made)
-    return Blocks(parts)
+            parts[-1] = _write_block(folder, block, made)
+    return CachedBlocks(parts)
 
 
 def _sweep(folder: Path) -> None:
     """Remove the blocks of other work that nobody has gone on with for long: its texts, or its model, have changed."""
-    for other in folder.parent.glob(f"*{BLOCKS}"):
+    for other in folder.parent.glob(f"*{BLOCKS_SUFFIX}"):
         with suppress(OSError):
-            if other != folder and other.stat().st_mtime < time.time() - LASTING:
+            if other != folder and other.stat().st_mtime < time.time() - MAX_AGE:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def _whole(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     with suppress(OSError):
         return path.stem.rpartition("-")[2] == f"{zlib.crc32(path.read_bytes()):08x}"
     return False
 
 
-def _name(block: range) -> str:
+def _block_name(block: range) -> str:
     return f"{block.start:08}-{block.stop:08}"
 
 
-def _written(folder: Path, block: range, arrays: Arrays) -> Path:
+def _write_block(folder: Path, block: range, arrays: Arrays) -> Path:
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, **arrays)
     content = stream.getvalue()
-    path = folder / f"{_name(block)}-{zlib.crc32(content):08x}.npz"
-    part, file = open_beside(path, private=True)
+    path = folder / f"{_block_name(block)}-{zlib.crc32(content):08x}.npz"
+    part, file = open_part_file(path, private=True)
     with file:
         file.write(content)
     part.replace(path)
     return path
 
 
-def _read(path: Path) -> Arrays:
+def _read_block(path: Path) -> Arrays:
     with np.load(path, allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}

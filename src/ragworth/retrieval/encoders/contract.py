@@ -50,7 +50,7 @@ class Encoder(Protocol):
         ...
 
 
-def unit(vectors: Floats) -> Floats:
+def normalize(vectors: Floats) -> Floats:
     """Vectors of length 1; one of zeros stays as it is."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     scaled: Floats = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)

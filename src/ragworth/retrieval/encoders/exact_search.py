@@ -10,34 +10,36 @@ from __future__ import annotations
 import numpy as np
 
 from ragworth.retrieval.encoders.contract import Floats
-from ragworth.retrieval.hits import Doubles, Found, Ints
+from ragworth.retrieval.hits import Doubles, Ints, SearchHits
 
 QUERIES, ROWS = 512, 16384
 """Queries and passages that are compared at a time; memory is bounded by their product."""
 
-UNIT = 1.001
+MAX_UNIT_LENGTH = 1.001
 """No vector that was brought to length 1 is longer."""
 
 PAIRS = 8192
 """Scores computed in double precision at a time."""
 
 
-def nearest(vectors: Floats, queries: Floats, places: Ints, k: int, longest: float | None = None) -> list[Found]:
+def search_exact(
+    vectors: Floats, queries: Floats, places: Ints, k: int, longest: float | None = None
+) -> list[SearchHits]:
     """The ``k`` nearest of all vectors to each query, best first; `places` says how ids are ordered, for ties.
 
     ``longest``: no vector is longer; looked up where it is not known.
     """
-    longest = longest_of(vectors) if longest is None else longest
-    found: list[Found] = []
+    longest = max_norm(vectors) if longest is None else longest
+    found: list[SearchHits] = []
     for low in range(0, len(queries), QUERIES):
-        search = _Search(queries[low : low + QUERIES], k, longest)
+        search = _ExactSearch(queries[low : low + QUERIES], k, longest)
         for start in range(0, len(vectors), ROWS):
             search.look(vectors, start, places)
         found += search.found()
     return found
 
 
-def scores_of(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) -> Doubles:
+def pair_products(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) -> Doubles:
     """The inner product of each pair of a vector and a query, in double precision."""
     scores = np.empty(len(rows), dtype=np.float64)
     for low in range(0, len(rows), PAIRS):
@@ -47,7 +49,7 @@ def scores_of(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) -> Dou
     return scores
 
 
-def error_of(queries: Floats, longest: float) -> Doubles:
+def rounding_error(queries: Floats, longest: float) -> Doubles:
     """How far products of each query in single precision may be off; two of them may change places within it."""
     lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries))
     # Rounding of a sum of products: (n + 2) · 2⁻²⁴ of the lengths' product, and as much for the comparison itself.
@@ -55,7 +57,7 @@ def error_of(queries: Floats, longest: float) -> Doubles:
     return error
 
 
-def longest_of(vectors: Floats) -> float:
+def max_norm(vectors: Floats) -> float:
     """The length of the longest vector."""
     squares = [
         float(np.einsum("ij,ij->i", part, part).max())
@@ -65,13 +67,13 @@ def longest_of(vectors: Floats) -> float:
     return float(np.sqrt(max(squares, default=0.0)))
 
 
-class _Search:
+class _ExactSearch:
     """The best passages so far for some queries."""
 
     def __init__(self, queries: Floats, k: int, longest: float) -> None:
         self.queries = queries
         self.k = k
-        self.error = error_of(queries, longest)
+        self.error = rounding_error(queries, longest)
         self.last = np.full(len(queries), -np.inf)
         """The score of the k-th best passage of each query, where there are so many."""
         self.owners = np.empty(0, dtype=np.int64)
@@ -89,7 +91,7 @@ class _Search:
         flat = np.flatnonzero(products >= least.astype(np.float32)[:, None])
         owners, columns = np.divmod(flat, len(block))
         rows = columns + start
-        self._merge(owners, rows, scores_of(vectors, rows, self.queries, owners), places)
+        self._merge(owners, rows, pair_products(vectors, rows, self.queries, owners), places)
 
     def _merge(self, owners: Ints, rows: Ints, scores: Doubles, places: Ints) -> None:
         """Add passages, and keep the k best of each query."""
@@ -105,7 +107,7 @@ class _Search:
         kept = np.minimum(sizes, self.k)
         self.last[full] = self.scores[np.cumsum(kept)[full] - 1]
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[SearchHits]:
         ends = np.cumsum(np.bincount(self.owners, minlength=len(self.queries)))[:-1]
         parts = zip(np.split(self.rows, ends), np.split(self.scores, ends), strict=True)
-        return [Found(rows, scores) for rows, scores in parts]
+        return [SearchHits(rows, scores) for rows, scores in parts]

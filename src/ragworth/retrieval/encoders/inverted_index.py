@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
-from ragworth.retrieval.encoders.block_cache import BLOCKS, Arrays, Told, made_in, ranges
-from ragworth.retrieval.encoders.sentence_transformer import SparseTexts, Weights
-from ragworth.retrieval.hits import NOTHING, Doubles, Found, Ints, highest
+from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
+from ragworth.retrieval.encoders.block_cache import BLOCKS_SUFFIX, Arrays, ProgressCallback, block_ranges, build_blocks
+from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, TermWeights
+from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, top_hits
 
 FORM = 1
 """Raised when the same encoder would give another index than before."""
@@ -31,20 +31,22 @@ class Postings:
     rows: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
 
-    def best(self, words: npt.NDArray[np.int32], weights: npt.NDArray[np.float32], places: Ints, k: int) -> Found:
+    def best(self, words: npt.NDArray[np.int32], weights: npt.NDArray[np.float32], places: Ints, k: int) -> SearchHits:
         """The ``k`` passages with the highest inner product with a query, of those that share a word with it."""
         known = words < len(self.ends) - 1  # no passage has a word beyond
         words, weights = words[known], weights[known]
         if not len(words):
-            return NOTHING
+            return NO_HITS
         scores: Doubles = np.zeros(self.total)
         for word, weight in zip(words.tolist(), weights.astype(np.float64).tolist(), strict=True):
             part = slice(self.ends[word], self.ends[word + 1])
             scores[self.rows[part]] += weight * self.values[part]
-        return highest(scores, 0.0, places, k)
+        return top_hits(scores, 0.0, places, k)
 
 
-def postings_of(encoder: SparseTexts, texts: pl.Series, cache: Path | None, told: Told | None = None) -> Postings:
+def load_postings(
+    encoder: SparseTextEncoder, texts: pl.Series, cache: Path | None, told: ProgressCallback | None = None
+) -> Postings:
     """The index of passages: out of the cache if it is there; else encoded in blocks, from where it was left."""
 
     def make(block: range) -> Arrays:
@@ -57,32 +59,32 @@ def postings_of(encoder: SparseTexts, texts: pl.Series, cache: Path | None, told
         return made._asdict()
 
     if cache is None:
-        return _inverted(map(make, ranges(len(texts))), len(texts))
-    facts = {"form": FORM, "encoder": encoder.revision, "texts": fingerprint(texts.to_frame())}
+        return _invert(map(make, block_ranges(len(texts))), len(texts))
+    facts = {"form": FORM, "encoder": encoder.revision, "texts": table_fingerprint(texts.to_frame())}
     name = f"sparse-{digest(facts)}"
-    beside = cache / f"{name}{BLOCKS}"
+    beside = cache / f"{name}{BLOCKS_SUFFIX}"
 
     def index(parts: Callable[[], Iterable[Arrays]]) -> Postings:
-        return kept(
+        return load_or_build(
             cache,
             name,
-            make=lambda: _inverted(parts(), len(texts)),
+            make=lambda: _invert(parts(), len(texts)),
             save=_save,
-            load=lambda folder: _mapped(folder, len(texts)),
+            load=lambda folder: _load_mapped(folder, len(texts)),
         )
 
     try:
-        made = index(lambda: made_in(beside, len(texts), make))
+        made = index(lambda: build_blocks(beside, len(texts), make))
     except OSError:  # another process has made it meanwhile, and removed the blocks
-        made = index(lambda: map(make, ranges(len(texts))))
+        made = index(lambda: map(make, block_ranges(len(texts))))
     if (cache / name).is_dir():
         shutil.rmtree(beside, ignore_errors=True)
     return made
 
 
-def _inverted(blocks: Iterable[Arrays], total: int) -> Postings:
+def _invert(blocks: Iterable[Arrays], total: int) -> Postings:
     """By word what was by passage; passages of a word stay in their order."""
-    parts = [Weights(**block) for block in blocks]
+    parts = [TermWeights(**block) for block in blocks]
     counts = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(part.ends) for part in parts)])
     words = np.concatenate([np.zeros(0, dtype=np.int32), *(part.words for part in parts)])
     values = np.concatenate([np.zeros(0, dtype=np.float32), *(part.values for part in parts)])
@@ -97,6 +99,6 @@ def _save(made: Postings, folder: Path) -> None:
         np.save(folder / f"{name}.npy", getattr(made, name), allow_pickle=False)
 
 
-def _mapped(folder: Path, total: int) -> Postings:
+def _load_mapped(folder: Path, total: int) -> Postings:
     parts = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ("ends", "rows", "values")]
     return Postings(total, *parts)

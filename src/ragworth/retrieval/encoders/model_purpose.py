@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ragworth.errors import ModelError
 from ragworth.llm.hub import first_line
-from ragworth.retrieval.encoders.encoder_folder import object_of
+from ragworth.retrieval.encoders.encoder_folder import read_json
 
 
-class Purpose(Enum):
+class ModelPurpose(Enum):
     """What such models are called, how the names of their architectures end, and the step that takes them."""
 
     CLASSIFYING = "sequence classifiers", ("ForSequenceClassification",), 'rerank("cross-encoder:{}")'
@@ -39,15 +39,15 @@ class Purpose(Enum):
 
 def architectures(folder: Path) -> tuple[str, ...]:
     """The architectures that a model's config.json names: one, as a rule; none where it is silent."""
-    named = object_of(folder / "config.json", {}).get("architectures")
+    named = read_json(folder / "config.json", {}).get("architectures")
     return tuple(map(str, named)) if isinstance(named, list) else ()
 
 
-def refused(folder: Path, found: str, wanted: Purpose) -> ModelError:
+def wrong_model_error(folder: Path, found: str, wanted: ModelPurpose) -> ModelError:
     """The error for a model that was made for something else than is wanted."""
     names = architectures(folder)
-    others = [each for each in Purpose if each is not wanted and any(name.endswith(each.ends) for name in names)]
-    home = (others or [Purpose.VECTORS])[0]
+    others = [each for each in ModelPurpose if each is not wanted and any(name.endswith(each.ends) for name in names)]
+    home = (others or [ModelPurpose.VECTORS])[0]
     return ModelError(
         found,
         file=str(folder),
@@ -56,15 +56,15 @@ def refused(folder: Path, found: str, wanted: Purpose) -> ModelError:
     )
 
 
-def check(folder: Path, wanted: Purpose) -> None:
+def check_purpose(folder: Path, wanted: ModelPurpose) -> None:
     """Refuse a model whose config.json names architectures, and none for this purpose."""
     names = architectures(folder)
     if names and not any(name.endswith(wanted.ends) for name in names):
-        raise refused(folder, f"the model is of the architecture {names[0]}", wanted)
+        raise wrong_model_error(folder, f"the model is of the architecture {names[0]}", wanted)
 
 
 @contextmanager
-def told(what: str, folder: Path, remedy: str) -> Iterator[None]:
+def model_errors(what: str, folder: Path, remedy: str) -> Iterator[None]:
     """Errors of the libraries as those of a model: what could not be done with it, and why."""
     try:
         yield

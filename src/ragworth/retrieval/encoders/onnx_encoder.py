@@ -23,17 +23,17 @@ import numpy as np
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import cache_folder, fingerprint
 from ragworth.llm.hub import first_line
-from ragworth.retrieval.artifact_cache import digest, kept
+from ragworth.retrieval.artifact_cache import digest, load_or_build
 from ragworth.retrieval.encoders import encoder_folder as folders
-from ragworth.retrieval.encoders.contract import Floats, Role, unit
+from ragworth.retrieval.encoders.contract import Floats, Role, normalize
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"
-BESIDE = (".bin", ".data", ".onnx_data")
-EVEN = 16
+DATA_SUFFIXES = (".bin", ".data", ".onnx_data")
+LENGTH_MULTIPLE = 16
 """Rows are filled up to a multiple of so many tokens: then sums are added up alike however long the others are."""
 
-TOKENS = 8192
+BATCH_TOKENS = 8192
 """Tokens read at a time."""
 
 
@@ -57,7 +57,7 @@ class OnnxEncoder:
             raise ModelError("there is no tokenizer.json in it", file=str(folder), expected="an encoder's folder")
         self.folder = folder
         self.name = name or folder.resolve().name
-        self.about = folders.read(folder)
+        self.about = folders.read_config(folder)
         found = [folder / graph for graph in GRAPHS if (folder / graph).is_file()]
         self._graph = found[0] if found else None
         if self._graph is None and not (folder / WEIGHTS).is_file():
@@ -72,7 +72,7 @@ class OnnxEncoder:
         facts = {
             "files": [fingerprint(path) for path in self._files()],
             "about": [self.about.pooling, self.about.normalised, self.about.longest, self.about.prompts],
-            "computed": [bert_graph.VERSION, EVEN],
+            "computed": [bert_graph.VERSION, LENGTH_MULTIPLE],
         }
         return digest(facts)[:16]
 
@@ -102,19 +102,19 @@ class OnnxEncoder:
         vectors = np.empty((len(texts), made[0][1].shape[1]), dtype=np.float32)
         for numbers, found in made:
             vectors[numbers] = found
-        return unit(vectors) if self.normalised else vectors
+        return normalize(vectors) if self.normalised else vectors
 
     def _files(self) -> list[Path]:
         """Files that decide its vectors."""
         computed = self._graph or self.folder / WEIGHTS
         # The numbers of a large graph lie in files beside it, under names of its own.
-        beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in BESIDE]
+        beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in DATA_SUFFIXES]
         words, config = (self.folder / name for name in ("tokenizer.json", "config.json"))
         return [computed, *(beside if self._graph else ()), words, *([config] if config.is_file() else ())]
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
         """A vector for each row of tokens."""
-        longest = _even(max(map(len, rows)))
+        longest = _round_up(max(map(len, rows)))
         ids = np.full((len(rows), longest), self._filler, dtype=np.int64)
         mask = np.zeros((len(rows), longest), dtype=np.int64)
         for number, row in enumerate(rows):
@@ -174,8 +174,8 @@ class OnnxEncoder:
 
     @cached_property
     def _filler(self) -> int:
-        said = folders.object_of(self.folder / "config.json", {})
-        return folders.whole(said, "pad_token_id", self.folder / "config.json", 0)
+        said = folders.read_json(self.folder / "config.json", {})
+        return folders.int_field(said, "pad_token_id", self.folder / "config.json", 0)
 
     @cached_property
     def _session(self) -> Any:
@@ -191,42 +191,45 @@ class OnnxEncoder:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library's errors have no base of their own
             raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
-        strange = [each.name for each in session.get_inputs() if each.name not in KNOWN]
+        strange = [each.name for each in session.get_inputs() if each.name not in KNOWN_INPUTS]
         if strange:
-            raise ModelError(f"its graph wants {', '.join(strange)}", file=str(path), expected=", ".join(KNOWN))
+            raise ModelError(f"its graph wants {', '.join(strange)}", file=str(path), expected=", ".join(KNOWN_INPUTS))
         return session
 
     def _built(self) -> Path:
         """The graph that is made of the weights."""
         from ragworth.retrieval.encoders import bert_graph
 
-        config = folders.object_of(self.folder / "config.json", {})
+        config = folders.read_json(self.folder / "config.json", {})
         weights = self.folder / WEIGHTS
         name = hashlib.sha256(f"{fingerprint(weights)} {config} {bert_graph.VERSION}".encode()).hexdigest()[:24]
 
         def make() -> Path:
             place = Path(tempfile.mkdtemp(prefix="ragworth-"))
             atexit.register(shutil.rmtree, place, ignore_errors=True)
-            bert_graph.write(place, config, weights)
+            bert_graph.write_bert(place, config, weights)
             return place
 
         def save(made: Path, place: Path) -> None:
             shutil.copytree(made, place, dirs_exist_ok=True)
 
-        return kept(cache_folder() / "encoders", name, make=make, save=save, load=lambda place: place) / "model.onnx"
+        return (
+            load_or_build(cache_folder() / "encoders", name, make=make, save=save, load=lambda place: place)
+            / "model.onnx"
+        )
 
 
-KNOWN = ("input_ids", "attention_mask", "token_type_ids")
+KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 """What a graph may want."""
 
 
-def _even(length: int) -> int:
-    return -(-length // EVEN) * EVEN
+def _round_up(length: int) -> int:
+    return -(-length // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
 
 
 def _batch_end(start: int, lengths: Sequence[int]) -> int:
     """Where a batch ends that begins at a place: as many rows as may be read at a time, at least one."""
     end = start + 1
-    while end < len(lengths) and (end + 1 - start) * _even(lengths[end]) <= TOKENS:
+    while end < len(lengths) and (end + 1 - start) * _round_up(lengths[end]) <= BATCH_TOKENS:
         end += 1
     return end

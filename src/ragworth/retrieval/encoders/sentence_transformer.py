@@ -17,31 +17,31 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.fingerprint import DECIDING, fingerprint
-from ragworth.llm.hub import snapshot
+from ragworth.llm.fingerprint import IDENTITY_SUFFIXES, fingerprint
+from ragworth.llm.hub import find_snapshot
 from ragworth.retrieval.artifact_cache import digest
-from ragworth.retrieval.encoders.contract import Floats, Role, unit
-from ragworth.retrieval.encoders.encoder_folder import About, object_of
-from ragworth.retrieval.encoders.model_purpose import Purpose, architectures, refused, told
+from ragworth.retrieval.encoders.contract import Floats, Role, normalize
+from ragworth.retrieval.encoders.encoder_folder import EncoderConfig, read_json
+from ragworth.retrieval.encoders.model_purpose import ModelPurpose, architectures, model_errors, wrong_model_error
 
 EXTRA = "sentence-transformers"
 BATCH = 32
-MATCHING = "take a model that was saved together with its tokenizer"
+TOKENIZER_REMEDY = "take a model that was saved together with its tokenizer"
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> SentenceEncoder:
     """A dense encoder by the name it has in the local cache, or by the folder it lies in."""
-    return SentenceEncoder(rest, folder_of(rest, folder))
+    return SentenceEncoder(rest, find_model_folder(rest, folder))
 
 
-def folder_of(name: str, start: Path | None) -> Path:
+def find_model_folder(name: str, start: Path | None) -> Path:
     """Where a model lies."""
     if find_spec("sentence_transformers") is None:
         raise MissingExtraError("sentence-transformers", EXTRA, "a model of sentence-transformers")
     if not name:
         raise ModelError("the model has no name", expected="the name of a model, or its folder")
     own = (start or Path()) / Path(name).expanduser()
-    found = own if own.is_dir() else snapshot("encoder", name, "main", False)
+    found = own if own.is_dir() else find_snapshot("encoder", name, "main", False)
     if found is None:
         raise ModelError(
             f"the encoder {name!r} is neither a folder nor in the local cache of the Hugging Face hub",
@@ -52,11 +52,11 @@ def folder_of(name: str, start: Path | None) -> Path:
     return found
 
 
-def revision_of(folder: Path) -> str:
+def model_revision(folder: Path) -> str:
     """A hash of all files that decide what a model says, and of the libraries that compute it."""
     from importlib.metadata import version
 
-    files = sorted(path for path in folder.rglob("*") if path.suffix in DECIDING and path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.suffix in IDENTITY_SUFFIXES and path.is_file())
     facts = {str(path.relative_to(folder)): fingerprint(path) for path in files}
     return digest(facts | {"library": version("sentence-transformers"), "torch": version("torch")})[:16]
 
@@ -67,13 +67,13 @@ class SentenceEncoder:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = Path(name).name if Path(name).exists() else name
         self.folder = folder
-        said = object_of(folder / "config_sentence_transformers.json", {})
+        said = read_json(folder / "config_sentence_transformers.json", {})
         prompts = {str(role): str(text) for role, text in (said.get("prompts") or {}).items()}
-        self._about = About("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
+        self._about = EncoderConfig("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
 
     @cached_property
     def revision(self) -> str:
-        return revision_of(self.folder)
+        return model_revision(self.folder)
 
     @cached_property
     def dimension(self) -> int:
@@ -90,19 +90,19 @@ class SentenceEncoder:
         front = self.prefix(role) if prefix is None else prefix
         # Its own words in front are put there by `prompt`, so that a model may leave them out of its average.
         options = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
-        with told("the model cannot encode texts", self.folder, MATCHING):
+        with model_errors("the model cannot encode texts", self.folder, TOKENIZER_REMEDY):
             made = self._model.encode(list(texts), prompt=front or None, **options)
         vectors: Floats = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
-        return unit(vectors) if self.normalised else vectors
+        return normalize(vectors) if self.normalised else vectors
 
     @cached_property
     def _model(self) -> Any:
         from sentence_transformers import SentenceTransformer
 
-        return _opened(SentenceTransformer, self.folder)
+        return _open_model(SentenceTransformer, self.folder)
 
 
-class Weights(NamedTuple):
+class TermWeights(NamedTuple):
     """Weights of words in some texts: those of text i are at ``ends[i]`` to ``ends[i + 1]``, by number of the word."""
 
     ends: npt.NDArray[np.int64]
@@ -110,56 +110,60 @@ class Weights(NamedTuple):
     values: npt.NDArray[np.float32]
 
 
-class SparseTexts:
+class SparseTextEncoder:
     """A sparse encoder (SPLADE and its like): a text as weights of words out of a vocabulary."""
 
     def __init__(self, name: str, start: Path | None) -> None:
-        self.folder = folder_of(name, start)
-        _sparse(self.folder)
+        self.folder = find_model_folder(name, start)
+        _require_sparse(self.folder)
         self.name = Path(name).name if self.folder.samefile((start or Path()) / name) else name
 
     @cached_property
     def revision(self) -> str:
-        return revision_of(self.folder)
+        return model_revision(self.folder)
 
-    def encode(self, texts: Sequence[str], role: Role) -> Weights:
+    def encode(self, texts: Sequence[str], role: Role) -> TermWeights:
         """The weights above 0 of each text, by number of the word."""
         way = self._model.encode_query if role == "query" else self._model.encode_document
         options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
-        with told("the model cannot weigh words", self.folder, MATCHING):
+        with model_errors("the model cannot weigh words", self.folder, TOKENIZER_REMEDY):
             made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
         (owners, words), values = made.indices().numpy(), made.values().numpy().astype(np.float32)
         good = values > 0
         counts = np.bincount(owners[good], minlength=len(texts))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        return Weights(ends, words[good].astype(np.int32), values[good])
+        return TermWeights(ends, words[good].astype(np.int32), values[good])
 
     @cached_property
     def _model(self) -> Any:
         from sentence_transformers import SparseEncoder
 
-        return _opened(SparseEncoder, self.folder)
+        return _open_model(SparseEncoder, self.folder)
 
 
-def _sparse(folder: Path) -> None:
+def _require_sparse(folder: Path) -> None:
     """Refuse what the library would make a sparse encoder of, by a layer of random numbers on top."""
     if (folder / "modules.json").is_file():
-        kind = object_of(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
+        kind = read_json(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
         if kind != "SparseEncoder":
-            raise refused(folder, f"the model is a {kind} of sentence-transformers, no SparseEncoder", Purpose.WEIGHTS)
+            raise wrong_model_error(
+                folder, f"the model is a {kind} of sentence-transformers, no SparseEncoder", ModelPurpose.WEIGHTS
+            )
         return
     names = architectures(folder)
-    if not any(name.endswith(Purpose.WEIGHTS.ends) for name in names):
+    if not any(name.endswith(ModelPurpose.WEIGHTS.ends) for name in names):
         found = f"is of the architecture {names[0]}" if names else "does not say what its architecture is"
-        raise refused(folder, f"the model {found}", Purpose.WEIGHTS)
+        raise wrong_model_error(folder, f"the model {found}", ModelPurpose.WEIGHTS)
 
 
-def _opened(kind: Any, folder: Path) -> Any:
+def _open_model(kind: Any, folder: Path) -> Any:
     """A model of the library, out of its folder alone, without what the libraries say on the way."""
-    from ragworth.llm.hf import quiet
+    from ragworth.llm.hf import silence_libraries
 
-    quiet()
+    silence_libraries()
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     options = {"use_safetensors": True}
-    with told("sentence-transformers cannot load it", folder, "take a model that is whole, with safetensors weights"):
+    with model_errors(
+        "sentence-transformers cannot load it", folder, "take a model that is whole, with safetensors weights"
+    ):
         return kind(str(folder), local_files_only=True, trust_remote_code=False, model_kwargs=options)

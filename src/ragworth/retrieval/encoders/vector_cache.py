@@ -14,9 +14,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
-from ragworth.retrieval.encoders.block_cache import BLOCKS, Arrays, Blocks, Told, made_in, ranges
-from ragworth.retrieval.encoders.contract import Encoder, Floats, unit
+from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
+from ragworth.retrieval.encoders.block_cache import (
+    BLOCKS_SUFFIX,
+    Arrays,
+    CachedBlocks,
+    ProgressCallback,
+    block_ranges,
+    build_blocks,
+)
+from ragworth.retrieval.encoders.contract import Encoder, Floats, normalize
 
 FORM = 1
 """Raised when the same encoder would give other vectors than before."""
@@ -24,14 +31,14 @@ FORM = 1
 FILE = "vectors.npy"
 
 
-def vectors_of(
+def load_vectors(
     encoder: Encoder,
     texts: pl.Series,
     cache: Path | None = None,
     *,
     cosine: bool = True,
     prefix: str | None = None,
-    told: Told | None = None,
+    told: ProgressCallback | None = None,
 ) -> Floats:
     """(texts, dimension): the vectors of passages, in their order.
 
@@ -50,44 +57,44 @@ def vectors_of(
         found = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage", prefix)
         if say is not None:
             say(block.stop, len(texts))
-        return {"vectors": unit(found) if cosine else found}
+        return {"vectors": normalize(found) if cosine else found}
 
     if cache is None:
-        return _joined(map(make, ranges(len(texts))), len(texts), encoder.dimension)
-    place = cache / name_of(encoder, texts, cosine, prefix)
-    beside = place.with_name(f"{place.name}{BLOCKS}")
+        return _join_blocks(map(make, block_ranges(len(texts))), len(texts), encoder.dimension)
+    place = cache / cache_name(encoder, texts, cosine, prefix)
+    beside = place.with_name(f"{place.name}{BLOCKS_SUFFIX}")
 
-    def encoded() -> Floats | Blocks:
-        return made_in(beside, len(texts), make)
+    def encoded() -> Floats | CachedBlocks:
+        return build_blocks(beside, len(texts), make)
 
-    def save(found: Floats | Blocks, folder: Path) -> None:
-        assert isinstance(found, Blocks)
+    def save(found: Floats | CachedBlocks, folder: Path) -> None:
+        assert isinstance(found, CachedBlocks)
         _save(found, folder / FILE, (len(texts), encoder.dimension))
 
-    found = kept(cache, place.name, make=encoded, save=save, load=_mapped)
-    if not isinstance(found, Blocks):
+    found = load_or_build(cache, place.name, make=encoded, save=save, load=_load_mapped)
+    if not isinstance(found, CachedBlocks):
         return found
     try:
-        vectors = _mapped(place)
+        vectors = _load_mapped(place)
     except OSError:  # a cache that cannot be written to costs memory, nothing else
-        return _joined(found, len(texts), encoder.dimension)
+        return _join_blocks(found, len(texts), encoder.dimension)
     shutil.rmtree(beside, ignore_errors=True)
     return vectors
 
 
-def name_of(encoder: Encoder, texts: pl.Series, cosine: bool, prefix: str | None) -> str:
+def cache_name(encoder: Encoder, texts: pl.Series, cosine: bool, prefix: str | None) -> str:
     """What vectors are kept under."""
     facts = {
         "form": FORM,
         "encoder": encoder.revision,
         "cosine": cosine,
         "prefix": encoder.prefix("passage") if prefix is None else prefix,
-        "texts": fingerprint(texts.to_frame()),
+        "texts": table_fingerprint(texts.to_frame()),
     }
     return f"vectors-{digest(facts)}"
 
 
-def _joined(blocks: Iterable[Arrays], total: int, width: int) -> Floats:
+def _join_blocks(blocks: Iterable[Arrays], total: int, width: int) -> Floats:
     """All blocks in memory."""
     vectors = np.empty((total, width), dtype=np.float32)
     _fill(vectors, blocks)
@@ -109,6 +116,6 @@ def _fill(vectors: Floats, blocks: Iterable[Arrays]) -> None:
         at += len(found)
 
 
-def _mapped(place: Path) -> Floats:
+def _load_mapped(place: Path) -> Floats:
     found: Floats = np.load(place / FILE, mmap_mode="r", allow_pickle=False)
     return found

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import NoValue, Steps, forecast, run
-from ragworth.calls.serialization import key_of, model_digest
+from ragworth.calls.programs import NoValue, Program, forecast_programs, run_programs
+from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.errors import counted
+from ragworth.errors import format_count
 from ragworth.llm.contract import Card, Model, Request
-from ragworth.tasks.models import opened
+from ragworth.tasks.models import resolve_model
 
 T = TypeVar("T")
 
 
-class Told(NamedTuple):
+class StepForecast(NamedTuple):
     """What a step would take, in words, and the system that it is run for first."""
 
     system: str
@@ -26,14 +26,14 @@ class Told(NamedTuple):
     words: str
 
 
-class Foreseen(NamedTuple, Generic[T]):
+class WorkForecast(NamedTuple, Generic[T]):
     """What comes of work as far as the store has the answers, None where it lacks one; and what is to be asked."""
 
     found: list[T | NoValue | None]
     words: str
 
 
-class Asker:
+class StepAsker:
     """A model, unless a step names another, and a store. With ``plan`` nothing is asked, and `told` says what would be.
 
     ``store``: file in which every answer is kept; None keeps none.
@@ -48,10 +48,10 @@ class Asker:
         plan: bool = False,
     ) -> None:
         self.store, self.prompts, self.plan = store, prompts, plan
-        self.told: list[Told] = []
+        self.told: list[StepForecast] = []
         self._system = ""
         self._counted: set[bytes] = set()
-        self._opened = cache(lambda name: opened(name or model))
+        self._opened = cache(lambda name: resolve_model(name or model))
 
     def card(self, model: str) -> Card:
         with self._job(model) as job:
@@ -61,14 +61,14 @@ class Asker:
         self._system = system
 
     def ask(
-        self, model: str, work: Callable[[Card], Sequence[Steps[T]]], *, step: str, most: int
+        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
     ) -> list[T | NoValue | None]:
         with self._job(model) as job:
             if not self.plan:
-                return list(run(job, work(job.card)))
+                return list(run_programs(job, work(job.card)))
             # Without a store, nothing that a step has asked is there for the next one.
-            seen = foreseen(job, work(job.card), most, self._counted if self.store is not None else set())
-        self.told.append(Told(self._system, step, seen.words))
+            seen = forecast_work(job, work(job.card), most, self._counted if self.store is not None else set())
+        self.told.append(StepForecast(self._system, step, seen.words))
         return seen.found
 
     def _job(self, model: str) -> Job:
@@ -79,7 +79,7 @@ class Asker:
         return Job(self._opened(model), store, only_plan=self.plan)
 
 
-def foreseen(job: Job, work: Sequence[Steps[T]], most: int, before: set[bytes]) -> Foreseen[T]:
+def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[bytes]) -> WorkForecast[T]:
     """What `run` would do, without asking.
 
     ``most``: calls that all of the work may take together. ``before``: keys of the requests of steps before it, to
@@ -88,17 +88,17 @@ def foreseen(job: Job, work: Sequence[Steps[T]], most: int, before: set[bytes]) 
     found: list[T | NoValue | None] = [None] * len(work)
     asked: list[Request] = []
 
-    def noted(number: int, steps: Steps[T]) -> Steps[T]:
+    def noted(number: int, steps: Program[T]) -> Program[T]:
         try:
-            made = yield from _listened(steps, asked)
+            made = yield from _record_requests(steps, asked)
         except NoValue as none:
             found[number] = none
             raise
         found[number] = made
         return made
 
-    plan = forecast(job, [noted(number, steps) for number, steps in enumerate(work)]).plan
-    keys = {key_of(model_digest(job.card), request): request for request in asked}
+    plan = forecast_programs(job, [noted(number, steps) for number, steps in enumerate(work)]).plan
+    keys = {call_key(model_digest(job.card), request): request for request in asked}
     fresh = job.plan(request for key, request in keys.items() if key not in before)
     shared = plan.missing - fresh.missing
     before.update(keys)
@@ -107,14 +107,14 @@ def foreseen(job: Job, work: Sequence[Steps[T]], most: int, before: set[bytes]) 
     )
     words = str(plan)
     if shared:
-        words += f"; {counted(shared, 'of the answers comes', 'of the answers come')} from steps before it"
+        words += f"; {format_count(shared, 'of the answers comes', 'of the answers come')} from steps before it"
     if None in found and most > plan.asked:
         words += "; tokens and cost are those of these calls alone: "
-        words += f"with those that depend on the answers, {counted(most, 'request')} at most"
-    return Foreseen(found, words)
+        words += f"with those that depend on the answers, {format_count(most, 'request')} at most"
+    return WorkForecast(found, words)
 
 
-def _listened(steps: Steps[T], asked: list[Request]) -> Steps[T]:
+def _record_requests(steps: Program[T], asked: list[Request]) -> Program[T]:
     """The same work; what it asks is written down."""
     try:
         requests = next(steps)

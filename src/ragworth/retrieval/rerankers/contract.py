@@ -15,20 +15,20 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError, ModelError, counted
-from ragworth.retrieval.contract import Need, Place, Setting, Step, shown
+from ragworth.errors import InputError, ModelError, format_count
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
-from ragworth.tasks.text_lookup import NO_PASSAGE, Texts
+from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 
 NOT_FINITE = "not-finite"
 """Why a passage counts as not judged: its score is no number, or infinite."""
 
-CUT = "prompts that were too long for the model, and show only the beginning of their passages"
+CUT_REMARK = "prompts that were too long for the model, and show only the beginning of their passages"
 
 
 @dataclass(frozen=True)
-class Placed:
+class RerankedList:
     """A list in its new order, the scores that gave it where there are any, and how judging went."""
 
     order: Sequence[str]
@@ -41,7 +41,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Head:
+class RerankInput:
     """The passages of a query that are put in order: those with a text; the others stay behind them."""
 
     query: str
@@ -65,38 +65,40 @@ class Reranker(Step):
     fate: ClassVar[str] = "stand behind the others in the order before"
     """What becomes of what could not be judged."""
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
-        texts = texts_of(before, setting)
-        heads = [self._head(query, passages, texts) for query, passages in shown(before).items()]
+        texts = retrieved_texts(before, setting)
+        heads = [self._head(query, passages, texts) for query, passages in passages_by_query(before).items()]
         placed = self.placed(heads, texts, setting)
         notes = self.notes(heads, placed)
         rows = [
             (head.query, [*one.order, *head.behind] if one is not None else [*head.passages, *head.behind], one)
             for head, one in zip(heads, placed, strict=True)
         ]
-        return _contexts(rows, notes)
+        return _build_contexts(rows, notes)
 
-    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+    def placed(
+        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    ) -> Sequence[RerankedList | None]:
         """Each list in its new order; None where it is not known and stays as it was."""
         raise NotImplementedError
 
-    def notes(self, heads: Sequence[Head], placed: Sequence[Placed | None]) -> list[str]:
+    def notes(self, heads: Sequence[RerankInput], placed: Sequence[RerankedList | None]) -> list[str]:
         """What did not go as it should; that nothing did is an error."""
         known = [one for one in placed if one is not None]
         failed = sum((one.failed for one in known), Counter[str]())
         done = sum(one.done for one in known)
         if failed and not done:
             raise ModelError(
-                f"{self}: none of {counted(failed.total(), self.unit)} could be judged: {_reasons(failed)}",
+                f"{self}: none of {format_count(failed.total(), self.unit)} could be judged: {_format_reasons(failed)}",
                 remedy="mend the cause and run the same again, or take another model",
             )
         notes = []
         if failed:
             total = failed.total() + done
             notes.append(
-                f"{self}: {failed.total():,} of {counted(total, self.unit)} could not be judged and {self.fate} "
-                f"({_reasons(failed)})"
+                f"{self}: {failed.total():,} of {format_count(total, self.unit)} could not be judged and {self.fate} "
+                f"({_format_reasons(failed)})"
             )
         without = sum((head.without for head in heads), Counter[str]())
         if without[NO_PASSAGE] and not any(head.passages for head in heads):
@@ -105,12 +107,12 @@ class Reranker(Step):
                 expected="a collection with texts, under the ids that were retrieved",
             )
         if without:
-            what = counted(without.total(), "passage")
-            notes.append(f"{self}: {what} without a text to judge by {Reranker.fate} ({_reasons(without)})")
+            what = format_count(without.total(), "passage")
+            notes.append(f"{self}: {what} without a text to judge by {Reranker.fate} ({_format_reasons(without)})")
         remarks = sum((one.remarks for one in known), Counter[str]())
         return notes + [f"{self}: {words} ({number:,})" for words, number in sorted(remarks.items())]
 
-    def _head(self, query: str, passages: list[str], texts: Texts) -> Head:
+    def _head(self, query: str, passages: list[str], texts: TextLookup) -> RerankInput:
         end = self.depth or len(passages)
         good: list[str] = []
         without: list[str] = []
@@ -123,20 +125,20 @@ class Reranker(Step):
             except NoValue as none:
                 without.append(passage)
                 why[none.status] += 1
-        return Head(query, good, [*without, *passages[end:]], why)
+        return RerankInput(query, good, [*without, *passages[end:]], why)
 
 
-def texts_of(before: Contexts, setting: Setting) -> Texts:
+def retrieved_texts(before: Contexts, setting: StepContext) -> TextLookup:
     """The texts of what was retrieved."""
     wanted = before.frame.select("passage").unique()
     known = setting.texts
     passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
-    return Texts(replace(known, queries=setting.queries.drop_nulls("text"), passages=passages))
+    return TextLookup(replace(known, queries=setting.queries.drop_nulls("text"), passages=passages))
 
 
-def by_score(
+def order_by_score(
     passages: Sequence[str], values: Mapping[str, float], failed: Counter[str] | None = None, cut: int = 0
-) -> Placed:
+) -> RerankedList:
     """Passages with a score, highest first, then those without one; equal ones in the order before.
 
     A score that is not finite is none: nothing can be put in order by it. ``failed``: why others have none. ``cut``:
@@ -144,20 +146,20 @@ def by_score(
     """
     scores = {passage: value for passage, value in values.items() if isfinite(value)}
     judged = sorted((each for each in passages if each in scores), key=lambda each: -scores[each])
-    return Placed(
+    return RerankedList(
         [*judged, *(each for each in passages if each not in scores)],
         scores,
         len(scores),
         (failed or Counter()) + Counter({NOT_FINITE: len(values) - len(scores)}),
-        +Counter({CUT: cut}),
+        +Counter({CUT_REMARK: cut}),
     )
 
 
-def _reasons(why: Counter[str]) -> str:
+def _format_reasons(why: Counter[str]) -> str:
     return ", ".join(f"{status} {number:,}" for status, number in why.most_common())
 
 
-def _contexts(rows: Iterable[tuple[str, list[str], Placed | None]], notes: list[str]) -> Contexts:
+def _build_contexts(rows: Iterable[tuple[str, list[str], RerankedList | None]], notes: list[str]) -> Contexts:
     """Contexts with the scores of what was judged."""
     columns: dict[str, list[object]] = {"query": [], "rank": [], "passage": [], "score": []}
     for query, passages, placed in rows:

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ragworth import prompts
-from ragworth.calls.programs import NoValue, Steps, together
+from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.calls.serialization import model_digest
-from ragworth.errors import PromptError, listed
+from ragworth.errors import PromptError, format_list
 from ragworth.llm.contract import Card, Usage
 from ragworth.prompts.template import Template
-from ragworth.retrieval.contract import Setting
-from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker, by_score
-from ragworth.retrieval.units import cutter
-from ragworth.tasks.options import setting as named
-from ragworth.tasks.text_lookup import Texts
+from ragworth.retrieval.contract import StepContext
+from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score
+from ragworth.retrieval.units import build_cutter
+from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import TextLookup
 
 SLOTS = {
     "rerank-yes": ("query", "passage"),
@@ -29,27 +29,27 @@ SLOTS = {
 """What each prompt must have a slot for."""
 
 
-class Judged(NamedTuple):
+class PassageScore(NamedTuple):
     """What a model makes of a passage, the higher the better."""
 
     value: float
     usage: Usage
 
 
-class Desk(NamedTuple):
+class PromptMaterials(NamedTuple):
     """What lies before a step when it asks."""
 
-    texts: Texts
+    texts: TextLookup
     card: Card
     templates: dict[str, Template]
 
 
-Judge: TypeAlias = Callable[[str, str], Steps[Judged]]
+JudgePassage: TypeAlias = Callable[[str, str], Program[PassageScore]]
 """From the ids of a query and a passage to what the model makes of it."""
 
 
 @dataclass(frozen=True)
-class Asked(Reranker):
+class LlmReranker(Reranker):
     """A re-ranker that asks a model about each list, in one or more rounds."""
 
     model: str = named("", "model to ask; that of the whole where none is named")
@@ -70,11 +70,11 @@ class Asked(Reranker):
         """Calls that a list of so many passages may take."""
         raise NotImplementedError
 
-    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
         """One list in its new order."""
         raise NotImplementedError
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if setting.asking is None:
             return [*found, f"{self.kind} asks a model, and there is none to ask"]
@@ -83,67 +83,72 @@ class Asked(Reranker):
         self.templates(setting)
         return found
 
-    def templates(self, setting: Setting) -> dict[str, Template]:
+    def templates(self, setting: StepContext) -> dict[str, Template]:
         """All prompts that it asks with."""
         assert setting.asking is not None
         cards = [setting.asking.card(model) for model in self.models()]
         return {
-            name: loaded(name, setting.asking.prompts, card.prompts) for card in cards for name in self.prompts(card)
+            name: load_template(name, setting.asking.prompts, card.prompts)
+            for card in cards
+            for name in self.prompts(card)
         }
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         if setting.asking is None:
             return ()
         cards = [setting.asking.card(model) for model in self.models()]
         models = [f"{model_digest(card).hex()} {card.declining}" for card in cards]
         return (*models, *(f"{name}@{each.version}" for name, each in self.templates(setting).items()))
 
-    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+    def placed(
+        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    ) -> Sequence[RerankedList | None]:
         assert setting.asking is not None
         templates = self.templates(setting)
         most = sum(self.most(len(head.passages)) for head in heads)
 
-        def work(card: Card) -> list[Steps[Placed]]:
+        def work(card: Card) -> list[Program[RerankedList]]:
             self.able(card)
-            desk = Desk(texts, card, templates)
+            desk = PromptMaterials(texts, card, templates)
             return [self.ordered(head, desk) for head in heads]
 
         found = setting.asking.ask(self.model, work, step=str(self), most=most)
         return [
-            one if not isinstance(one, NoValue) else _failed(head, one) for head, one in zip(heads, found, strict=True)
+            one if not isinstance(one, NoValue) else _failed_list(head, one)
+            for head, one in zip(heads, found, strict=True)
         ]
 
 
-def _failed(head: Head, none: NoValue) -> Placed:
-    return Placed(head.passages, failed=Counter({none.status: 1}))
+def _failed_list(head: RerankInput, none: NoValue) -> RerankedList:
+    return RerankedList(head.passages, failed=Counter({none.status: 1}))
 
 
-def each_judged(head: Head, judge: Judge) -> Steps[Placed]:
+def judge_each(head: RerankInput, judge: JudgePassage) -> Program[RerankedList]:
     """A list by what the model makes of each of its passages alone; all are asked about together."""
-    found = yield from together([judge(head.query, passage) for passage in head.passages])
+    found = yield from combine_programs([judge(head.query, passage) for passage in head.passages])
     pairs = list(zip(head.passages, found, strict=True))
     scores = {passage: one.value for passage, one in pairs if not isinstance(one, NoValue)}
     failed = Counter(one.status for _, one in pairs if isinstance(one, NoValue))
     cut = sum(bool(one.usage.cut) for _, one in pairs if not isinstance(one, NoValue))
-    return by_score(head.passages, scores, failed, cut)
+    return order_by_score(head.passages, scores, failed, cut)
 
 
-def loaded(name: str, folder: Path | None, prompt_set: str) -> Template:
+def load_template(name: str, folder: Path | None, prompt_set: str) -> Template:
     """A prompt, the user's own where there is one; one that lacks a slot, or has a strange one, is refused."""
-    template = prompts.load(name, folder, prompt_set)
+    template = prompts.load_prompt(name, folder, prompt_set)
     known = SLOTS.get(name, ())
     lacking = [slot for slot in known if slot not in template.names]
     strange = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]
     if lacking or strange:
-        words = [f"it has no slot for {listed(lacking)}"] if lacking else []
-        words += [f"nothing is known to fill {listed(strange)} with"] if strange else []
+        words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
+        words += [f"nothing is known to fill {format_list(strange)} with"] if strange else []
         raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
     return template
 
 
-def beginning(text: str, words: int) -> str:
+def truncate_words(text: str, words: int) -> str:
     """The first words of a text, or signs of scripts that are written without blanks; all of them for 0."""
     if not words:
         return text
-    (units,) = cutter("words")([text])
+    (units,) = build_cutter("words")([text])
     return text[: units[words].start if words < len(units) else None].rstrip()

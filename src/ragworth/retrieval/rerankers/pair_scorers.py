@@ -15,18 +15,18 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ragworth.errors import MissingExtraError, ModelError, listed
+from ragworth.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.contract import Message, Prompt, Span
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import own_folder, snapshot
-from ragworth.llm.truncation import fit
-from ragworth.retrieval.encoders.model_purpose import Purpose, check, told
-from ragworth.retrieval.rerankers.score_cache import Pair
+from ragworth.llm.hub import find_snapshot, local_folder
+from ragworth.llm.truncation import fit_prompt
+from ragworth.retrieval.encoders.model_purpose import ModelPurpose, check_purpose, model_errors
+from ragworth.retrieval.rerankers.score_cache import TextPair
 
 BATCH = 32
 """Pairs read at a time."""
 
-OFFSET = frozenset(("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"))
+OFFSET_FAMILIES = frozenset(("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"))
 """Families that count positions from the padding's number on, and read two tokens less than they have positions."""
 
 
@@ -35,18 +35,18 @@ def model_folder(name: str, base: Path | None) -> Path:
     if find_spec("torch") is None or find_spec("transformers") is None:
         raise MissingExtraError("transformers", "hf", "re-ranking with a model of the transformers library")
     path = Path(name).expanduser()
-    if (own := own_folder((base or Path()) / path)) is not None:
+    if (own := local_folder((base or Path()) / path)) is not None:
         return own
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1:
         raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
-    found = snapshot("model", name, "main", False)
+    found = find_snapshot("model", name, "main", False)
     if found is None:
         raise ModelError(f"the model {name!r} is not in the local cache", remedy=f"hf download {name}")
     return found
 
 
 @dataclass
-class Scorer:
+class PairScorer:
     """A model in a folder. ``length``: most tokens of a pair; 0 for as many as the model reads."""
 
     folder: Path
@@ -56,7 +56,7 @@ class Scorer:
 
     auto: ClassVar[str]
     """The class of the transformers library that loads it."""
-    purpose: ClassVar[Purpose]
+    purpose: ClassVar[ModelPurpose]
     """What it was made for."""
 
     @cached_property
@@ -66,15 +66,15 @@ class Scorer:
 
     def check(self) -> None:
         """Refuse a model that was made for something else, without loading it."""
-        check(self.folder, self.purpose)
+        check_purpose(self.folder, self.purpose)
 
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
+    def score(self, pairs: Sequence[TextPair]) -> list[float]:
         """A score for each pair, the higher the better."""
         import torch
 
         found: list[float] = []
         remedy = f"take one of the {self.purpose.plural} that was saved together with its tokenizer"
-        with torch.inference_mode(), told("the model cannot score pairs", self.folder, remedy):
+        with torch.inference_mode(), model_errors("the model cannot score pairs", self.folder, remedy):
             for start in range(0, len(pairs), BATCH):
                 found += self.batch(pairs[start : start + BATCH])
         if not all(map(isfinite, found)):
@@ -85,7 +85,7 @@ class Scorer:
             )
         return found
 
-    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
         raise NotImplementedError
 
     @cached_property
@@ -99,25 +99,25 @@ class Scorer:
         import torch
         import transformers
 
-        from ragworth.llm.hf import chosen_device, quiet
+        from ragworth.llm.hf import resolve_device, silence_libraries
 
-        quiet()
+        silence_libraries()
         self.check()
         options = {"local_files_only": True, "trust_remote_code": False}
         remedy = f"take one of the {self.purpose.plural} that is whole, with its weights as safetensors"
-        with told("the transformers library cannot load it", self.folder, remedy):
+        with model_errors("the transformers library cannot load it", self.folder, remedy):
             self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
             made, about = getattr(transformers, self.auto).from_pretrained(
                 self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
             )
         if lacking := sorted(about["missing_keys"]):
             raise ModelError(
-                f"its weights lack {listed(lacking, 3)}, which would be random numbers",
+                f"its weights lack {format_list(lacking, 3)}, which would be random numbers",
                 file=str(self.folder),
                 expected=f"one of the {self.purpose.plural}, whole",
-                remedy=f"take another model; {Purpose.VECTORS.home(self.folder)}",
+                remedy=f"take another model; {ModelPurpose.VECTORS.home(self.folder)}",
             )
-        return made.to(chosen_device("auto")).eval()
+        return made.to(resolve_device("auto")).eval()
 
     def fits(self, config: Any) -> None:
         """Refuse a model that is no scorer of this kind."""
@@ -127,21 +127,21 @@ class Scorer:
         """Most tokens of a pair."""
         config = self.model.config
         places = getattr(config, "max_position_embeddings", 0) or 1 << 20
-        places -= 2 if config.model_type in OFFSET else 0
+        places -= 2 if config.model_type in OFFSET_FAMILIES else 0
         most = int(min(places, self.tokenizer.model_max_length))
         if self.length > most:
             raise ModelError(f"length is {self.length}", expected=f"at most {most}, which the model reads")
         return self.length or most
 
 
-class CrossEncoder(Scorer):
+class CrossEncoder(PairScorer):
     """A sequence classifier that reads query and passage together: its one logit, or the second of two less the first.
 
     Pairs that are too long lose tokens of the longer text first, as with sentence-transformers.
     """
 
     auto = "AutoModelForSequenceClassification"
-    purpose = Purpose.CLASSIFYING
+    purpose = ModelPurpose.CLASSIFYING
 
     def fits(self, config: Any) -> None:
         if config.num_labels not in (1, 2):
@@ -151,7 +151,7 @@ class CrossEncoder(Scorer):
                 expected="one, or two: not relevant, relevant",
             )
 
-    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
         texts = [list(part) for part in zip(*pairs, strict=True)]
         whole = self.tokenizer(*texts, verbose=False)["input_ids"]
         self.cut += sum(len(ids) > self.reads for ids in whole)
@@ -162,7 +162,7 @@ class CrossEncoder(Scorer):
 
 
 @dataclass
-class MonoT5(Scorer):
+class MonoT5(PairScorer):
     """A sequence-to-sequence model that says ``true`` or ``false``: the log-probability of the first, of the two.
 
     Paper: Nogueira et al., Document Ranking with a Pretrained Sequence-to-Sequence Model. A pair that is too long loses
@@ -173,7 +173,7 @@ class MonoT5(Scorer):
     no: str = "false"
 
     auto = "AutoModelForSeq2SeqLM"
-    purpose = Purpose.WRITING
+    purpose = ModelPurpose.WRITING
 
     def fits(self, config: Any) -> None:
         if getattr(config, "decoder_start_token_id", None) is None:
@@ -197,7 +197,7 @@ class MonoT5(Scorer):
             )
         return [ids[0] for ids in found]
 
-    def batch(self, pairs: Sequence[Pair]) -> list[float]:
+    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
         import torch
 
         texts = [self.written(pair) for pair in pairs]
@@ -207,12 +207,12 @@ class MonoT5(Scorer):
         logits = self.model(**kept, decoder_input_ids=start).logits[:, 0, self.labels].double()
         return [float(each) for each in torch.log_softmax(logits, dim=1)[:, 0]]
 
-    def written(self, pair: Pair) -> str:
+    def written(self, pair: TextPair) -> str:
         """What the model reads of a pair."""
         before = f"Query: {pair.query} Document: "
         text = f"{before}{pair.passage} Relevant:"
         span = Span(0, len(before), len(before) + len(pair.passage))
-        fitted = fit(Prompt((Message("text", text),), (span,)), self.reads, self._count)
+        fitted = fit_prompt(Prompt((Message("text", text),), (span,)), self.reads, self._count)
         if fitted is None:
             raise ModelError(f"the query alone is longer than the {self.reads} tokens that the model reads")
         self.cut += bool(fitted[1])

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from ragworth.storage.private import private_file, private_folder
 
-BLOCK = 256
+BLOCK_SIZE = 256
 """Pairs scored until they are written."""
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """The texts of a query and a passage."""
 
     query: str
@@ -31,11 +31,11 @@ class Pair(NamedTuple):
         return made.hexdigest()[:32]
 
 
-def kept_scores(
+def cached_scores(
     folder: Path | None,
     name: str,
-    pairs: Sequence[Pair],
-    score: Callable[[Sequence[Pair]], Sequence[float]],
+    pairs: Sequence[TextPair],
+    score: Callable[[Sequence[TextPair]], Sequence[float]],
     told: Callable[[int, int], None] | None = None,
 ) -> list[float]:
     """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks.
@@ -45,22 +45,22 @@ def kept_scores(
     ``told``: somebody who is told after each block how many were scored, and how many are to be.
     """
     path = folder / f"{name}.scores" if folder is not None else None
-    known = _read(path) if path is not None else {}
+    known = _read_scores(path) if path is not None else {}
     missing = list(dict.fromkeys(pair for pair in pairs if pair.key not in known))
     # Pairs of similar length together: padding costs as much as text.
     missing.sort(key=lambda pair: len(pair.query) + len(pair.passage))
-    for start in range(0, len(missing), BLOCK):
-        block = missing[start : start + BLOCK]
+    for start in range(0, len(missing), BLOCK_SIZE):
+        block = missing[start : start + BLOCK_SIZE]
         found = {pair.key: value for pair, value in zip(block, score(block), strict=True)}
         known |= found
         if path is not None:
-            _add(path, {key: value for key, value in found.items() if math.isfinite(value)})
+            _append_scores(path, {key: value for key, value in found.items() if math.isfinite(value)})
         if told is not None:
             told(start + len(block), len(missing))
     return [known[pair.key] for pair in pairs]
 
 
-def _read(path: Path) -> dict[str, float]:
+def _read_scores(path: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     with suppress(OSError):
         for line in path.read_text(encoding="ascii", errors="replace").splitlines():
@@ -72,7 +72,7 @@ def _read(path: Path) -> dict[str, float]:
     return found
 
 
-def _add(path: Path, found: dict[str, float]) -> None:
+def _append_scores(path: Path, found: dict[str, float]) -> None:
     """Write lines at the end; a cache that cannot be written to costs time, nothing else."""
     with suppress(OSError):
         private_folder(path.parent)

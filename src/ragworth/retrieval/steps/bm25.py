@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import MissingExtraError
-from ragworth.retrieval.artifact_cache import digest, fingerprint, kept
-from ragworth.retrieval.contract import Need, Place, Setting, Step, written
-from ragworth.retrieval.hits import NOTHING, Found, Ints, contexts, highest, order_of
-from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, Words
+from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
+from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order, top_hits
+from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 FORM = 1
@@ -47,29 +47,29 @@ class Bm25(Step):
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         for package, wanted in (("bm25s", True), ("Stemmer", self.stemmer != "none")):
             if wanted and find_spec(package) is None:
                 raise MissingExtraError({"Stemmer": "PyStemmer"}.get(package, package), "retrieval", "BM25")
         return super().problems(setting)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         passages = setting.collection.passages
         index = self.index(passages, setting.cache)
-        places = order_of(passages["passage"])
+        places = id_order(passages["passage"])
         names = list(index.vocab_dict)
         # In the order of the alphabet: that of the words in a query, or of passages in a file, cannot change the last
         # digit of a sum.
         found = [
-            best(index, sorted(words, key=names.__getitem__), places, setting.depth)
+            search_bm25(index, sorted(words, key=names.__getitem__), places, setting.depth)
             for words in self.words.split(setting.queries["text"], index.vocab_dict, grow=False)
         ]
-        return contexts(found, setting.queries["query"], passages["passage"])
+        return contexts_from_hits(found, setting.queries["query"], passages["passage"])
 
     @property
-    def words(self) -> Words:
+    def words(self) -> WordTokenizer:
         """How texts are taken apart."""
-        return Words(self.stopwords, self.stemmer)
+        return WordTokenizer(self.stopwords, self.stemmer)
 
     def index(self, passages: pl.DataFrame, cache: Path | None) -> Any:
         """The index of the passages, as the library has it: out of the cache, memory-mapped, if it is there."""
@@ -77,10 +77,15 @@ class Bm25(Step):
 
         name = ""
         if cache is not None:
-            settings = {each: written(value) for each, value in asdict(self).items()}
-            facts = {"form": FORM, "settings": settings, "passages": fingerprint(passages), "bm25s": version("bm25s")}
+            settings = {each: format_value(value) for each, value in asdict(self).items()}
+            facts = {
+                "form": FORM,
+                "settings": settings,
+                "passages": table_fingerprint(passages),
+                "bm25s": version("bm25s"),
+            }
             name = digest(facts | self.words.versions)
-        return kept(
+        return load_or_build(
             cache,
             f"bm25-{name}",
             make=lambda: self._made(passages["text"]),
@@ -100,12 +105,12 @@ class Bm25(Step):
         return index
 
 
-def best(index: Any, words: list[int], places: Ints, k: int) -> Found:
+def search_bm25(index: Any, words: list[int], places: Ints, k: int) -> SearchHits:
     """The ``k`` best passages that share a word with the query; `places` says how ids are ordered, for ties."""
     if not words:
-        return NOTHING
+        return NO_HITS
     numbers = np.array(words, dtype=np.int32)
     scores = index.get_scores_from_ids(numbers)
     # In bm25l and bm25+ a word counts even where it does not occur; the passages without any have this score.
     floor = 0.0 if index.nonoccurrence_array is None else index.nonoccurrence_array[numbers].sum()
-    return highest(scores, floor, places, k)
+    return top_hits(scores, floor, places, k)

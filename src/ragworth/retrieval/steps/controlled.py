@@ -14,25 +14,25 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotators import KINDS
-from ragworth.errors import InputError, counted, listed, quoted
+from ragworth.annotators import ANNOTATORS
+from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.metrics.passage_utility import HARD, WEAK
-from ragworth.retrieval.contract import Need, Place, Setting, argument, listing, shown
-from ragworth.retrieval.steps.oracle import Labelled
-from ragworth.retrieval.steps.random_sample import dice, draw
+from ragworth.retrieval.contract import Need, Place, StepContext, argument, passages_by_query, unscored_contexts
+from ragworth.retrieval.steps.oracle import LabelledStep
+from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
 from ragworth.tables import OK, Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
-AMONG = ("retrieved", "random", "weak", "hard")
+AMONG_CHOICES = ("retrieved", "random", "weak", "hard")
 UTILITY, RELEVANCE = "utility", "relevance"
 
-Values = dict[str, dict[str, float]]
+PassageValues = dict[str, dict[str, float]]
 """By query and passage."""
 
 
-def judged(setting: Setting, aspect: str) -> Values:
+def judged_values(setting: StepContext, aspect: str) -> PassageValues:
     """What is known of an aspect; a judgment that failed is none."""
-    found: Values = {}
+    found: PassageValues = {}
     if setting.judgments is not None:
         good = setting.judgments.of(aspect).filter(pl.col("status") == OK)
         for query, passage, value in good.select("query", "passage", "value").iter_rows():
@@ -40,29 +40,32 @@ def judged(setting: Setting, aspect: str) -> Values:
     return found
 
 
-def lacking(setting: Setting, kind: str, aspect: str) -> list[str]:
+def missing_judgments(setting: StepContext, kind: str, aspect: str) -> list[str]:
     """That there are no judgments of an aspect, in words, where that is so."""
-    if judged(setting, aspect):
+    if judged_values(setting, aspect):
         return []
-    made = [name for name in KINDS.names() if KINDS.get(name).unit == "passage"]
+    made = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
     if aspect in made:
         remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
         return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
     has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
-    there = f"there are some of {listed(has)}; " if has else ""
-    return [f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {listed(made, 9)}"]
+    there = f"there are some of {format_list(has)}; " if has else ""
+    return [
+        f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {format_list(made, 9)}"
+    ]
 
 
-def named_queries(reasons: Mapping[str, list[str]]) -> str:
+def describe_queries(reasons: Mapping[str, list[str]]) -> str:
     """Queries by reason, counted and named."""
     return "; ".join(
-        f"{reason}: {counted(len(queries), 'query', 'queries')} ({listed([quoted(each, 24) for each in queries], 3)})"
+        f"{reason}: {format_count(len(queries), 'query', 'queries')} "
+        f"({format_list([quote_short(each, 24) for each in queries], 3)})"
         for reason, queries in reasons.items()
     )
 
 
 @dataclass(frozen=True)
-class Gold(Labelled):
+class Gold(LabelledStep):
     """One relevant passage at a place among others that are not relevant.
 
     The relevant one has the highest label, and of equals was found first; it need not have been retrieved. Beside it
@@ -74,7 +77,7 @@ class Gold(Labelled):
 
     at: int = named(0, "position of the relevant passage, from 1; 0 draws one for each query", low=0)
     of: int = named(5, "passages of a context, the relevant one among them", low=1)
-    among: str = named("retrieved", "what the others are", choices=AMONG)
+    among: str = named("retrieved", "what the others are", choices=AMONG_CHOICES)
     below: float = named(WEAK, "distracting effect below which a distractor is weak", low=0, high=1)
     above: float = named(HARD, "distracting effect above which a distractor is hard", low=0, high=1)
     seed: int = named(0, "another one draws other places and passages; the seed of the whole counts besides", low=0)
@@ -85,24 +88,24 @@ class Gold(Labelled):
 
     def check(self) -> None:
         if self.at > self.of:
-            raise InputError(f"gold: position {self.at} of {counted(self.of, 'passage')}", expected="at ≤ of")
+            raise InputError(f"gold: position {self.at} of {format_count(self.of, 'passage')}", expected="at ≤ of")
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if self.among == "random" and (lack := setting.lacking("passages")):
             found.append(f"gold among random passages needs what is not there: {lack}")
         if self.among in ("weak", "hard"):
-            found += lacking(setting, f"gold among {self.among} distractors", "abstention")
+            found += missing_judgments(setting, f"gold among {self.among} distractors", "abstention")
         return found
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
-        retrieved, abstention = shown(before), judged(setting, "abstention")
+        retrieved, abstention = passages_by_query(before), judged_values(setting, "abstention")
         rows: list[tuple[str, list[str]]] = []
         without: dict[str, list[str]] = {}
         for query in setting.ids:
             found = retrieved.get(query, [])
-            chance = dice(self, setting, query)
+            chance = query_rng(self, setting, query)
             at = self.at - 1 if self.at else int(chance.random() * self.of)
             best = self._best(setting, query, found)
             others = self._others(setting, query, found, abstention.get(query, {}), chance)[: self.of - 1]
@@ -112,9 +115,9 @@ class Gold(Labelled):
                 without.setdefault(f"fewer than {self.of - 1} {self._words}", []).append(query)
             else:
                 rows.append((query, [*others[:at], best, *others[at:]]))
-        made = listing(rows)
+        made = unscored_contexts(rows)
         words = "is left empty, which is scored as a context without passages"
-        made.notes = (f"{self} {words}: {named_queries(without)}",) if without else ()
+        made.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
         return made
 
     @property
@@ -124,7 +127,7 @@ class Gold(Labelled):
             self.among, f"{self.among} distractors"
         )
 
-    def _best(self, setting: Setting, query: str, found: list[str]) -> str | None:
+    def _best(self, setting: StepContext, query: str, found: list[str]) -> str | None:
         """The relevant passage: of several the one with the highest label, of equals the one that was found first."""
         relevant = [each for each in found if self.is_relevant(setting, query, each)]
         relevant += [each for each in self.judged(setting, query, relevant=True) if each not in set(found)]
@@ -132,12 +135,12 @@ class Gold(Labelled):
         return max(relevant, key=lambda each: labels[each], default=None)
 
     def _others(
-        self, setting: Setting, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
+        self, setting: StepContext, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
     ) -> list[str]:
         """What can stand beside it, in order."""
         if self.among == "random":
             taken = {*found, *setting.labels.get(query, {})}
-            drawn = draw(setting.passages, self.of - 1 + len(taken), chance)
+            drawn = sample_passages(setting.passages, self.of - 1 + len(taken), chance)
             return [each for each in drawn if each not in taken]
         others = [each for each in found if not self.is_relevant(setting, query, each)]
         if self.among == "retrieved":
@@ -150,7 +153,7 @@ class Gold(Labelled):
 
 
 @dataclass(frozen=True)
-class BestBy(Labelled):
+class BestBy(LabelledStep):
     """What was retrieved by what is known of it, best first: an oracle for each kind of judgment.
 
     ``utility`` is u = R·(1 − p_abstain), where R is 1 for relevant passages and −1 for others; ``relevance`` puts
@@ -171,27 +174,27 @@ class BestBy(Labelled):
         if not self.by:
             raise InputError("best_by names no judgment", expected='a name, such as best_by("utility")')
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         found = []
         if self.by in (UTILITY, RELEVANCE) and (lack := setting.lacking("relevance")):
             found.append(f"best_by needs what is not there: {lack}")
         if self.by != RELEVANCE:
-            found += lacking(setting, f"best_by({self.by!r})", self._aspect)
+            found += missing_judgments(setting, f"best_by({self.by!r})", self._aspect)
         return found
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
-        values = judged(setting, self._aspect) if self.by != RELEVANCE else {}
+        values = judged_values(setting, self._aspect) if self.by != RELEVANCE else {}
         rows, without, left = [], [], 0
-        for query, passages in shown(before).items():
+        for query, passages in passages_by_query(before).items():
             worth = {each: self._worth(setting, query, each, values.get(query, {})) for each in passages}
             known = {each: value for each, value in worth.items() if value is not None}
             rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
             left += len(passages) - len(known)
             without += [query] * (len(known) < len(passages))
-        made = listing(rows)
+        made = unscored_contexts(rows)
         if left:
-            words = named_queries({f"{counted(left, 'passage')} without a judgment of {self._aspect}": without})
+            words = describe_queries({f"{format_count(left, 'passage')} without a judgment of {self._aspect}": without})
             made.notes = (f"{self} leaves out {words}",)
         return made
 
@@ -199,7 +202,7 @@ class BestBy(Labelled):
     def _aspect(self) -> str:
         return "abstention" if self.by == UTILITY else self.by
 
-    def _worth(self, setting: Setting, query: str, passage: str, values: Mapping[str, float]) -> float | None:
+    def _worth(self, setting: StepContext, query: str, passage: str, values: Mapping[str, float]) -> float | None:
         relevant = self.is_relevant(setting, query, passage)
         if self.by == RELEVANCE:
             return float(relevant)

@@ -9,28 +9,28 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, quoted
+from ragworth.errors import InputError, quote_short
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.retrieval.artifact_cache import digest
-from ragworth.retrieval.contract import Setting, argument
-from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker, by_score
-from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, MonoT5, Scorer, model_folder
-from ragworth.retrieval.rerankers.score_cache import Pair, kept_scores
-from ragworth.tasks.options import setting as named
-from ragworth.tasks.text_lookup import Texts
+from ragworth.retrieval.contract import StepContext, argument
+from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score
+from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, MonoT5, PairScorer, model_folder
+from ragworth.retrieval.rerankers.score_cache import TextPair, cached_scores
+from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import TextLookup
 
-CROSS = "cross-encoder:"
+CROSS_ENCODER_PREFIX = "cross-encoder:"
 FORM = 1
 """Raised when the same model would give other scores than before."""
 
 
 @dataclass(frozen=True)
-class Scored(Reranker):
+class PairReranker(Reranker):
     """A re-ranker whose model scores each pair of a query and a passage. Scores are kept in the cache as they come."""
 
     model: str = argument("", "folder of the model, or OWNER/NAME of the hub, in its local cache")
 
-    scorer: ClassVar[Callable[..., Scorer]]
+    scorer: ClassVar[Callable[..., PairScorer]]
     """The kind of model."""
 
     def check(self) -> None:
@@ -38,23 +38,25 @@ class Scored(Reranker):
             example = 'rerank("cross-encoder:FOLDER") or monot5("FOLDER")'
             raise InputError(f"{self.kind} names no model", expected=f"a folder, or OWNER/NAME: {example}")
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         self.scorer(model_folder(self._name, setting.folder), **self.how).check()
         return super().problems(setting)
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         return (self._scorer(setting).revision,)
 
-    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+    def placed(
+        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    ) -> Sequence[RerankedList | None]:
         scorer = self._scorer(setting)
         before = scorer.cut
-        pairs = [Pair(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
+        pairs = [TextPair(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
         # The model's place does not matter, nor how deep lists are.
         settings = {"form": FORM, "kind": self.kind, "how": repr(sorted(self.how.items())), "model": scorer.revision}
         name = f"{self.kind}-{digest(settings)}"
         told = partial(setting.told, f"scoring passages with {self.model}") if setting.told is not None else None
-        values = iter(kept_scores(setting.cache, name, pairs, scorer.score, told))
-        placed = [by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads]
+        values = iter(cached_scores(setting.cache, name, pairs, scorer.score, told))
+        placed = [order_by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads]
         if placed and (cut := scorer.cut - before):
             remark = f"pairs of a query and a passage that were cut to the {scorer.reads:,} tokens that the model reads"
             placed[0] = replace(placed[0], remarks=Counter({remark: cut}))
@@ -69,13 +71,13 @@ class Scored(Reranker):
     def _name(self) -> str:
         return self.model
 
-    def _scorer(self, setting: Setting) -> Scorer:
+    def _scorer(self, setting: StepContext) -> PairScorer:
         folder = model_folder(self._name, setting.folder)
-        return _opened(self.scorer, folder, fingerprint(folder), tuple(sorted(self.how.items())))
+        return _open_scorer(self.scorer, folder, fingerprint(folder), tuple(sorted(self.how.items())))
 
 
 @dataclass(frozen=True)
-class Rerank(Scored):
+class Rerank(PairReranker):
     """Passages by a cross-encoder: a sequence classifier, as the library sentence-transformers has them."""
 
     model: str = argument("", "cross-encoder:FOLDER, or cross-encoder:OWNER/NAME of the hub, in its local cache")
@@ -83,17 +85,19 @@ class Rerank(Scored):
 
     kind: ClassVar[str] = "rerank"
     title: ClassVar[str] = "what was retrieved, by a cross-encoder"
-    scorer: ClassVar[Callable[..., Scorer]] = CrossEncoder
+    scorer: ClassVar[Callable[..., PairScorer]] = CrossEncoder
 
     def check(self) -> None:
         super().check()
         kind, sign, _ = self.model.partition(":")
-        if sign and f"{kind}:" != CROSS and len(kind) > 1:
-            raise InputError(f"rerank knows no models of the kind {quoted(kind)}", expected=f"{CROSS}FOLDER")
+        if sign and f"{kind}:" != CROSS_ENCODER_PREFIX and len(kind) > 1:
+            raise InputError(
+                f"rerank knows no models of the kind {quote_short(kind)}", expected=f"{CROSS_ENCODER_PREFIX}FOLDER"
+            )
 
     @property
     def _name(self) -> str:
-        return self.model.removeprefix(CROSS)
+        return self.model.removeprefix(CROSS_ENCODER_PREFIX)
 
     @property
     def how(self) -> dict[str, int | str]:
@@ -101,7 +105,7 @@ class Rerank(Scored):
 
 
 @dataclass(frozen=True)
-class Monot5(Scored):
+class Monot5(PairReranker):
     """Passages by a sequence-to-sequence model that was taught to say whether a passage is relevant, as monoT5."""
 
     length: int = named(512, "most tokens of a query and a passage", low=16)
@@ -110,7 +114,7 @@ class Monot5(Scored):
 
     kind: ClassVar[str] = "monot5"
     title: ClassVar[str] = "what was retrieved, by a sequence-to-sequence model as monoT5"
-    scorer: ClassVar[Callable[..., Scorer]] = MonoT5
+    scorer: ClassVar[Callable[..., PairScorer]] = MonoT5
 
     @property
     def how(self) -> dict[str, int | str]:
@@ -118,7 +122,9 @@ class Monot5(Scored):
 
 
 @lru_cache(maxsize=2)
-def _opened(kind: Callable[..., Scorer], folder: Path, revision: str, how: tuple[tuple[str, int | str], ...]) -> Scorer:
+def _open_scorer(
+    kind: Callable[..., PairScorer], folder: Path, revision: str, how: tuple[tuple[str, int | str], ...]
+) -> PairScorer:
     """The model with these files and settings; the same one for the same, so that weights are loaded once."""
     made = kind(folder, **dict(how))
     made.revision = revision

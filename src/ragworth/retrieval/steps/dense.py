@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import MissingExtraError
-from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
-from ragworth.retrieval.encoders import Encoder, ann_search, encoder
-from ragworth.retrieval.encoders.contract import Floats, unit
-from ragworth.retrieval.encoders.exact_search import UNIT, nearest
-from ragworth.retrieval.encoders.vector_cache import name_of, vectors_of
-from ragworth.retrieval.hits import NOTHING, Found, Ints, contexts, order_of
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
+from ragworth.retrieval.encoders import Encoder, ann_search, open_encoder
+from ragworth.retrieval.encoders.contract import Floats, normalize
+from ragworth.retrieval.encoders.exact_search import MAX_UNIT_LENGTH, search_exact
+from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
+from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 
 @dataclass(frozen=True)
@@ -42,48 +42,48 @@ class Dense(Step):
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         if self.search == "ann" and find_spec("faiss") is None:
             raise MissingExtraError("faiss-cpu", "ann", "approximate search")
         self.encoder(setting)
         return super().problems(setting)
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         return (f"{self.model} {self.encoder(setting).revision}",)
 
-    def encoder(self, setting: Setting) -> Encoder:
+    def encoder(self, setting: StepContext) -> Encoder:
         """The model, not loaded before it is asked."""
-        return encoder(self.model, setting.folder)
+        return open_encoder(self.model, setting.folder)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         passages, queries = setting.collection.passages, setting.queries
-        rows, asked = signed(passages["text"]), signed(queries["text"])
-        found = [NOTHING] * queries.height
+        rows, asked = nonblank_rows(passages["text"]), nonblank_rows(queries["text"])
+        found = [NO_HITS] * queries.height
         if len(rows) and len(asked):
-            places = order_of(passages["passage"])[rows]
+            places = id_order(passages["passage"])[rows]
             texts = passages["text"].gather(rows)
             for number, each in zip(
                 asked, self.found(texts, queries["text"].gather(asked), places, setting), strict=True
             ):
-                found[number] = Found(rows[each.rows], each.scores)
-        return contexts(found, queries["query"], passages["passage"])
+                found[number] = SearchHits(rows[each.rows], each.scores)
+        return contexts_from_hits(found, queries["query"], passages["passage"])
 
-    def found(self, texts: pl.Series, queries: pl.Series, places: Ints, setting: Setting) -> list[Found]:
+    def found(self, texts: pl.Series, queries: pl.Series, places: Ints, setting: StepContext) -> list[SearchHits]:
         """The best of some texts for each of some queries."""
         model = self.encoder(setting)
         cosine = self.similarity == "cosine" or (self.similarity == "model" and model.normalised)
         prefix = self.passage_prefix or None
-        vectors = vectors_of(model, texts, setting.cache, cosine=cosine, prefix=prefix, told=setting.told)
+        vectors = load_vectors(model, texts, setting.cache, cosine=cosine, prefix=prefix, told=setting.told)
         asked: Floats = model.encode(queries.to_list(), "query", self.query_prefix or None)
-        asked = unit(asked) if cosine else asked
-        longest = UNIT if cosine else None
+        asked = normalize(asked) if cosine else asked
+        longest = MAX_UNIT_LENGTH if cosine else None
         if self.search == "exact":
-            return nearest(vectors, asked, places, setting.depth, longest)
-        name = name_of(model, texts, cosine, prefix) if setting.cache is not None else ""
-        index = ann_search.index_of(vectors, name, setting.cache)
-        return ann_search.near(index, vectors, asked, places, setting.depth, self.probes, longest)
+            return search_exact(vectors, asked, places, setting.depth, longest)
+        name = cache_name(model, texts, cosine, prefix) if setting.cache is not None else ""
+        index = ann_search.load_index(vectors, name, setting.cache)
+        return ann_search.search_approximate(index, vectors, asked, places, setting.depth, self.probes, longest)
 
 
-def signed(texts: pl.Series) -> Ints:
+def nonblank_rows(texts: pl.Series) -> Ints:
     """The places of texts that are not empty, nor white space alone."""
     return np.flatnonzero((texts.str.strip_chars() != "").to_numpy()).astype(np.int64)

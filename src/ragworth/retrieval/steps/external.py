@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.collection import text_id
-from ragworth.errors import InputError, counted, listed, quoted
-from ragworth.interop.hits import Ranked
-from ragworth.interop.retrievers import Asked, Retriever, adopt
-from ragworth.retrieval.contract import Need, Place, Setting, Step, written
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.interop.hits import RankedHits
+from ragworth.interop.retrievers import Retriever, RetrieverQuery, adopt
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
 from ragworth.tables import Contexts
 
 
@@ -46,9 +46,9 @@ class Called(Step):
     def retriever(self) -> Retriever:
         return adopt(self.thing, self.id)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
-        asked = [Asked(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
-        by_text = ByText(setting.collection.passages)
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+        asked = [RetrieverQuery(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
+        by_text = PassagesByText(setting.collection.passages)
         found = dict(self.retriever.retrieve(asked, setting.depth, by_text.name))
         notes = [*self._known(found, by_text, setting), *self._again(found)]
         rows = [
@@ -58,7 +58,7 @@ class Called(Step):
         ]
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
-    def _known(self, found: dict[str, Ranked], by_text: ByText, setting: Setting) -> list[str]:
+    def _known(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
         """Take in texts that came along, and say what does not agree with the collection."""
         texts = self._texts(found)
         own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
@@ -80,29 +80,29 @@ class Called(Step):
         }
         return [self._note(passages, words) for words, passages in apart.items() if passages]
 
-    def _texts(self, found: dict[str, Ranked]) -> dict[str, str | None]:
+    def _texts(self, found: dict[str, RankedHits]) -> dict[str, str | None]:
         """The text of each passage, where it came along."""
         texts: dict[str, str | None] = {}
         for query, ranked in found.items():
             for hit in ranked.hits:
                 text = texts.get(hit.passage)
                 if None not in (text, hit.text) and text != hit.text:
-                    raise self._two(f"for the query {quoted(query, 24)} it", hit.passage)
+                    raise self._two(f"for the query {quote_short(query, 24)} it", hit.passage)
                 texts[hit.passage] = text if text is not None else hit.text
         return texts
 
     def _two(self, who: str, passage: str) -> InputError:
         return InputError(
-            f"{self.retriever.name}: {who} brought another text for the passage {quoted(passage, 40)} than before",
+            f"{self.retriever.name}: {who} brought another text for the passage {quote_short(passage, 40)} than before",
             expected="one text for each id",
             remedy="name the field that holds the id: retrieval.called(…, id=…)",
         )
 
-    def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: Setting) -> InputError:
+    def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext) -> InputError:
         """Why a retriever cannot be evaluated none of whose ids is known, and what to do about it."""
         one = next(iter(same or strange))
-        text = f" ({quoted(strange[one], 40)})" if strange[one] is not None else ""
-        other = f"; the collection has its text as {quoted(same[one], 40)}" if same else ""
+        text = f" ({quote_short(strange[one], 40)})" if strange[one] is not None else ""
+        other = f"; the collection has its text as {quote_short(same[one], 40)}" if same else ""
         remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
         if same:
             remedy = (
@@ -115,23 +115,23 @@ class Called(Step):
                 "collection's, leave its passages out: those that come along are the passages then"
             )
         return InputError(
-            f"none of {counted(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
-            f"{quoted(one, 40)}{text}{other}",
-            expected=f"ids as the collection has them, such as {quoted(setting.passages[0], 40)}",
+            f"none of {format_count(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
+            f"{quote_short(one, 40)}{text}{other}",
+            expected=f"ids as the collection has them, such as {quote_short(setting.passages[0], 40)}",
             remedy=remedy,
         )
 
-    def _again(self, found: dict[str, Ranked]) -> list[str]:
+    def _again(self, found: dict[str, RankedHits]) -> list[str]:
         """A note on passages that came more than once for a query."""
         twice = [query for query, ranked in found.items() if ranked.again]
         number = sum(ranked.again for ranked in found.values())
-        few = listed([quoted(query, 24) for query in twice], 3)
-        words = f"{counted(number, 'hit')} left out that came again for the same query ({few})"
+        few = format_list([quote_short(query, 24) for query in twice], 3)
+        words = f"{format_count(number, 'hit')} left out that came again for the same query ({few})"
         return [f"{self.retriever.name}: {words}"] if twice else []
 
     def _note(self, passages: Sequence[str], words: str) -> str:
-        few = listed([quoted(each, 24) for each in passages], 3)
-        return f"{self.retriever.name}: {counted(len(passages), 'passage')} {words} ({few})"
+        few = format_list([quote_short(each, 24) for each in passages], 3)
+        return f"{self.retriever.name}: {format_count(len(passages), 'passage')} {words} ({few})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Called) and self._address == other._address and self.id == other.id
@@ -151,12 +151,12 @@ class Called(Step):
 
     def __str__(self) -> str:
         # The address tells apart functions of one name.
-        field = f", id={written(self.id)}" if self.id else ""
+        field = f", id={format_value(self.id)}" if self.id else ""
         return f"called({self.retriever.name} at {self._address}{field})"
 
 
 @dataclass(frozen=True, eq=False)
-class ByText:
+class PassagesByText:
     """The passages of a collection by their texts: those whose text no other one has."""
 
     passages: pl.DataFrame

@@ -22,13 +22,13 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, counted
-from ragworth.metrics.declaration import plain
-from ragworth.retrieval.contract import Place, Setting, Step, written
-from ragworth.retrieval.pipeline import Pipeline, Steplike
-from ragworth.retrieval.rerankers.llm_reranker import Asked
+from ragworth.errors import InputError, format_count
+from ragworth.metrics.declaration import format_number
+from ragworth.retrieval.contract import Place, Step, StepContext, format_value
+from ragworth.retrieval.pipeline import Pipeline, StepLike
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 METHODS = ("rrf", "weighted")
 SCALES = ("minmax", "z")
@@ -52,7 +52,7 @@ class Fused(Step):
 
     def __init__(
         self,
-        *parts: Steplike,
+        *parts: StepLike,
         method: str = "rrf",
         k: float = 60.0,
         weights: str | Sequence[float] = "",
@@ -60,7 +60,7 @@ class Fused(Step):
     ) -> None:
         made = tuple(Pipeline.of(part).complete() for part in parts)
         needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
-        values = {"parts": made, "method": method, "k": k, "scale": scale, "weights": _written(weights)}
+        values = {"parts": made, "method": method, "k": k, "scale": scale, "weights": _format_weights(weights)}
         for name, value in (values | {"needs": tuple(needs)}).items():
             object.__setattr__(self, name, value)
         self.__post_init__()
@@ -68,13 +68,13 @@ class Fused(Step):
     def check(self) -> None:
         if len(self.parts) < 2:
             raise InputError(
-                f"fused holds {counted(len(self.parts), 'pipeline')}",
+                f"fused holds {format_count(len(self.parts), 'pipeline')}",
                 expected="two or more, such as fused(bm25, dense)",
             )
         shares = self.shares
         if len(shares) != len(self.parts) or min(shares) < 0 or not max(shares) > 0:
             raise InputError(
-                f"fused has {counted(len(self.parts), 'pipeline')} and the weights {self.weights!r}",
+                f"fused has {format_count(len(self.parts), 'pipeline')} and the weights {self.weights!r}",
                 expected="a number, 0 or more, for each pipeline, and not all of them 0",
             )
         for part in self.parts:
@@ -92,23 +92,23 @@ class Fused(Step):
     @property
     def shares(self) -> tuple[float, ...]:
         """What each list counts."""
-        return _numbers(self.weights) if self.weights else (1.0,) * len(self.parts)
+        return _parse_weights(self.weights) if self.weights else (1.0,) * len(self.parts)
 
     @property
     def inside(self) -> tuple[Pipeline, ...]:
         return self.parts
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         found = [each for part in self.parts for step in part.steps for each in step.problems(setting)]
         return list(dict.fromkeys(found))
 
-    def files(self, setting: Setting) -> tuple[Path, ...]:
+    def files(self, setting: StepContext) -> tuple[Path, ...]:
         return tuple(path for part in self.parts for step in part.steps for path in step.files(setting))
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         return tuple(source for part in self.parts for step in part.steps for source in step.sources(setting))
 
-    def join(self, found: Sequence[Contexts], setting: Setting) -> Contexts:
+    def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
         planned = setting.asking is not None and setting.asking.plan
         lists = [self._counted(each, number, planned) for number, each in enumerate(found)]
         pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
@@ -132,7 +132,7 @@ class Fused(Step):
             value = share / (self.k + pl.col("rank").cast(pl.Float64))
         else:
             if frame.height and frame["score"].null_count() == frame.height:
-                if not planned or not any(isinstance(step, Asked) for step in self.parts[number].steps):
+                if not planned or not any(isinstance(step, LlmReranker) for step in self.parts[number].steps):
                     raise self._without(self.parts[number])
                 frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))  # those who score were not asked
             value = share * self._scaled()
@@ -152,17 +152,17 @@ class Fused(Step):
         inside = [str(part) for part in self.parts]
         for each in fields(self):
             if each.kw_only and getattr(self, each.name) != each.default:
-                inside.append(f"{each.name}={written(getattr(self, each.name))}")
+                inside.append(f"{each.name}={format_value(getattr(self, each.name))}")
         return f"{self.kind}({', '.join(inside)})"
 
 
-def _written(weights: str | Sequence[float]) -> str:
+def _format_weights(weights: str | Sequence[float]) -> str:
     """Weights in one form, so that equal ones are equal."""
-    numbers = _numbers(weights) if isinstance(weights, str) else tuple(float(weight) for weight in weights)
-    return ", ".join(plain(number) for number in numbers)
+    numbers = _parse_weights(weights) if isinstance(weights, str) else tuple(float(weight) for weight in weights)
+    return ", ".join(format_number(number) for number in numbers)
 
 
-def _numbers(weights: str) -> tuple[float, ...]:
+def _parse_weights(weights: str) -> tuple[float, ...]:
     try:
         numbers = tuple(float(part) for part in re.split(r"[,\s]+", weights.strip()) if part)
     except (ValueError, AttributeError):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, counted
+from ragworth.errors import InputError, format_count
 from ragworth.formats import read_contexts, resolve
-from ragworth.retrieval.contract import Place, Setting, Step, argument
+from ragworth.retrieval.contract import Place, Step, StepContext, argument
 from ragworth.tables import Contexts
 
 
@@ -30,21 +30,21 @@ class Run(Step):
         if not self.path:
             raise InputError("run names no file", expected='a path, such as run("runs/dense.txt")')
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         (path,) = self.files(setting) or (None,)
         return [f"run: there is no file {path}"] if path is not None and not path.exists() else []
 
-    def files(self, setting: Setting) -> tuple[Path, ...]:
+    def files(self, setting: StepContext) -> tuple[Path, ...]:
         form, path = resolve(self.path, "contexts")
         return () if form.name == "ir_datasets" else ((setting.folder or Path()) / path,)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         form, path = resolve(self.path, "contexts")
         where = self.files(setting)
         read = read_contexts(f"{form.name}:{where[0] if where else path}")
         if len(read.systems) > 1:
             raise InputError(
-                f"the file holds {counted(len(read.systems), 'system')}",
+                f"the file holds {format_count(len(read.systems), 'system')}",
                 expected="one system",
                 remedy="write a file for each, or read it and give contexts.only(NAME) as a system",
                 file=self.path,

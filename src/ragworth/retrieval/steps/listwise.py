@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Generate, Generated, Prompt
-from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
-from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, beginning
-from ragworth.tasks.findings import need
-from ragworth.tasks.options import setting as named
+from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, PromptMaterials, truncate_words
+from ragworth.tasks.findings import require_abilities
+from ragworth.tasks.options import option as named
 
-TOKENS = 7
+TOKENS_PER_NUMBER = 7
 """Most tokens that a number takes with its brackets and what stands between."""
 
 _MARKED = re.compile(r"\[\s*(\d{1,9})\s*\]")
@@ -39,7 +39,7 @@ class Permutation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Listwise(Asked):
+class Listwise(LlmReranker):
     """Passages as a model orders them, a window at a time, from the end of the list to its front."""
 
     window: int = named(20, "passages that the model sees at a time", low=2, high=100)
@@ -60,39 +60,41 @@ class Listwise(Asked):
             )
 
     def able(self, card: Card) -> None:
-        need(card, ("generate",), "listwise")
+        require_abilities(card, ("generate",), "listwise")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-list",)
 
     def most(self, passages: int) -> int:
-        return len(list(windows(passages, self.window, self.step)))
+        return len(list(sliding_windows(passages, self.window, self.step)))
 
-    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
         order = list(head.passages)
         done = 0
         failed: Counter[str] = Counter()
         remarks: Counter[str] = Counter()
-        for start, end in windows(len(order), self.window, self.step):
+        for start, end in sliding_windows(len(order), self.window, self.step):
             part = order[start:end]
-            (outcome,) = yield [Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS * len(part) + 8)]
+            (outcome,) = yield [
+                Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
+            ]
             try:
-                made = wanted(outcome, Generated)
-                found = permutation(made.outputs[0].text, len(part))
+                made = require_response(outcome, Generated)
+                found = parse_permutation(made.outputs[0].text, len(part))
             except NoValue as none:
                 failed[none.status] += 1
                 continue
             done += 1
-            remarks += found.remarks + Counter({CUT: 1} if made.usage.cut else {})
+            remarks += found.remarks + Counter({CUT_REMARK: 1} if made.usage.cut else {})
             order[start:end] = [part[place] for place in found.places]
-        return Placed(order, {}, done, failed, remarks)
+        return RerankedList(order, {}, done, failed, remarks)
 
-    def _prompt(self, query: str, passages: Sequence[str], desk: Desk) -> Prompt:
-        shown = [{"text": beginning(desk.texts.passage(each), self.words)} for each in passages]
+    def _prompt(self, query: str, passages: Sequence[str], desk: PromptMaterials) -> Prompt:
+        shown = [{"text": truncate_words(desk.texts.passage(each), self.words)} for each in passages]
         return desk.templates["rerank-list"].render({"query": desk.texts.query(query), "passages": shown})
 
 
-def windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:
+def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:
     """Where windows begin and end, the last passages first; none where there is nothing to order."""
     end = passages
     while end > 1:
@@ -103,7 +105,7 @@ def windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:
         end -= step
 
 
-def permutation(text: str, passages: int) -> Permutation:
+def parse_permutation(text: str, passages: int) -> Permutation:
     """The order that a model wrote: numbers in brackets, or nothing but numbers with > or commas between.
 
     A number counts where it comes first; one that belongs to no passage is dropped; those that are missing follow in

@@ -17,22 +17,22 @@ import numpy.typing as npt
 import polars as pl
 from scipy.sparse import csr_array
 
-from ragworth.retrieval.contract import Setting, argument
-from ragworth.retrieval.encoders import encoder
-from ragworth.retrieval.encoders.contract import Encoder, unit
-from ragworth.retrieval.encoders.vector_cache import name_of, vectors_of
-from ragworth.retrieval.rerankers.contract import Head, Placed, Reranker
-from ragworth.retrieval.steps.dense import signed
-from ragworth.retrieval.tokenize import Words
-from ragworth.tasks.options import setting as named
-from ragworth.tasks.text_lookup import Texts
+from ragworth.retrieval.contract import StepContext, argument
+from ragworth.retrieval.encoders import open_encoder
+from ragworth.retrieval.encoders.contract import Encoder, normalize
+from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
+from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput
+from ragworth.retrieval.steps.dense import nonblank_rows
+from ragworth.retrieval.tokenize import WordTokenizer
+from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import TextLookup
 
 Floats = npt.NDArray[np.float64]
 
 WORDS = "words"
 
 
-class Near(NamedTuple):
+class Similarities(NamedTuple):
     """How alike the passages of a list are to the query, and to each other."""
 
     query: Floats
@@ -59,27 +59,31 @@ class Mmr(Reranker):
     title: ClassVar[str] = "what was retrieved, relevant passages that are unlike those before them"
     scored: ClassVar[bool] = False
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         self.sources(setting)  # an encoder that is not there is refused
         return super().problems(setting)
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
-        return () if self.by == WORDS else (encoder(self.by, setting.folder).revision,)
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
+        return () if self.by == WORDS else (open_encoder(self.by, setting.folder).revision,)
 
-    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+    def placed(
+        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    ) -> Sequence[RerankedList | None]:
         some = [head for head in heads if head.passages]
-        near: Callable[[Head, Texts], Near] = by_words
+        near: Callable[[RerankInput, TextLookup], Similarities] = word_similarities
         if self.by != WORDS and some:
-            near = encoded(encoder(self.by, setting.folder), some, texts, setting)
-        return [self._placed(head, near(head, texts)) if head.passages else Placed([]) for head in heads]
+            near = encoder_similarities(open_encoder(self.by, setting.folder), some, texts, setting)
+        return [self._placed(head, near(head, texts)) if head.passages else RerankedList([]) for head in heads]
 
-    def _placed(self, head: Head, near: Near) -> Placed:
+    def _placed(self, head: RerankInput, near: Similarities) -> RerankedList:
         passages = head.passages
         relevance = near.query if self.relevance == "query" else np.arange(len(passages), 0, -1) / len(passages)
-        return Placed([passages[at] for at in chosen(relevance, near.passages, self.weight)], done=len(passages))
+        return RerankedList(
+            [passages[at] for at in mmr_order(relevance, near.passages, self.weight)], done=len(passages)
+        )
 
 
-def chosen(relevance: Floats, near: Floats, weight: float) -> list[int]:
+def mmr_order(relevance: Floats, near: Floats, weight: float) -> list[int]:
     """Places in the order of maximal marginal relevance; of equal ones, the one that came first before."""
     alike = np.zeros(len(relevance))
     left = np.ones(len(relevance), dtype=bool)
@@ -94,11 +98,11 @@ def chosen(relevance: Floats, near: Floats, weight: float) -> list[int]:
     return order
 
 
-def by_words(head: Head, texts: Texts) -> Near:
+def word_similarities(head: RerankInput, texts: TextLookup) -> Similarities:
     """Likeness by shared words. How rare a word is comes from the passages of the list alone."""
     every = [texts.query(head.query), *map(texts.passage, head.passages)]
     vocabulary: dict[str, int] = {}
-    numbers = list(Words().split(pl.Series(every), vocabulary, grow=True))
+    numbers = list(WordTokenizer().split(pl.Series(every), vocabulary, grow=True))
     ends = np.cumsum([0, *map(len, numbers)])
     columns = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=int(ends[-1]))
     shape = (len(every), len(vocabulary))
@@ -108,30 +112,32 @@ def by_words(head: Head, texts: Texts) -> Near:
     rows = counts * (np.log(len(every) / (1 + found)) + 1)
     lengths = np.sqrt((rows * rows).sum(axis=1))
     near = (rows[1:] @ rows.T).toarray() / np.outer(*(np.where(each > 0, each, 1.0) for each in (lengths[1:], lengths)))
-    return Near(near[:, 0], near[:, 1:])
+    return Similarities(near[:, 0], near[:, 1:])
 
 
-def encoded(model: Encoder, heads: Sequence[Head], texts: Texts, setting: Setting) -> Callable[[Head, Texts], Near]:
+def encoder_similarities(
+    model: Encoder, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+) -> Callable[[RerankInput, TextLookup], Similarities]:
     """Likeness by an encoder, of lists that are not empty. Texts are encoded once; vectors of passages are kept."""
-    every = _kept_with({texts.passage(each) for head in heads for each in head.passages}, model, setting)
-    rows = vectors_of(model, every, setting.cache, told=setting.told)
-    asked = unit(model.encode([texts.query(head.query) for head in heads], "query"))
+    every = _texts_to_encode({texts.passage(each) for head in heads for each in head.passages}, model, setting)
+    rows = load_vectors(model, every, setting.cache, told=setting.told)
+    asked = normalize(model.encode([texts.query(head.query) for head in heads], "query"))
     place = {each: at for at, each in enumerate(every)}
     vector = dict(zip((head.query for head in heads), asked, strict=True))
 
-    def near(head: Head, texts: Texts) -> Near:
+    def near(head: RerankInput, texts: TextLookup) -> Similarities:
         mine = rows[[place[texts.passage(each)] for each in head.passages]].astype(np.float64)
-        return Near(mine @ vector[head.query].astype(np.float64), mine @ mine.T)
+        return Similarities(mine @ vector[head.query].astype(np.float64), mine @ mine.T)
 
     return near
 
 
-def _kept_with(texts: Set[str], model: Encoder, setting: Setting) -> pl.Series:
+def _texts_to_encode(texts: Set[str], model: Encoder, setting: StepContext) -> pl.Series:
     """The texts whose vectors are taken: those of the collection where they are there already, as dense leaves them.
 
     Otherwise these texts alone, in their own order: that of queries and of their lists does not matter.
     """
     known = setting.collection.passages["text"]
-    known = known.gather(signed(known))
-    there = setting.cache is not None and (setting.cache / name_of(model, known, True, None)).exists()
+    known = known.gather(nonblank_rows(known))
+    there = setting.cache is not None and (setting.cache / cache_name(model, known, True, None)).exists()
     return known if there and texts <= set(known) else pl.Series(sorted(texts))

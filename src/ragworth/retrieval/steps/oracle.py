@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragworth.retrieval.contract import Need, Place, Setting, Step, listing, shown
-from ragworth.retrieval.steps.random_sample import dice, draw
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query, unscored_contexts
+from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 
 @dataclass(frozen=True)
-class Labelled(Step):
+class LabelledStep(Step):
     """What both have in common."""
 
     level: float = named(1.0, "label from which on a passage is relevant")
@@ -25,7 +25,7 @@ class Labelled(Step):
     needs: ClassVar[tuple[Need, ...]] = ("relevance",)
     scored: ClassVar[bool] = False
 
-    def judged(self, setting: Setting, query: str, *, relevant: bool) -> list[str]:
+    def judged(self, setting: StepContext, query: str, *, relevant: bool) -> list[str]:
         """Passages judged relevant, or not: highest label first, then by id descending, as ties are broken always."""
         labels = setting.labels.get(query, {})
         found = [
@@ -35,13 +35,13 @@ class Labelled(Step):
         ]
         return [passage for _, passage in sorted(found, reverse=True)]
 
-    def is_relevant(self, setting: Setting, query: str, passage: str) -> bool:
+    def is_relevant(self, setting: StepContext, query: str, passage: str) -> bool:
         label = setting.labels.get(query, {}).get(passage)
         return label is not None and label >= self.level
 
 
 @dataclass(frozen=True)
-class Oracle(Labelled):
+class Oracle(LabelledStep):
     """Relevant passages only: first those that were retrieved, in their order, then the others, highest label first.
 
     Standing first it gives all relevant passages of a query. A query without any gets nothing.
@@ -53,8 +53,8 @@ class Oracle(Labelled):
     title: ClassVar[str] = "relevant passages only, by their labels"
     bounded: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
-        retrieved = shown(before) if before is not None else {}
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+        retrieved = passages_by_query(before) if before is not None else {}
         made = []
         for query in setting.ids:
             found = [each for each in retrieved.get(query, []) if self.is_relevant(setting, query, each)]
@@ -62,11 +62,11 @@ class Oracle(Labelled):
                 there = set(found)
                 found += [each for each in self.judged(setting, query, relevant=True) if each not in there]
             made.append((query, found))
-        return listing(made)
+        return unscored_contexts(made)
 
 
 @dataclass(frozen=True)
-class Adversary(Labelled):
+class Adversary(LabelledStep):
     """No relevant passages: of what was retrieved, everything that is not judged relevant, in its order.
 
     Standing first it gives the passages judged not relevant, highest label first, and then, drawn at random, ones
@@ -78,19 +78,19 @@ class Adversary(Labelled):
     kind: ClassVar[str] = "adversary"
     title: ClassVar[str] = "passages that are not relevant, by the labels"
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         if before is None:
-            return listing((query, self.worst(setting, query)) for query in setting.ids)
-        return listing(
+            return unscored_contexts((query, self.worst(setting, query)) for query in setting.ids)
+        return unscored_contexts(
             (query, [each for each in passages if not self.is_relevant(setting, query, each)])
-            for query, passages in shown(before).items()
+            for query, passages in passages_by_query(before).items()
         )
 
-    def worst(self, setting: Setting, query: str) -> list[str]:
+    def worst(self, setting: StepContext, query: str) -> list[str]:
         """As many passages that are not relevant as there should be."""
         found = self.judged(setting, query, relevant=False)[: setting.depth]
         labels = setting.labels.get(query, {})
         # As many more as are judged, so that enough are left when those are taken out.
-        drawn = draw(setting.passages, setting.depth + len(labels), dice(self, setting, query))
+        drawn = sample_passages(setting.passages, setting.depth + len(labels), query_rng(self, setting, query))
         found += [each for each in drawn if each not in labels]
         return found[: setting.depth]

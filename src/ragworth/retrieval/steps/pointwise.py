@@ -10,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ragworth.calls.programs import NoValue, Steps, wanted
+from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Card, Score, Scored
-from ragworth.retrieval.rerankers.contract import Head, Placed
-from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, Judged, each_judged
-from ragworth.tasks.findings import need
-from ragworth.tasks.labels import Scale, label, way_for
-from ragworth.tasks.options import setting as named
+from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, PassageScore, PromptMaterials, judge_each
+from ragworth.tasks.findings import require_abilities
+from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method
+from ragworth.tasks.options import option as named
 
-HELPS = Scale(("YES", "NO"), (1.0, 0.0))
+YES_NO = LabelScale(("YES", "NO"), (1.0, 0.0))
 
 
 @dataclass(frozen=True)
-class Pointwise(Asked):
+class Pointwise(LlmReranker):
     """Passages by what a model makes of each alone.
 
     A model that tells no probabilities writes YES or NO: passages are then in two groups, each in the order before.
@@ -35,9 +35,9 @@ class Pointwise(Asked):
 
     def able(self, card: Card) -> None:
         if self.by == "yes":
-            way_for(card, "auto", "pointwise")
+            choose_label_method(card, "auto", "pointwise")
         else:
-            need(card, ("score",), "pointwise by likelihood")
+            require_abilities(card, ("score",), "pointwise by likelihood")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-yes",) if self.by == "yes" else ("rerank-question",)
@@ -45,21 +45,21 @@ class Pointwise(Asked):
     def most(self, passages: int) -> int:
         return passages
 
-    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
+    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
         judge = self._helps if self.by == "yes" else self._likely
-        return (yield from each_judged(head, lambda query, passage: judge(query, passage, desk)))
+        return (yield from judge_each(head, lambda query, passage: judge(query, passage, desk)))
 
-    def _helps(self, query: str, passage: str, desk: Desk) -> Steps[Judged]:
+    def _helps(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         texts, template = desk.texts, desk.templates["rerank-yes"]
         prompt = template.render({"query": texts.query(query), "passage": texts.passage(passage)})
-        said = yield from label(prompt, HELPS, desk.card, way_for(desk.card, "auto", "pointwise"))
-        return Judged(said.value if said.expected is None else said.expected, said.usage)
+        said = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
+        return PassageScore(said.value if said.expected is None else said.expected, said.usage)
 
-    def _likely(self, query: str, passage: str, desk: Desk) -> Steps[Judged]:
+    def _likely(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         prompt = desk.templates["rerank-question"].render({"passage": desk.texts.passage(passage)})
         (outcome,) = yield [Score(prompt, desk.texts.query(query).strip())]
-        scored = wanted(outcome, Scored)
+        scored = require_response(outcome, Scored)
         logs = scored.trace.logprobs
         if not logs:
             raise NoValue("empty-continuation", "the question has no tokens")
-        return Judged(sum(logs) / len(logs), scored.usage)
+        return PassageScore(sum(logs) / len(logs), scored.usage)

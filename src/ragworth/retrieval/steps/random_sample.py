@@ -12,18 +12,18 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.retrieval.contract import Need, Place, Setting, Step, listing
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, unscored_contexts
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 
-def dice(step: Step, setting: Setting, query: str) -> random.Random:
+def query_rng(step: Step, setting: StepContext, query: str) -> random.Random:
     """Dice of a step for a query."""
     seed = getattr(step, "seed", 0)
     return random.Random(f"{step.kind} {setting.seed} {seed} {query}".encode("utf-8", "surrogatepass"))
 
 
-def draw(passages: pl.Series, k: int, chance: random.Random) -> list[str]:
+def sample_passages(passages: pl.Series, k: int, chance: random.Random) -> list[str]:
     """``k`` of the passages, each as likely; the first of a longer draw are those of a shorter one."""
     swapped: dict[int, int] = {}
     picked = []
@@ -47,7 +47,8 @@ class Random(Step):
     scored: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("passages",)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
-        return listing(
-            (query, draw(setting.passages, setting.depth, dice(self, setting, query))) for query in setting.ids
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+        return unscored_contexts(
+            (query, sample_passages(setting.passages, setting.depth, query_rng(self, setting, query)))
+            for query in setting.ids
         )

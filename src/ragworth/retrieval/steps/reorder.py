@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.retrieval.contract import Place, Setting, Step, argument, listing, shown
-from ragworth.retrieval.steps.random_sample import dice, draw
+from ragworth.retrieval.contract import Place, Step, StepContext, argument, passages_by_query, unscored_contexts
+from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
 from ragworth.tables import Contexts
-from ragworth.tasks.options import setting as named
+from ragworth.tasks.options import option as named
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Reversed(Step):
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
         turned = (pl.col("rank").max().over("query") + 1 - pl.col("rank")).cast(pl.UInt32)
         frame = before.frame.with_columns(turned, pl.lit(None, pl.Float64).alias("score"))
@@ -40,12 +40,12 @@ class Shuffled(Step):
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
         # From the order of ids, so that only what was retrieved counts, and not how it was ordered.
-        return listing(
-            (query, draw(pl.Series(sorted(passages)), len(passages), dice(self, setting, query)))
-            for query, passages in shown(before).items()
+        return unscored_contexts(
+            (query, sample_passages(pl.Series(sorted(passages)), len(passages), query_rng(self, setting, query)))
+            for query, passages in passages_by_query(before).items()
         )
 
 
@@ -59,7 +59,7 @@ class Top(Step):
     title: ClassVar[str] = "the first k of what was retrieved; written % k"
     place: ClassVar[Place] = "behind"
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
         return before.cut(self.k)
 

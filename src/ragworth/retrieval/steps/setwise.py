@@ -15,17 +15,17 @@ from functools import cache
 from string import ascii_uppercase
 from typing import ClassVar
 
-from ragworth.calls.programs import NoValue, Steps
+from ragworth.calls.programs import NoValue, Program
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card
-from ragworth.retrieval.rerankers.contract import CUT, Head, Placed
-from ragworth.retrieval.rerankers.llm_reranker import Asked, Desk, beginning
-from ragworth.tasks.labels import Label, Scale, label, way_for
-from ragworth.tasks.options import setting as named
+from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, PromptMaterials, truncate_words
+from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method
+from ragworth.tasks.options import option as named
 
 
 @dataclass(frozen=True)
-class Setwise(Asked):
+class Setwise(LlmReranker):
     """The k best passages, sorted by picking the best of a few; the others behind them in the order before.
 
     Passages are shown in the order before, so that a model that sees no difference leaves them in it. By the
@@ -48,29 +48,29 @@ class Setwise(Asked):
             raise InputError("setwise: a heap of pairs is a list", expected='compared=3 or more, or sort="bubble"')
 
     def able(self, card: Card) -> None:
-        way_for(card, "auto", "setwise")
+        choose_label_method(card, "auto", "setwise")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-best",)
 
     def most(self, passages: int) -> int:
-        return (_most_heap if self.sort == "heap" else _most_bubble)(passages, self.k, self.compared)
+        return (_max_heap_calls if self.sort == "heap" else _max_bubble_calls)(passages, self.k, self.compared)
 
-    def ordered(self, head: Head, desk: Desk) -> Steps[Placed]:
-        sorting = Sorting(self, head, desk)
+    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
+        sorting = PassageSort(self, head, desk)
         first = yield from (sorting.heap() if self.sort == "heap" else sorting.bubble())
         taken = set(first)
         order = [*first, *(each for each in head.passages if each not in taken)]
-        return Placed(order, {}, sorting.done, sorting.failed, sorting.remarks)
+        return RerankedList(order, {}, sorting.done, sorting.failed, sorting.remarks)
 
 
 @dataclass
-class Sorting:
+class PassageSort:
     """One list while it is sorted."""
 
     step: Setwise
-    head: Head
-    desk: Desk
+    head: RerankInput
+    desk: PromptMaterials
     done: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     remarks: Counter[str] = field(default_factory=Counter)
@@ -78,12 +78,12 @@ class Sorting:
     def __post_init__(self) -> None:
         self.place = {passage: place for place, passage in enumerate(self.head.passages)}
         # A passage is shown many times, and cut once.
-        self.shown = cache(lambda each: beginning(self.desk.texts.passage(each), self.step.words))
+        self.shown = cache(lambda each: truncate_words(self.desk.texts.passage(each), self.step.words))
 
-    def heap(self) -> Steps[list[str]]:
+    def heap(self) -> Program[list[str]]:
         """The first k, out of a heap with the best passage on top."""
         heap = list(self.head.passages)
-        for root in reversed(range(_parents(len(heap), self.step.compared))):
+        for root in reversed(range(_parent_count(len(heap), self.step.compared))):
             yield from self._sink(heap, root)
         first: list[str] = []
         while heap and len(first) < self.step.k:
@@ -94,7 +94,7 @@ class Sorting:
                 yield from self._sink(heap, 0)
         return first
 
-    def _sink(self, heap: list[str], root: int) -> Steps[None]:
+    def _sink(self, heap: list[str], root: int) -> Program[None]:
         """Let a passage sink until it is better than all below it."""
         below = self.step.compared - 1
         while (child := root * below + 1) < len(heap):
@@ -106,7 +106,7 @@ class Sorting:
             heap[root], heap[at] = heap[at], heap[root]
             root = at
 
-    def bubble(self) -> Steps[list[str]]:
+    def bubble(self) -> Program[list[str]]:
         """The first k: the best rises to the front, then the best of the others, …"""
         order = list(self.head.passages)
         for front in range(min(self.step.k, len(order))):
@@ -119,35 +119,35 @@ class Sorting:
                 end = start + 1
         return order[: self.step.k]
 
-    def _best(self, passages: Sequence[str]) -> Steps[str]:
+    def _best(self, passages: Sequence[str]) -> Program[str]:
         """The best of a few; the one that was first before where the model cannot say."""
         some = sorted(passages, key=self.place.__getitem__)
         letters = tuple(ascii_uppercase[: len(some)])
-        scale = Scale(letters, tuple(map(float, range(len(some)))))
+        scale = LabelScale(letters, tuple(map(float, range(len(some)))))
         try:
-            said: Label = yield from self._asked(some, scale)
+            said: LabelResult = yield from self._asked(some, scale)
         except NoValue as none:
             self.failed[none.status] += 1
             return some[0]
         self.done += 1
-        self.remarks += Counter({CUT: 1} if said.usage.cut else {})
+        self.remarks += Counter({CUT_REMARK: 1} if said.usage.cut else {})
         return some[letters.index(said.label)]
 
-    def _asked(self, passages: Sequence[str], scale: Scale) -> Steps[Label]:
+    def _asked(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
         query, card = self.desk.texts.query(self.head.query), self.desk.card
         shown = [
             {"letter": letter, "text": self.shown(each)} for letter, each in zip(scale.labels, passages, strict=True)
         ]
         prompt = self.desk.templates["rerank-best"].render({"query": query, "passages": shown})
-        return (yield from label(prompt, scale, card, way_for(card, "auto", "setwise")))
+        return (yield from ask_label(prompt, scale, card, choose_label_method(card, "auto", "setwise")))
 
 
-def _parents(passages: int, compared: int) -> int:
+def _parent_count(passages: int, compared: int) -> int:
     """How many places of a heap have others below them."""
     return (passages + compared - 3) // (compared - 1) if passages > 1 else 0
 
 
-def _depths(passages: int, compared: int, root: int = 0) -> int:
+def _levels_below(passages: int, compared: int, root: int = 0) -> int:
     """How many levels of a heap lie below a place."""
     levels = 0
     while (root := root * (compared - 1) + 1) < passages:
@@ -155,11 +155,11 @@ def _depths(passages: int, compared: int, root: int = 0) -> int:
     return levels
 
 
-def _most_heap(passages: int, k: int, compared: int) -> int:
-    made = sum(_depths(passages, compared, root) for root in range(_parents(passages, compared)))
-    return made + sum(_depths(passages - out, compared) for out in range(1, min(k, passages)))
+def _max_heap_calls(passages: int, k: int, compared: int) -> int:
+    made = sum(_levels_below(passages, compared, root) for root in range(_parent_count(passages, compared)))
+    return made + sum(_levels_below(passages - out, compared) for out in range(1, min(k, passages)))
 
 
-def _most_bubble(passages: int, k: int, compared: int) -> int:
+def _max_bubble_calls(passages: int, k: int, compared: int) -> int:
     left = (passages - front for front in range(min(k, passages)))
     return sum((some + compared - 3) // (compared - 1) for some in left if some > 1)

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import ClassVar
 
 from ragworth.errors import InputError
-from ragworth.retrieval.contract import Need, Place, Setting, Step, argument
-from ragworth.retrieval.encoders.inverted_index import postings_of
-from ragworth.retrieval.encoders.sentence_transformer import SparseTexts
-from ragworth.retrieval.hits import NOTHING, Found, contexts, order_of
-from ragworth.retrieval.steps.dense import signed
+from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
+from ragworth.retrieval.encoders.inverted_index import load_postings
+from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder
+from ragworth.retrieval.hits import NO_HITS, SearchHits, contexts_from_hits, id_order
+from ragworth.retrieval.steps.dense import nonblank_rows
 from ragworth.tables import Contexts
 
 
-def opened(model: str, folder: Path | None) -> SparseTexts:
+def open_sparse_encoder(model: str, folder: Path | None) -> SparseTextEncoder:
     """A model; the same one for the same name and files, so that weights are loaded once."""
-    return _held(model, folder, SparseTexts(model, folder).revision)
+    return _cached_encoder(model, folder, SparseTextEncoder(model, folder).revision)
 
 
 @lru_cache(maxsize=2)
-def _held(model: str, folder: Path | None, revision: str) -> SparseTexts:
-    return SparseTexts(model, folder)
+def _cached_encoder(model: str, folder: Path | None, revision: str) -> SparseTextEncoder:
+    return SparseTextEncoder(model, folder)
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,24 @@ class Sparse(Step):
         if not self.model:
             raise InputError("sparse names no model", expected='a model, such as sparse("naver/splade-v3")')
 
-    def problems(self, setting: Setting) -> list[str]:
-        opened(self.model, setting.folder)
+    def problems(self, setting: StepContext) -> list[str]:
+        open_sparse_encoder(self.model, setting.folder)
         return super().problems(setting)
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
-        return (f"{self.model} {opened(self.model, setting.folder).revision}",)
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
+        return (f"{self.model} {open_sparse_encoder(self.model, setting.folder).revision}",)
 
-    def apply(self, before: Contexts | None, setting: Setting) -> Contexts:
+    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         passages, queries = setting.collection.passages, setting.queries
-        rows, asked = signed(passages["text"]), signed(queries["text"])
-        found = [NOTHING] * queries.height
+        rows, asked = nonblank_rows(passages["text"]), nonblank_rows(queries["text"])
+        found = [NO_HITS] * queries.height
         if len(rows) and len(asked):
-            model = opened(self.model, setting.folder)
-            index = postings_of(model, passages["text"].gather(rows), setting.cache, setting.told)
+            model = open_sparse_encoder(self.model, setting.folder)
+            index = load_postings(model, passages["text"].gather(rows), setting.cache, setting.told)
             made = model.encode(queries["text"].gather(asked).to_list(), "query")
-            places = order_of(passages["passage"])[rows]
+            places = id_order(passages["passage"])[rows]
             for place, number in enumerate(asked):
                 part = slice(made.ends[place], made.ends[place + 1])
                 best = index.best(made.words[part], made.values[part], places, setting.depth)
-                found[number] = Found(rows[best.rows], best.scores)
-        return contexts(found, queries["query"], passages["passage"])
+                found[number] = SearchHits(rows[best.rows], best.scores)
+        return contexts_from_hits(found, queries["query"], passages["passage"])

@@ -18,27 +18,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from ragworth.annotators import KINDS
-from ragworth.annotators.contract import Annotator, Item
-from ragworth.calls.programs import NoValue, Steps, together
+from ragworth.annotators import ANNOTATORS
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.collection import Collection
 from ragworth.llm.contract import Card
-from ragworth.retrieval.contract import Setting
-from ragworth.retrieval.rerankers.contract import Head, Placed, by_score
-from ragworth.retrieval.rerankers.llm_reranker import Asked
-from ragworth.tasks.findings import Finding
-from ragworth.tasks.options import setting as named
-from ragworth.tasks.text_lookup import Texts
+from ragworth.retrieval.contract import StepContext
+from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput, order_by_score
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import TextLookup
 
-SAME = 0.05
+SATURATION_MARGIN = 0.05
 """A model whose every p is below this, or above 1 less this, does not tell passages apart by declining."""
 
-Said: TypeAlias = list[Finding | NoValue]
+PassageFindings: TypeAlias = list[AspectValues | NoValue]
 """What was found of the passages of a list."""
 
 
 @dataclass(frozen=True)
-class Useful(Asked):
+class Useful(LlmReranker):
     """Passages by the model's own utility: how likely it is to answer from each of them alone."""
 
     judge: str = named("", "model that judges relevance besides; without one, every passage may be relevant")
@@ -59,36 +59,48 @@ class Useful(Asked):
     def most(self, passages: int) -> int:
         return passages * len(self.models())
 
-    def problems(self, setting: Setting) -> list[str]:
+    def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if setting.asking is not None:
             for kind, model, settings in self._kinds():
-                _made(kind, setting.asking.card(model), EMPTY, setting.asking.prompts, settings)
+                _build_annotator(kind, setting.asking.card(model), NO_TEXTS, setting.asking.prompts, settings)
         return found
 
-    def templates(self, setting: Setting) -> dict[str, Any]:
+    def templates(self, setting: StepContext) -> dict[str, Any]:
         assert setting.asking is not None
         asked = setting.asking
-        made = [_made(kind, asked.card(model), EMPTY, asked.prompts, more) for kind, model, more in self._kinds()]
+        made = [
+            _build_annotator(kind, asked.card(model), NO_TEXTS, asked.prompts, more)
+            for kind, model, more in self._kinds()
+        ]
         return {name: each.prompt(name) for each in made for name in each.asked}
 
-    def placed(self, heads: Sequence[Head], texts: Texts, setting: Setting) -> Sequence[Placed | None]:
+    def placed(
+        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    ) -> Sequence[RerankedList | None]:
         assert setting.asking is not None
         asked, found = setting.asking, []
         # A judge at the time of retrieval knows no accepted answers.
-        blind = Texts(replace(texts.collection, answers=texts.collection.answers.clear()))
+        blind = TextLookup(replace(texts.collection, answers=texts.collection.answers.clear()))
         most = sum(len(head.passages) for head in heads)
         for kind, model, settings in self._kinds():
-            work = _work(kind, heads, blind, asked.prompts, settings)
+            work = _judging_work(kind, heads, blind, asked.prompts, settings)
             found.append(asked.ask(model, work, step=str(self), most=most))
         aspects = [kind for kind, _, _ in self._kinds()]
-        return [_placed(head, dict(zip(aspects, said, strict=True))) for head, *said in zip(heads, *found, strict=True)]
+        return [
+            _order_by_utility(head, dict(zip(aspects, said, strict=True)))
+            for head, *said in zip(heads, *found, strict=True)
+        ]
 
-    def notes(self, heads: Sequence[Head], placed: Sequence[Placed | None]) -> list[str]:
+    def notes(self, heads: Sequence[RerankInput], placed: Sequence[RerankedList | None]) -> list[str]:
         notes = super().notes(heads, placed)
         values = [value for one in placed if one is not None for value in one.scores.values()]
-        if not self.judge and len(values) > 1 and (min(values) > 1 - SAME or max(values) < SAME):
-            never = "never" if min(values) > 1 - SAME else "always"
+        if (
+            not self.judge
+            and len(values) > 1
+            and (min(values) > 1 - SATURATION_MARGIN or max(values) < SATURATION_MARGIN)
+        ):
+            never = "never" if min(values) > 1 - SATURATION_MARGIN else "always"
             notes.append(f"{self}: the model practically {never} declines, whatever it is shown: the order says little")
         return notes
 
@@ -98,25 +110,30 @@ class Useful(Asked):
         return [worth, ("relevance", self.judge, {})] if self.judge else [worth]
 
 
-EMPTY = Texts(Collection())
+NO_TEXTS = TextLookup(Collection())
 
 
-def _made(kind: str, card: Card, texts: Texts, prompts: Path | None, settings: dict[str, Any]) -> Annotator:
-    chosen: Callable[..., Annotator] = KINDS.get(kind)
+def _build_annotator(
+    kind: str, card: Card, texts: TextLookup, prompts: Path | None, settings: dict[str, Any]
+) -> Annotator:
+    chosen: Callable[..., Annotator] = ANNOTATORS.get(kind)
     return chosen(card, texts, prompts, keep_cut=True, **settings)
 
 
-def _work(
-    kind: str, heads: Sequence[Head], texts: Texts, prompts: Path | None, settings: dict[str, Any]
-) -> Callable[[Card], list[Steps[Said]]]:
-    def work(card: Card) -> list[Steps[Said]]:
-        annotator = _made(kind, card, texts, prompts, settings)
-        return [together([annotator.judge(Item(head.query, each)) for each in head.passages]) for head in heads]
+def _judging_work(
+    kind: str, heads: Sequence[RerankInput], texts: TextLookup, prompts: Path | None, settings: dict[str, Any]
+) -> Callable[[Card], list[Program[PassageFindings]]]:
+    def work(card: Card) -> list[Program[PassageFindings]]:
+        annotator = _build_annotator(kind, card, texts, prompts, settings)
+        return [
+            combine_programs([annotator.judge(AnnotationItem(head.query, each)) for each in head.passages])
+            for head in heads
+        ]
 
     return work
 
 
-def _placed(head: Head, said: dict[str, Said | NoValue | None]) -> Placed | None:
+def _order_by_utility(head: RerankInput, said: dict[str, PassageFindings | NoValue | None]) -> RerankedList | None:
     """The list by utility; None where something of it was not asked."""
     known = {aspect: found for aspect, found in said.items() if isinstance(found, list)}
     if len(known) < len(said):
@@ -126,18 +143,18 @@ def _placed(head: Head, said: dict[str, Said | NoValue | None]) -> Placed | None
     cut = 0
     for number, passage in enumerate(head.passages):
         found = {aspect: each[number] for aspect, each in known.items()}
-        values = [_share(aspect, one) for aspect, one in found.items()]
+        values = [_probability(aspect, one) for aspect, one in found.items()]
         wrong = [value for value in values if isinstance(value, NoValue)]
         if wrong:
             failed[wrong[0].status] += 1
             continue
         declines, *relevant = (value for value in values if not isinstance(value, NoValue))
         scores[passage] = (1 - declines) * (2 * relevant[0] - 1 if relevant else 1.0)
-        cut += any(isinstance(one, Finding) and one.detail.get("cut") for one in found.values())
-    return by_score(head.passages, scores, failed, cut)
+        cut += any(isinstance(one, AspectValues) and one.detail.get("cut") for one in found.values())
+    return order_by_score(head.passages, scores, failed, cut)
 
 
-def _share(aspect: str, found: Finding | NoValue) -> float | NoValue:
+def _probability(aspect: str, found: AspectValues | NoValue) -> float | NoValue:
     """A probability: that the model declines; or that the passage is relevant, 0 or 1 where only a label is known."""
     if isinstance(found, NoValue):
         return found

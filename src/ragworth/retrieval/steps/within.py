@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, counted, listed
-from ragworth.retrieval.chunks import NAME, of_chunking, origin
-from ragworth.retrieval.contract import Place, Setting, Step, written
-from ragworth.retrieval.pipeline import Pipeline, Steplike
-from ragworth.tasks.options import setting as named
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.retrieval.chunks import CHUNKING_NAME, in_chunking, origin
+from ragworth.retrieval.contract import Place, Step, StepContext, format_value
+from ragworth.retrieval.pipeline import Pipeline, StepLike
+from ragworth.tasks.options import option as named
 
 
 @dataclass(frozen=True, init=False)
@@ -35,7 +35,7 @@ class Within(Step):
     bounded: ClassVar[bool] = False
     holds: ClassVar[bool] = True
 
-    def __init__(self, *parts: Steplike, chunks: str = "") -> None:
+    def __init__(self, *parts: StepLike, chunks: str = "") -> None:
         made = tuple(Pipeline.of(part).complete() for part in parts)
         needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
         for name, value in {"parts": made, "chunks": chunks, "needs": tuple(needs)}.items():
@@ -45,10 +45,10 @@ class Within(Step):
     def check(self) -> None:
         if len(self.parts) != 1:
             raise InputError(
-                f"within holds {counted(len(self.parts), 'pipeline')}",
+                f"within holds {format_count(len(self.parts), 'pipeline')}",
                 expected='one, such as within(bm25 % 10, chunks="small")',
             )
-        if not NAME.fullmatch(self.chunks):
+        if not CHUNKING_NAME.fullmatch(self.chunks):
             raise InputError("within names no chunking", expected='its name: within(bm25 % 10, chunks="small")')
 
     @property
@@ -59,26 +59,28 @@ class Within(Step):
     def _steps(self) -> Iterator[Step]:
         return iter(self.parts[0].steps)
 
-    def problems(self, setting: Setting) -> list[str]:
-        inner = among(setting, self.chunks)
+    def problems(self, setting: StepContext) -> list[str]:
+        inner = restrict_to_chunking(setting, self.chunks)
         if setting.collection.passages.height and not inner.collection.passages.height:
             names = sorted({found.name for each in setting.known if (found := origin(each)) and found.name})
-            there = f"there are {listed(names)}" if names else "no passage has one (ragworth chunk --name makes them)"
+            there = (
+                f"there are {format_list(names)}" if names else "no passage has one (ragworth chunk --name makes them)"
+            )
             return [f"within: no passage is of the chunking {self.chunks!r}; {there}"]
         return [each for step in self._steps for each in step.problems(inner)]
 
-    def files(self, setting: Setting) -> tuple[Path, ...]:
+    def files(self, setting: StepContext) -> tuple[Path, ...]:
         return tuple(path for step in self._steps for path in step.files(setting))
 
-    def sources(self, setting: Setting) -> tuple[str, ...]:
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
         return tuple(source for step in self._steps for source in step.sources(setting))
 
     def __str__(self) -> str:
-        return f"{self.kind}({self.parts[0]}, chunks={written(self.chunks)})"
+        return f"{self.kind}({self.parts[0]}, chunks={format_value(self.chunks)})"
 
 
-def among(setting: Setting, chunks: str) -> Setting:
+def restrict_to_chunking(setting: StepContext, chunks: str) -> StepContext:
     """The setting with the passages of one chunking alone."""
     passages = setting.collection.passages
-    mine = passages.filter(of_chunking(passages["passage"], chunks))
+    mine = passages.filter(in_chunking(passages["passage"], chunks))
     return replace(setting, collection=replace(setting.collection, passages=mine))
