@@ -4,7 +4,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Always the versions that are known to work together.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check coverage docs site lock bench clean
+.PHONY: demo test test-all check coverage figures site lock bench clean
 
 .venv/core: pyproject.toml constraints.txt
 	test -d $(BIN) || $(PYTHON) -m venv .venv
@@ -40,8 +40,10 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: .venv/core
-	$(BIN)/python docs/make.py
+# Numbers, tables and pictures of the documentation: all that this machine can compute, or those of one page
+# (PAGE=docs/statistics.md), or those that need no more than this (NEEDS=nothing, NEEDS=data,model; figures/README.md).
+figures: .venv/dev
+	$(BIN)/python -m figures $(PAGE) $(if $(NEEDS),--needs $(NEEDS)) $(OPTIONS)
 
 # Branch coverage of the contributor tests, as a table and as coverage.xml.
 coverage: .venv/dev

@@ -16,6 +16,7 @@ published automatic scores of answers, and ours, go with the mean of the people 
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections import Counter
@@ -223,16 +224,18 @@ def real(name: str) -> Iterator[str]:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(
-            "usage: python benchmarks/findings.py [nomiracl|clapnq|mtrag|FOLDER …] (workspaces that were evaluated)"
-        )
-    for folder in sys.argv[1:]:
-        if folder in ("nomiracl", "clapnq", "mtrag"):
-            print(f"## {folder}", "", *real(folder), "", sep="\n")
+    global RESAMPLES
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("places", nargs="+", help="nomiracl, clapnq, mtrag, or workspaces that were evaluated")
+    parser.add_argument("--resamples", type=int, default=RESAMPLES)
+    given = parser.parse_args()
+    RESAMPLES = given.resamples
+    for place in given.places:
+        if place in ("nomiracl", "clapnq", "mtrag"):
+            print(f"## {place}", "", *real(place), "", sep="\n")
             continue
-        results = Results.read(Path(folder) / "results")
-        print(f"## {folder}")
+        results = Results.read(Path(place) / "results")
+        print(f"## {place}")
         for aspect in OUTCOMES:
             print("", *table(results, aspect), sep="\n")
         print("", *answers(results), "", sep="\n")

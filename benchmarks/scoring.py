@@ -152,9 +152,9 @@ def measure(tool: str, run: Path, qrels: Path) -> Measured:
     return Measured(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3, means)
 
 
-def side_by_side(repeats: int, only: list[str]) -> None:
+def side_by_side(repeats: int, only: list[str], queries: int) -> None:
     """All tools in turn, so that a slow minute of the machine hits all of them; ``only`` those named, if any are."""
-    run, qrels = make(QUERIES)
+    run, qrels = make(queries)
     if not run.with_suffix(".parquet").exists():
         import ragworth
 
@@ -167,7 +167,7 @@ def side_by_side(repeats: int, only: list[str]) -> None:
             results[tool].append(measure(tool, run, qrels))
     ours = results[there[0]]
     size = run.stat().st_size / 1e6
-    what = f"{QUERIES:,} queries × {DEPTH:,} passages, {size:.0f} MB of text"
+    what = f"{queries:,} queries × {DEPTH:,} passages, {size:.0f} MB of text"
     print(f"{what}, medians of {repeats}; {platform.machine()}\n")
     print("| tool | seconds | × ragworth from text | CPU seconds | peak MB | largest deviation of a mean |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
@@ -181,16 +181,17 @@ def side_by_side(repeats: int, only: list[str]) -> None:
         print(f"| {tool} | {seconds:.2f} | {ratio:.1f} | {cpu:.2f} | {peak:.0f} | {off:.0e} |")
 
 
-def growth(repeats: int) -> None:
+def growth(repeats: int, sizes: list[int], picture: Path) -> None:
     """Ours at growing sizes, with a plot."""
+    print("| rows | seconds | peak MB |\n| ---: | ---: | ---: |")
     rows: list[tuple[int, float, float]] = []
-    for queries in (100, 300, 1000, 3000, 10_000):
+    for queries in sizes:
         run, qrels = make(queries)
         results = [measure("ragworth, from text", run, qrels) for _ in range(repeats)]
         seconds = statistics.median(each.seconds for each in results)
         rows.append((queries * DEPTH, seconds, max(each.peak for each in results)))
-        print(f"{rows[-1][0]:>12,} rows  {rows[-1][1]:6.2f} s  {rows[-1][2]:6.0f} MB", flush=True)
-    plot(rows, HERE / "growth.png")
+        print(f"| {rows[-1][0]:,} | {rows[-1][1]:.2f} | {rows[-1][2]:.0f} |", flush=True)
+    plot(rows, picture)
 
 
 def plot(rows: list[tuple[int, float, float]], path: Path) -> None:
@@ -218,16 +219,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", action="append", default=[], choices=list(TOOLS), help="this tool, beside ours")
+    parser.add_argument("--queries", type=int, default=QUERIES, help=f"of {DEPTH:,} passages each")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000], help="for --growth")
+    parser.add_argument("--picture", type=Path, default=HERE / "growth.png", help="for --growth")
     parser.add_argument("--child", nargs=3, metavar=("TOOL", "RUN", "QRELS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         tool, run, qrels = given.child
         print(json.dumps(TOOLS[tool][0](run, qrels)))
     elif given.growth:
-        growth(given.repeats)
+        growth(given.repeats, given.sizes, given.picture)
     else:
-        side_by_side(given.repeats, given.only)
+        side_by_side(given.repeats, given.only, given.queries)
 
 
 if __name__ == "__main__":

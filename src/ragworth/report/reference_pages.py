@@ -1,6 +1,6 @@
 """The reference pages of the documentation, made from the code so that they cannot drift from it.
 
-``make docs`` writes them; a test compares them with what is checked in.
+``make figures`` writes them; a test compares them with what is checked in.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def metric_page(metric: Declaration) -> str:
             f"| `{p.name}` | `{format_parameter(p.default)}` | {p.takes} | {_table_safe(p.doc)} |"
             for p in metric.parameters
         ]
-    lines += ["", "<!-- made by `make docs` from the metric's declaration -->", ""]
+    lines += ["", "<!-- made by `make figures` from the metric's declaration -->", ""]
     return "\n".join(lines)
 
 
@@ -64,7 +64,7 @@ def metric_index() -> str:
         f"| [{m.name}]({m.name}.md) | {_table_safe(m.title)} | {', '.join(NEEDS[n] for n in m.needs)} |"
         for m in METRICS
     ]
-    lines += ["", "<!-- made by `make docs` from the metrics' declarations -->", ""]
+    lines += ["", "<!-- made by `make figures` from the metrics' declarations -->", ""]
     return "\n".join(lines)
 
 
@@ -81,11 +81,3 @@ def command_page(command: click.Command, names: tuple[str, ...] = ("ragworth",))
     if isinstance(command, click.Group):
         parts += [command_page(command.commands[name], (*names, name)) for name in sorted(command.commands)]
     return "\n".join(parts)
-
-
-def all_pages(commands: click.Command) -> dict[str, str]:
-    """Every generated page by its path below the documentation's folder."""
-    made = {f"metrics/{metric.name}.md": metric_page(metric) for metric in METRICS}
-    made["metrics/README.md"] = metric_index()
-    made["commands.md"] = command_page(commands)
-    return made
