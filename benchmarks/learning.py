@@ -19,7 +19,7 @@ if sys.path[0] == str(Path(__file__).resolve().parent):
     # Run as a script: our coverage.py must not stand for the package of that name.
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from tests.learning.samples import ALPHA, BETA, cosine, world
+from tests.fitting.samples import ALPHA, BETA, cosine, world
 
 from ragworth.fitting import fit
 

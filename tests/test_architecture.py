@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,68 +15,109 @@ import ragworth
 
 ROOT = Path(ragworth.__file__).parent
 
-# From the ground up. A module may import from its own room and from the floors below it.
-FLOORS: list[set[str]] = [
-    {"errors", "interrupts"},
-    {"storage"},
-    {"resources", "registry", "limits", "doors", "ordering", "parts", "duplicates", "config"},
-    {"parquet"},
-    {"schema"},
-    {"tables"},
-    {"collection"},
-    {"formats", "llm"},
-    {"metrics", "stats", "prompts", "executors"},
-    {"interop", "comparison", "calls"},
-    {"scoring", "asking", "judging", "results"},
-    {"diagnosis", "budgeting"},
-    {"answers"},
-    {"annotate"},
-    {"retrieval"},
-    {"report"},
-    {"evaluation", "starting", "learning"},
+# From the bottom up. A package may import from its own layer and from the layers below it.
+LAYERS: list[set[str]] = [
+    {"errors", "interrupts", "resources", "registry", "limits", "storage", "parquet", "tables", "collection"},
+    {"llm", "formats", "prompts", "config"},
+    {"calls", "executors", "metrics", "stats", "interop"},
+    {"tasks", "text_match", "prompt_table", "comparison", "scoring", "results"},
+    {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
+    {"evaluation", "init", "fitting"},
     {"studies"},
-    {"cli"},
-    {"__main__"},
+    {"cli", "__main__"},
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
+MUTUAL = (
+    # Steps combine to pipelines, pipelines have a written form, and the written form names steps.
+    {
+        "retrieval",
+        *(f"retrieval.{name}" for name in ("contract", "parsing", "pipeline", "run")),
+        *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
+    },
+    {"report.page.building", "report.page.markdown"},
+    # A study runs on a bench, and a bench makes the cases of a study.
+    {f"studies.{name}" for name in ("bench", "contract", "cases", "pool", "run")},
+    # The tables of these studies know the settings of the study, which knows its tables.
+    {"studies.top_k", "studies.top_k_cells", "studies.top_k_results"},
+    {"studies.long_form", "studies.long_form_results"},
+    {f"studies.context_size{part}" for part in ("", "_results", "_sentences", "_tables")},
+    {"studies.judge_panel", "studies.judges", "studies.judges_results"},
+    {"studies.position", "studies.position_results"},
+)
+"""Modules that may import each other."""
 
 
 def modules() -> list[Path]:
     return sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> Iterator[str]:
+def module_of(path: Path) -> str:
+    return ".".join(("ragworth", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Everything of ragworth that a file imports, late imports and those for types included."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "ragworth":
-            names = [f"ragworth.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module or ""]
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "ragworth":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in FILES else str(node.module)
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "ragworth" and len(parts) > 1 and parts[1] != "__version__":
-                yield parts[1]
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "ragworth")
+
+
+FILES = {module_of(path): path for path in modules()}
+
+
+def imported_packages(path: Path) -> Iterator[str]:
+    for name in imported_modules(path):
+        if "." in name:
+            yield name.split(".")[1]
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_go_down_only(path: Path) -> None:
-    room = room_of(path)
-    assert room in FLOOR, f"{room} has no floor: say where it belongs"
-    wrong = {other for other in imported_rooms(path) if other != room and FLOOR[other] >= FLOOR[room]}
-    assert not wrong, f"{path.name} is on floor {FLOOR[room]} and imports {wrong}"
+    package = package_of(path)
+    assert package in LAYER, f"{package} has no layer: add it to LAYERS"
+    wrong = {other for other in imported_packages(path) if LAYER[other] > LAYER[package]}
+    assert not wrong, f"{path.name} is in layer {LAYER[package]} and imports {wrong}"
 
 
-@pytest.mark.parametrize("room", ["metrics", "stats"])
-def test_metrics_and_statistics_know_no_files_and_no_models(room: str) -> None:
-    allowed = {"errors", "registry", "doors", "ordering", "parts", "duplicates", "schema", "tables", room}
-    for path in (ROOT / room).rglob("*.py"):
-        assert set(imported_rooms(path)) <= allowed, path
+def cycles(graph: dict[str, set[str]], known: set[frozenset[str]]) -> list[list[str]]:
+    """Import cycles, apart from those within one of the known groups."""
+    graph = {
+        node: {other for other in others if not any({node, other} <= group for group in known)}
+        for node, others in graph.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [error.args[1]]
+    return []
+
+
+def test_no_package_imports_itself_by_way_of_another() -> None:
+    graph = {package: set[str]() for package in LAYER}
+    for path in modules():
+        graph[package_of(path)] |= set(imported_packages(path)) - {package_of(path)}
+    assert cycles(graph, set()) == []
+
+
+def test_no_module_imports_itself_by_way_of_another() -> None:
+    graph = {name: set(imported_modules(path)) & set(FILES) - {name} for name, path in FILES.items()}
+    known = {frozenset(f"ragworth.{name}" for name in group) for group in MUTUAL}
+    assert cycles(graph, known) == []
+
+
+@pytest.mark.parametrize("package", ["metrics", "stats"])
+def test_metrics_and_statistics_know_no_files_and_no_models(package: str) -> None:
+    allowed = {"errors", "registry", "tables", package}
+    for path in (ROOT / package).rglob("*.py"):
+        assert set(imported_packages(path)) <= allowed, path
 
 
 def run(code: str) -> str:

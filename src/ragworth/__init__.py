@@ -30,7 +30,7 @@ _PUBLIC = {
     "Tokens": "ragworth.metrics.engine",
     "RagworthError": "ragworth.errors",
     "InputError": "ragworth.errors",
-    "parse": "ragworth.metrics.declaration",
+    "parse": "ragworth.metrics.parsing",
     "read_answers": "ragworth.generation.answer_files",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
@@ -75,8 +75,9 @@ if TYPE_CHECKING:
     from ragworth.graders.grading import grade
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
-    from ragworth.metrics.declaration import Metric, parse
+    from ragworth.metrics.declaration import Metric
     from ragworth.metrics.engine import Tokens
+    from ragworth.metrics.parsing import parse
     from ragworth.metrics.passage_utility import utilities
     from ragworth.metrics.required_passages import required
     from ragworth.prompts import load_prompt as prompt

@@ -16,9 +16,10 @@ except KeyboardInterrupt:
 def run() -> None:
     """Run the command line and end the process."""
     try:
+        from ragworth.cli import main
         from ragworth.cli.process import start
 
-        start()
+        start(main)
     except KeyboardInterrupt:
         exit_now(EXIT_CODE)
 

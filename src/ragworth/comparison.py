@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import InputError, MetricError, RagworthError, format_list
-from ragworth.metrics.declaration import parse
 from ragworth.metrics.ground_truth import query_numbers
+from ragworth.metrics.parsing import parse
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import CORRELATIONS
 from ragworth.stats.paired import TESTS, Test, holm, paired_p, smallest_detectable

@@ -15,8 +15,9 @@ import polars as pl
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
-from ragworth.metrics.declaration import Metric, format_number, parse
+from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.engine import Metrics, Tokens
+from ragworth.metrics.parsing import parse
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.learning.samples import World, world
+from tests.fitting.samples import World, world
 
 import ragworth
 from ragworth.cli import main

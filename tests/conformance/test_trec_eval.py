@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from tests.strategies import examples, values
 
 pytrec_eval = pytest.importorskip("pytrec_eval")

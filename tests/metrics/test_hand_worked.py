@@ -8,7 +8,7 @@ import pytest
 
 import ragworth
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from tests.metrics.cases import answers, judged, lengths, rated, shown
 
 # Shown: a b c d. Relevant b, d and e (N_p = 3), irrelevant a and g, x not pooled, c not judged.

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.metrics import METRICS, block_builder
-from ragworth.metrics.declaration import Metric, parse
+from ragworth.metrics.declaration import Metric
+from ragworth.metrics.parsing import parse
 from ragworth.tables import ranking
 from tests.strategies import PASSAGES, World, examples, settings_of, some_settings, values, worlds
 

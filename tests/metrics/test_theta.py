@@ -15,7 +15,7 @@ from ragworth import scoring
 from ragworth.errors import FormatError, MetricError
 from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.tables import Contexts, Judgments
 from tests.metrics.cases import answers, judged, shown
 

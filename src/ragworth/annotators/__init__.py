@@ -13,10 +13,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import Any
-
 from ragworth.annotators.contract import Annotator
 from ragworth.registry import Registry
 
@@ -32,15 +28,3 @@ ANNOTATORS: Registry[type[Annotator]] = Registry(
         "ratings": "ragworth.annotators.ratings:RatingAnnotator",
     },
 )
-
-
-class _CallableAnnotators(ModuleType):
-    """The folder is a module and the word for what it does: ``ragworth.annotate(...)`` works either way."""
-
-    def __call__(self, *given: Any, **more: Any) -> Any:
-        from ragworth.annotators.annotation import annotate
-
-        return annotate(*given, **more)
-
-
-sys.modules[__name__].__class__ = _CallableAnnotators

@@ -15,7 +15,8 @@ def command(name: str | None) -> None:
     ragworth metrics UDCG
     """
     from ragworth.metrics import METRICS
-    from ragworth.metrics.declaration import format_parameter, parse
+    from ragworth.metrics.declaration import format_parameter
+    from ragworth.metrics.parsing import parse
     from ragworth.report.reference_pages import NEEDS, metric_facts
 
     if name is None:

@@ -17,10 +17,8 @@ DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """A disk without room, or without room for this user."""
 
 
-def start() -> None:
+def start(main: click.Command) -> None:
     """Run the command and exit."""
-    from ragworth.cli import main
-
     # Polars goes on without its binary, and fails later in ways that nobody understands.
     warnings.filterwarnings("error", message="Polars binary is missing")
     code = 0

@@ -13,7 +13,8 @@ from ragworth.comparison import compare, summarise
 from ragworth.errors import MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
-from ragworth.metrics.declaration import Metric, parse
+from ragworth.metrics.declaration import Metric
+from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.results import EXTRA_FILES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
-from ragworth.metrics.declaration import Metric, Parameter, parse
+from ragworth.metrics.declaration import Metric, Parameter
+from ragworth.metrics.parsing import parse
 
 STAR_PATTERN = re.compile(r"(\w+)\s*=\s*\*\s*(?:,\s*)?")
 DEFAULT_STEPS = 21

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ragworth.errors import InputError, MetricError, format_list
+from ragworth.errors import MetricError, format_list
 from ragworth.metrics.blocks import Block, Bools, Floats
 
 ParameterValue = float | bool | str
@@ -191,7 +191,7 @@ class Declaration:
         chosen = dict(bound)
         every = (*self.parameters, *self.files)
         kept = tuple((p.name, chosen[p.name]) for p in every if chosen.get(p.name, p.default) != p.default)
-        return Metric(self.name, kept, cutoff)
+        return Metric(self.name, kept, cutoff, declaration=self)
 
     def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, ParameterValue]:
         """Parameter values from their written forms."""
@@ -242,16 +242,11 @@ class Metric:
     parameters: tuple[tuple[str, ParameterValue], ...] = ()
     cutoff: int | None = None
     held: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
+    declaration: Declaration = field(kw_only=True, compare=False, repr=False)
 
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={format_parameter(value)}" for name, value in self.parameters)
         return self.name + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
-
-    @cached_property
-    def declaration(self) -> Declaration:
-        from ragworth.metrics import METRICS
-
-        return METRICS.get(self.name)
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -311,67 +306,3 @@ def format_parameter(value: ParameterValue) -> str:
     if isinstance(value, str):
         return value if re.fullmatch(r"[^\s,()'\"]+", value) else f'"{value}"'
     return format_number(value)
-
-
-QUOTED = r"""\"[^\"]*\"|'[^']*'"""
-METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
-COMMA = re.compile(rf""",(?=(?:{QUOTED}|[^"'])*$)""")
-"""A comma that is not inside quotes."""
-PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
-
-ALIASES = {
-    "map": "AP",
-    "mrr": "RR",
-    "recip_rank": "RR",
-    "recall": "R",
-    "precision": "P",
-    "hits": "Success",
-    "hit": "Success",
-    "coverage": "Cov",
-    "density": "Den",
-    "alpha-ndcg": "alpha_nDCG",
-    "α_ndcg": "alpha_nDCG",
-    "α-ndcg": "alpha_nDCG",
-    "set_p": "P",
-    "set_recall": "R",
-    "set_f": "F1",
-}
-"""Other names that people write, in lower case."""
-
-TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)[_.](\d+)")
-TREC_GAINS = re.compile(r"ndcg\.([^@()]+=[^@()]+)")
-TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
-
-
-def parse(text: str) -> Metric:
-    """A metric from its written form; trec_eval's (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are understood too."""
-    from ragworth.metrics import METRICS
-
-    trec = TREC_CUT.fullmatch(text.strip())
-    if trec:
-        text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
-    elif levels := TREC_GAINS.fullmatch(text.strip()):
-        text = f'nDCG(gains="{levels[1]}")'
-    form = METRIC_FORM.fullmatch(text)
-    if form is None:
-        raise MetricError(f"cannot read {text!r} as a metric", expected="a form like nDCG@10 or UDCG(gamma=0.33)@5")
-    folded = {name.casefold(): name for name in METRICS.names()}
-    wanted = form[1].casefold()
-    name = form[1] if form[1] in METRICS else ALIASES.get(wanted, folded.get(wanted, form[1]))
-    try:
-        declaration = METRICS.get(name)
-    except InputError as error:
-        raise MetricError(error.found, expected=error.expected, remedy=error.remedy) from error
-    pairs: list[tuple[str, str]] = []
-    for part in COMMA.split(form[2]) if (form[2] or "").strip() else []:
-        pair = PAIR.fullmatch(part)
-        if pair is None:
-            raise MetricError(
-                f"cannot read {part.strip()!r} in {text!r}", expected="name=value, such as UDCG(gamma=0.33)@5"
-            )
-        pairs.append((pair[1], pair[2]))
-    if len(dict(pairs)) < len(pairs):
-        raise MetricError(f"a parameter is there twice in {text!r}", expected="each parameter once")
-    if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
-        raise MetricError(f"the cutoff {form[3]!r} in {text!r} is no whole number", expected=f"{name}@10")
-    return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))

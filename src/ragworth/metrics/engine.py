@@ -17,8 +17,9 @@ import polars as pl
 from ragworth.errors import InputError, MetricError, TableError, format_count, format_list, quote_short
 from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContexts
 from ragworth.metrics.blocks import Block, Floats
-from ragworth.metrics.declaration import UNIVERSES, Metric, format_number, parse
+from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
+from ragworth.metrics.parsing import parse
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows

@@ -25,8 +25,8 @@ from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.generation import answering
 from ragworth.graders.grading import GRADERS
-from ragworth.metrics.declaration import parse
 from ragworth.metrics.engine import Tokens
+from ragworth.metrics.parsing import parse
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.studies.contract import Case

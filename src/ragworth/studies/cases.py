@@ -14,8 +14,8 @@ from ragworth import __version__, config
 from ragworth.collection import WORD_UNIT
 from ragworth.errors import FormatError, InputError, MetricError
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.metrics.declaration import parse
 from ragworth.metrics.engine import Tokens
+from ragworth.metrics.parsing import parse
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import Results, delete_results

@@ -14,7 +14,7 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, format_count
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study import Findings, StudyFigure, StudyTable
 from ragworth.report.study.charts import curve_chart, outcome_chart
 from ragworth.studies.alignment import draw

@@ -13,8 +13,9 @@ import polars as pl
 
 from ragworth.collection import WORD_UNIT
 from ragworth.errors import InputError, RagworthError, format_list
-from ragworth.metrics.declaration import Metric, parse
+from ragworth.metrics.declaration import Metric
 from ragworth.metrics.engine import Tokens
+from ragworth.metrics.parsing import parse
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.stats.bootstrap import bootstrap_means

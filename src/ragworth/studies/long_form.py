@@ -17,7 +17,7 @@ import polars as pl
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, MetricError, format_count
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.metrics.required_passages import REQUIRED, required
 from ragworth.report.study import Findings
 from ragworth.studies.arms import no_queries_error

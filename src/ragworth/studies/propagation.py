@@ -19,7 +19,7 @@ from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, MetricError, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study import Findings, StudyTable
 from ragworth.stats.correlation import Measure
 from ragworth.studies.arms import no_queries_error, of_design

@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.comparison import higher_is_better
 from ragworth.errors import MetricError, format_count, format_list
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study import StudyFigure
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.stats.correlation import Measure

@@ -16,7 +16,7 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, MetricError, format_list
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study import Findings
 from ragworth.scoring import score
 from ragworth.studies.arms import no_queries_error

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import MetricError, format_count, format_list
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study.findings import QUERIES
 from ragworth.stats.correlation import correlation
 from ragworth.stats.paired import holm

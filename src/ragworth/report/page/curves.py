@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, RagworthError
-from ragworth.metrics.declaration import Metric, parse
+from ragworth.metrics.declaration import Metric
+from ragworth.metrics.parsing import parse
 from ragworth.report.page.depths import listed_depth
 from ragworth.results import Results
 from ragworth.scoring import score
@@ -81,7 +83,7 @@ def _families(metrics: list[str]) -> list[Metric]:
 
 
 def _at_cutoff(metric: Metric, k: int) -> Metric:
-    return Metric(metric.name, metric.parameters, k)
+    return replace(metric, cutoff=k, held=())
 
 
 def _rescore(results: Results, metrics: list[Metric]) -> Scores:
@@ -120,7 +122,7 @@ def _system_means(scores: Scores, metric: Metric, k: int, systems: list[str]) ->
         )
         .filter(~pl.col("open"))
         .select(
-            pl.lit(str(Metric(metric.name, metric.parameters))).alias("metric"),
+            pl.lit(str(replace(metric, cutoff=None))).alias("metric"),
             "system",
             pl.lit(k, pl.Int64).alias("place"),
             "mean",

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import RagworthError
-from ragworth.metrics.declaration import parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.page.costs import stage_table
 from ragworth.report.page.html import SafeHtml, details_box, html_table, join_html, scroll_box, tag
 from ragworth.results import TABLES, Results

@@ -8,8 +8,9 @@ import pytest
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import Metric, Parameter, ParameterValue, parse
+from ragworth.metrics.declaration import Parameter, ParameterValue
 from ragworth.metrics.engine import parse_all
+from ragworth.metrics.parsing import parse
 from ragworth.registry import Registry
 
 
@@ -167,7 +168,8 @@ def test_bound_values_are_checked_as_written_ones_are(value: ParameterValue) -> 
 
 def test_bound_and_parsed_metrics_are_the_same() -> None:
     bound = METRICS.get("UDCG").bind(5, rel=2, gamma=0.5, raw=False)
-    assert bound == parse("UDCG(gamma=0.5, rel=2)@5") == Metric("UDCG", (("gamma", 0.5), ("rel", 2.0)), 5)
+    assert bound == parse("UDCG(gamma=0.5, rel=2)@5")
+    assert (bound.name, bound.parameters, bound.cutoff) == ("UDCG", (("gamma", 0.5), ("rel", 2.0)), 5)
     assert len({bound, parse(str(bound))}) == 1
 
 

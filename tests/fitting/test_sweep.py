@@ -15,7 +15,7 @@ from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.grids import build_grid
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
-from tests.learning.samples import World, world
+from tests.fitting.samples import World, world
 
 
 @pytest.fixture(scope="module")

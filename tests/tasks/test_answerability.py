@@ -20,7 +20,7 @@ from ragworth.llm.contract import Card, Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.answerability import answerability_labels, calibrate
 from ragworth.tasks.labels import choose_label_method
-from tests.annotate.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column
+from tests.annotators.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column
 
 SAID: dict[str, ScriptedReply] = {"p1": {"NO-RESPONSE": 0.1}, "p2": {"NO-RESPONSE": 0.9}}
 

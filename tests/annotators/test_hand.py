@@ -17,7 +17,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match.overlap import COMPARISONS
-from tests.annotate.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
+from tests.annotators.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
 
 E = math.exp
 

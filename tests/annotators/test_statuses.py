@@ -32,7 +32,7 @@ from ragworth.llm.contract import (
 )
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tables import OK, Contexts
-from tests.annotate.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace
+from tests.annotators.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace
 
 EVERY = ("abstention", "relevance", "downstream", "likelihood", "confidence", "ratings")
 

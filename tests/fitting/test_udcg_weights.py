@@ -22,7 +22,7 @@ from ragworth.fitting.udcg_weights import C_GRID, _FitData, feature_metrics, hel
 from ragworth.formats.theta import Theta, Variant
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
-from tests.learning.samples import ALPHA, BETA, World, cosine, graded, world
+from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, world
 
 pytest.importorskip("sklearn")
 

@@ -19,7 +19,7 @@ from ragworth.errors import FormatError, InputError, MissingExtraError, ModelErr
 from ragworth.graders.grading import GradingResult
 from ragworth.text_match import bertscore, token_encoder
 from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
-from tests.answers import tiny_encoders
+from tests.text_match import tiny_encoders
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

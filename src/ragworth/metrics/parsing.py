@@ -1,0 +1,70 @@
+"""A metric from its written form: ``UDCG(gamma=0.33)@5``, and the names that trec_eval uses."""
+
+from __future__ import annotations
+
+import re
+
+from ragworth.errors import InputError, MetricError
+from ragworth.metrics import METRICS
+from ragworth.metrics.declaration import Metric
+
+QUOTED = r"""\"[^\"]*\"|'[^']*'"""
+METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
+COMMA = re.compile(rf""",(?=(?:{QUOTED}|[^"'])*$)""")
+"""A comma that is not inside quotes."""
+PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
+
+ALIASES = {
+    "map": "AP",
+    "mrr": "RR",
+    "recip_rank": "RR",
+    "recall": "R",
+    "precision": "P",
+    "hits": "Success",
+    "hit": "Success",
+    "coverage": "Cov",
+    "density": "Den",
+    "alpha-ndcg": "alpha_nDCG",
+    "α_ndcg": "alpha_nDCG",
+    "α-ndcg": "alpha_nDCG",
+    "set_p": "P",
+    "set_recall": "R",
+    "set_f": "F1",
+}
+"""Other names that people write, in lower case."""
+
+TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)[_.](\d+)")
+TREC_GAINS = re.compile(r"ndcg\.([^@()]+=[^@()]+)")
+TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
+
+
+def parse(text: str) -> Metric:
+    """A metric from its written form; trec_eval's (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are understood too."""
+    trec = TREC_CUT.fullmatch(text.strip())
+    if trec:
+        text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
+    elif levels := TREC_GAINS.fullmatch(text.strip()):
+        text = f'nDCG(gains="{levels[1]}")'
+    form = METRIC_FORM.fullmatch(text)
+    if form is None:
+        raise MetricError(f"cannot read {text!r} as a metric", expected="a form like nDCG@10 or UDCG(gamma=0.33)@5")
+    folded = {name.casefold(): name for name in METRICS.names()}
+    wanted = form[1].casefold()
+    name = form[1] if form[1] in METRICS else ALIASES.get(wanted, folded.get(wanted, form[1]))
+    try:
+        declaration = METRICS.get(name)
+    except InputError as error:
+        raise MetricError(error.found, expected=error.expected, remedy=error.remedy) from error
+    pairs: list[tuple[str, str]] = []
+    for part in COMMA.split(form[2]) if (form[2] or "").strip() else []:
+        pair = PAIR.fullmatch(part)
+        if pair is None:
+            raise MetricError(
+                f"cannot read {part.strip()!r} in {text!r}", expected="name=value, such as UDCG(gamma=0.33)@5"
+            )
+        pairs.append((pair[1], pair[2]))
+    if len(dict(pairs)) < len(pairs):
+        raise MetricError(f"a parameter is there twice in {text!r}", expected="each parameter once")
+    if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
+        raise MetricError(f"the cutoff {form[3]!r} in {text!r} is no whole number", expected=f"{name}@10")
+    return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))
