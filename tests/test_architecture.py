@@ -34,7 +34,7 @@ MUTUAL = (
         *(f"retrieval.{name}" for name in ("contract", "parsing", "pipeline", "run")),
         *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
     },
-    {"report.page.building", "report.page.markdown"},
+    {"report.page.building", "report.page.markdown", "report.page.studies"},
     # A study runs on a bench, and a bench makes the cases of a study.
     {f"studies.{name}" for name in ("bench", "contract", "cases", "pool", "run")},
     # The tables of these studies know the settings of the study, which knows its tables.
