@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators.annotation import AnnotationResult
+from ragworth.annotators.contract import AnnotationResult
 from ragworth.collection import Collection
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply

@@ -10,7 +10,8 @@ import pytest
 
 import ragworth
 from ragworth import Collection, Ratings
-from ragworth.annotators.annotation import AnnotationResult, annotate
+from ragworth.annotators.annotation import annotate
+from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
 from ragworth.annotators.token_confidence import TokenStatistics, confidences, key_tokens
 from ragworth.calls.programs import NoValue

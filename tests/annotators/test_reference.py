@@ -14,7 +14,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from ragworth import Collection, prompts  # noqa: E402
-from ragworth.annotators.annotation import AnnotationResult, annotate  # noqa: E402
+from ragworth.annotators.annotation import annotate  # noqa: E402
+from ragworth.annotators.contract import AnnotationResult  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
 from ragworth.llm.contract import Prompt  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402

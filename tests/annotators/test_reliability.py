@@ -13,6 +13,7 @@ from ragworth.calls.job import Job
 from ragworth.collection import Collection
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.contract import run_task
 from ragworth.tasks.reliability import ReliabilityCheck, table
 
 GOOD = {"a": True, "b": True, "c": False, "d": False}
@@ -39,7 +40,7 @@ def checks(
     with Job(model) as job:
         annotator = annotation.build_annotator(kind, job.card, texts, folder, {})
         things = annotation.annotation_items(annotator, run(), texts)
-        judged = annotation.run_annotation(annotator, things, job)
+        judged = run_task(annotator, things, job)
         other = Job(second) if second is not None else None
         found = check_annotation(annotator, things, judged, job, other)
     assert len(found) == len({(one.check, one.measure) for one in found})

@@ -13,7 +13,8 @@ import pytest
 from ragworth import Collection
 from ragworth.annotators import ANNOTATORS
 from ragworth.annotators.abstention import UNFIT_MODEL
-from ragworth.annotators.annotation import AnnotationResult, annotate, annotation_items, build_annotator, run_annotation
+from ragworth.annotators.annotation import annotate, annotation_items, build_annotator
+from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
@@ -32,6 +33,7 @@ from ragworth.llm.contract import (
 )
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tables import OK, Contexts
+from ragworth.tasks.contract import run_task
 from tests.annotators.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace
 
 EVERY = ("abstention", "relevance", "downstream", "likelihood", "confidence", "ratings")
@@ -444,7 +446,7 @@ def test_rows_that_failed_keep_their_own_reason_in_an_unfit_model() -> None:
 def limited(kind: str, calls: int) -> AnnotationResult:
     with Job(Scripted(fine), limits=JobLimits(calls=calls)) as job:
         annotator = build_annotator(kind, job.card, WORLD, None, {})
-        return run_annotation(annotator, annotation_items(annotator, Contexts(RUN), WORLD), job)
+        return run_task(annotator, annotation_items(annotator, Contexts(RUN), WORLD), job)
 
 
 def test_what_the_budget_did_not_reach_was_not_asked() -> None:

@@ -14,8 +14,8 @@ import pytest
 import ragworth
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, ModelError, PromptError
-from ragworth.generation.answering import AnsweringResult
 from ragworth.generation.oracle import OracleSelector
+from ragworth.generation.writer import AnsweringResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.text_lookup import TextLookup

@@ -12,6 +12,7 @@ from ragworth.errors import InputError
 from ragworth.graders import grading
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.contract import plan_task
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -58,8 +59,8 @@ def test_controls_are_planned_for_and_can_be_left_out() -> None:
     with Job(against_itself("5")) as job:
         book = grading.to_answer_book(IDEAL)
         grader = grading.build_grader("ideal", job.card, TEXTS, book, None, {})
-        assert grading.plan_grading(grader, book.answers, job).plan.asked == 4
-        assert grading.plan_grading(grader, book.answers, job, controlled=False).plan.asked == 2
+        assert plan_task(*grading.grading_task(grader, book.answers), job).plan.asked == 4
+        assert plan_task(*grading.grading_task(grader, book.answers, controlled=False), job).plan.asked == 2
         assert grading.run_grading(grader, book.answers, job, controlled=False).notes == ()
 
 

@@ -14,9 +14,10 @@ import ragworth
 from ragworth.calls.job import Job
 from ragworth.errors import InputError, ModelError
 from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GRADERS, GradingResult, build_grader, plan_grading, to_answer_book
+from ragworth.graders.grading import GRADERS, GradingResult, build_grader, grading_task, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.tasks.contract import plan_task
 from ragworth.text_match import similarity
 from ragworth.text_match.bertscore import BERTScorePair
 
@@ -677,10 +678,10 @@ def test_what_it_would_take() -> None:
     with Job(model) as job:
         book = to_answer_book(given)
         grader = build_grader("judge", job.card, TEXTS, book, None, {})
-        plan = plan_grading(grader, book.answers, job).plan
+        plan = plan_task(*grading_task(grader, book.answers), job).plan
         assert (plan.asked, plan.distinct) == (2, 1)
         grader = build_grader("coverage", job.card, SUBS, book, None, {})
-        assert plan_grading(grader, book.answers, job).plan.asked == 6
+        assert plan_task(*grading_task(grader, book.answers), job).plan.asked == 6
     assert model.calls == 0
 
 

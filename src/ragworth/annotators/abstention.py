@@ -64,7 +64,7 @@ class AbstentionAnnotator(Annotator):
         how = "generate" if self.estimator == "sampled" else "choose"
         require_abilities(self.card, (how,), f"abstention by {self.estimator}")
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         return (yield from self._asked(query, passage))
 

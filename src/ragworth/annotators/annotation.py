@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annotator
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, forecast_programs, run_programs
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Model
-from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Table
+from ragworth.tables import Contexts
 from ragworth.tables.coercion import Data
-from ragworth.tasks.findings import aspect_rows, frame_from_rows, missing_notes
+from ragworth.tasks.contract import run_task
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name
 from ragworth.tasks.query_sample import check_positive_count, sample_by_query
-from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
-
-UNIT_KEYS = {
-    "passage": ("query", "passage"),
-    "rating": ("query", "passage", "subquestion"),
-    "context": ("system", "query"),
-}
-UNIT_TABLES: dict[str, type[Table]] = {"passage": Judgments, "rating": Ratings, "context": Outcomes}
-
-
-@dataclass(frozen=True)
-class AnnotationResult:
-    """Judgments: the table that metrics read, and a frame that has what the model said beside it."""
-
-    table: Judgments | Ratings | Outcomes
-    frame: pl.DataFrame
-    """The table's columns, then ``reason``, ``raw`` and the details of the kind."""
-    notes: tuple[str, ...] = ()
 
 
 def annotate(
@@ -77,7 +55,7 @@ def annotate(
     with Job(resolve_model(model), store) as job:
         annotator = build_annotator(kind, job.card, collection, prompts, settings)
         things = annotation_items(annotator, contexts, collection, k)
-        return run_annotation(annotator, sample_by_query(things, limit, sample, sample_seed), job)
+        return run_task(annotator, sample_by_query(things, limit, sample, sample_seed), job)
 
 
 def build_annotator(
@@ -147,39 +125,3 @@ def _query_passage_pairs(contexts: Contexts | None, collection: Collection) -> I
     else:
         raise InputError("there is nothing to judge", expected="a run, or relevance labels whose passages are judged")
     return frame.select("query", "passage").unique(maintain_order=True).iter_rows()
-
-
-def plan_annotation(annotator: Annotator, things: Sequence[AnnotationItem], job: Job) -> Forecast:
-    """What judging these things would take."""
-    work = [*(annotator.judge(item) for item in things), *annotator.controls()]
-    return forecast_programs(job, work, more=lambda round_: round_ + 1 < annotator.turns)
-
-
-def run_annotation(annotator: Annotator, things: Sequence[AnnotationItem], job: Job) -> AnnotationResult:
-    """Judge them all, and see what the judgments say together."""
-    controls = list(annotator.controls())
-    work = (steps for part in (controls, map(annotator.judge, things)) for steps in part)
-    found = iter(run_programs(job, work))
-    known = [next(found) for _ in controls]
-    keys, table = UNIT_KEYS[annotator.judged], UNIT_TABLES[annotator.judged]
-    source = annotator.source
-    rows = [
-        row
-        for item, one in zip(things, found, strict=True)
-        for row in aspect_rows({key: getattr(item, key) for key in keys}, annotator.valued, one, source)
-    ]
-    schema = {
-        **dict.fromkeys([*keys, "aspect"], pl.String),
-        "value": pl.Float64,
-        "status": pl.String,
-        "source": pl.String,
-        "reason": pl.String,
-        "raw": pl.String,
-        **annotator.details,
-    }
-    frame, notes = annotator.conclude(frame_from_rows(rows, schema), known)
-    if table is Ratings:
-        frame = frame.drop("aspect")
-    what = "rating" if table is Ratings else "judgment"
-    doubtful = judgment_warnings(frame, what) if annotator.labelled else []
-    return AnnotationResult(table.trusted(frame), frame, (*missing_notes(frame, what), *notes, *doubtful))  # type: ignore[arg-type]

@@ -99,7 +99,7 @@ class ConfidenceAnnotator(Annotator):
         parts = [f"a={self.a:g} top={self.top:g}" if self._key else "", "relative" if self.relative else "absolute"]
         return " · ".join([super().source, *filter(None, parts)])
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query = self.texts.query(item.query)
         shown = [self.texts.passage(passage) for passage in item.passages or (item.passage,) if passage]
         grounded = self.ask("reply", query=query, passages=[{"text": text} for text in shown])

@@ -1,13 +1,13 @@
 """What an annotator is: the whole contract, on one screen.
 
-An annotator is a dataclass in one file here and one line in `KINDS`. Its fields made with `setting` are its
-settings, in Python and on the command line. `judge` is a piece of work (`ragworth.calls.programs`) that asks the
-model and returns a `Finding`; `NoValue`, raised anywhere in it, becomes the status of the row.
+An annotator is a dataclass in one file here and one line in `ANNOTATORS`. Its fields made with `option` are its
+options, in Python and on the command line. `program` asks the model about one item and returns `AspectValues`;
+`NoValue`, raised anywhere in it, becomes the status of the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,22 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import polars as pl
 
 from ragworth import prompts
-from ragworth.calls.programs import NoValue, Program
+from ragworth.calls.programs import NoValue
 from ragworth.errors import PromptError, format_list
 from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tasks.findings import AspectValues, describe_source
+from ragworth.tables import Judgments, Outcomes, Ratings, Table
+from ragworth.tasks.contract import Task
+from ragworth.tasks.findings import (
+    VALUE_COLUMNS,
+    AspectValues,
+    aspect_rows,
+    describe_source,
+    frame_from_rows,
+    missing_notes,
+)
 from ragworth.tasks.options import validate_options
+from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
 
 PROMPT_SLOTS = {
@@ -51,8 +61,26 @@ class AnnotationItem(NamedTuple):
     """Those of a context, in the order shown."""
 
 
+UNIT_KEYS = {
+    "passage": ("query", "passage"),
+    "rating": ("query", "passage", "subquestion"),
+    "context": ("system", "query"),
+}
+UNIT_TABLES: dict[str, type[Table]] = {"passage": Judgments, "rating": Ratings, "context": Outcomes}
+
+
 @dataclass(frozen=True)
-class Annotator:
+class AnnotationResult:
+    """Judgments: the table that metrics read, and a frame that has what the model said beside it."""
+
+    table: Judgments | Ratings | Outcomes
+    frame: pl.DataFrame
+    """The table's columns, then ``reason``, ``raw`` and the details of the kind."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """A kind of judgment, a model to ask (`card` says what it can do), and texts to judge."""
 
     card: Card
@@ -135,19 +163,35 @@ class Annotator:
         """Names of the prompts, with these settings."""
         return self.prompts
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
-        """Ask the model about one thing."""
-        raise NotImplementedError
-
-    def controls(self) -> Sequence[Program[AspectValues]]:
-        """Things to judge besides, of which it is known what a fit model makes of them."""
-        return ()
-
     def conclude(
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
     ) -> tuple[pl.DataFrame, list[str]]:
         """The rows, looked at together, with notes on what was seen."""
         return frame, []
+
+    def collect(
+        self,
+        items: Sequence[AnnotationItem],
+        findings: Iterable[AspectValues | NoValue],
+        controls: Sequence[AspectValues | NoValue],
+    ) -> AnnotationResult:
+        keys, table, source = UNIT_KEYS[self.judged], UNIT_TABLES[self.judged], self.source
+        rows = [
+            row
+            for item, finding in zip(items, findings, strict=True)
+            for row in aspect_rows({key: getattr(item, key) for key in keys}, self.valued, finding, source)
+        ]
+        schema = {**dict.fromkeys([*keys, "aspect"], pl.String), **VALUE_COLUMNS, **self.details}
+        frame, notes = self.conclude(frame_from_rows(rows, schema), controls)
+        if table is Ratings:
+            frame = frame.drop("aspect")
+        what = "rating" if table is Ratings else "judgment"
+        doubtful = judgment_warnings(frame, what) if self.labelled else []
+        return AnnotationResult(table.trusted(frame), frame, (*missing_notes(frame, what), *notes, *doubtful))  # type: ignore[arg-type]
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {name: self.prompt(name) for name in self.asked}
 
     @property
     def source(self) -> str:

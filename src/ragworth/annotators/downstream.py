@@ -82,7 +82,7 @@ class DownstreamAnnotator(Annotator):
                 notes.append(f"{number:,} of {frame.height:,} answers {words}")
         return frame, notes
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         answers = self.texts.answers(item.query)
         query, shown = self.texts.query(item.query), [{"text": self.texts.passage(item.passage)}]
         prompt = self.ask("answer", query=query, passages=shown)

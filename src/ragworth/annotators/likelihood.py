@@ -40,7 +40,7 @@ class LikelihoodAnnotator(Annotator):
     def check(self) -> None:
         require_abilities(self.card, ("score",), "likelihood")
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         answers = self.texts.answers(item.query)
         shown = [{"text": self.texts.passage(item.passage)}]
         prompt = self.ask("reply", query=self.texts.query(item.query), passages=shown)

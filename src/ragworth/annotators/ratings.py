@@ -56,7 +56,7 @@ class RatingAnnotator(Annotator):
     def _way(self) -> LabelMethod:
         return choose_label_method(self.card, self.how, "ratings", answerable=True)
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
         if self._way == "answerability":
             prompt = self.ask("abstention", query=question, passage=passage)

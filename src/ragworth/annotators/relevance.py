@@ -60,7 +60,7 @@ class RelevanceAnnotator(Annotator):
             return ("abstention",)
         return ("relevance-graded",) if self.graded else ("relevance",)
 
-    def judge(self, item: AnnotationItem) -> Program[AspectValues]:
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         answers = () if self.graded else self.texts.known_answers(item.query)
         prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)

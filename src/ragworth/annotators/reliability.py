@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.annotators.annotation import UNIT_KEYS, AnnotationResult, build_annotator, plan_annotation, run_annotation
-from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.annotators.annotation import build_annotator
+from ragworth.annotators.contract import UNIT_KEYS, AnnotationItem, AnnotationResult, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.errors import PromptError
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.tables import OK
+from ragworth.tasks.contract import plan_task, run_task
 from ragworth.tasks.options import options_of
 from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, kappa, mass_checks, share_budget
 
@@ -39,9 +40,7 @@ def check_annotation(
         share_budget(job, second)
         own = {each.name: getattr(annotator, each.name) for each in options_of(type(annotator))}
         other = build_annotator(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
-        found += _agreement_of_runs(
-            f"judge {second.card.name}", annotator, judged, run_annotation(other, things, second)
-        )
+        found += _agreement_of_runs(f"judge {second.card.name}", annotator, judged, run_task(other, things, second))
     return found + _check_against_humans(annotator, judged)
 
 
@@ -54,12 +53,12 @@ def plan_annotation_and_checks(
     checked: bool,
 ) -> list[tuple[str, Forecast]]:
     """What judging would take, and what checking would take on top of it."""
-    parts = [("judgments", plan_annotation(annotator, things, job))]
+    parts = [("judgments", plan_task(annotator, things, job))]
     swapped = _swapped(annotator) if checked and annotator.swapped else None
     if swapped is not None:
-        parts.append(("other order", plan_annotation(swapped, things, job)))
+        parts.append(("other order", plan_task(swapped, things, job)))
     if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", plan_annotation(other, things, second)))
+        parts.append((f"judge {second.card.name}", plan_task(other, things, second)))
     return parts
 
 
@@ -84,7 +83,7 @@ def _check_other_order(
                 title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt"
             )
         ]
-    return _agreement_of_runs(title, annotator, judged, run_annotation(swapped, things, job))
+    return _agreement_of_runs(title, annotator, judged, run_task(swapped, things, job))
 
 
 def _agreement_of_runs(

@@ -86,6 +86,17 @@ def run_programs(job: Job, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
         yield from (one.result for one in window)
 
 
+def run_program(program: Program[T]) -> T | NoValue:
+    """Run a program that asks nobody."""
+    try:
+        next(program)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    except NoValue as none:
+        return none
+    raise AssertionError("a program that needs no model asks one")
+
+
 def combine_programs(work: Sequence[Program[T]]) -> Program[list[T | NoValue]]:
     """Several pieces of work as one: the requests of each round are asked together."""
     parts = [_RunningProgram(steps) for steps in work]

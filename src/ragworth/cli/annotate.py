@@ -85,6 +85,7 @@ def annotate_files(
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
+    from ragworth.tasks.contract import run_task
     from ragworth.tasks.query_sample import sample_by_query
 
     if second and not check:
@@ -108,7 +109,7 @@ def annotate_files(
         print_capabilities(work.card, calling)
         print_notes(found.notes, calling.quiet)
         with report_job(work, calling):
-            result = annotation.run_annotation(annotator, things, work)
+            result = run_task(annotator, things, work)
             write_rows(result.frame, output)
             print_notes(result.notes, calling.quiet)
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)

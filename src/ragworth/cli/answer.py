@@ -82,6 +82,7 @@ def command(
     from ragworth import formats
     from ragworth.generation import answering
     from ragworth.tables import ANSWERED_STATUSES
+    from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.query_sample import sample_by_query
 
     if contexts is not None:
@@ -95,12 +96,12 @@ def command(
         things = answering.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
         things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
-            click.echo(str(answering.plan_answering(writer, things, work)))
+            click.echo(str(plan_task(writer, things, work)))
             return
         print_capabilities(work.card, calling)
         print_notes(found.notes, calling.quiet)
         with report_job(work, calling):
-            result = answering.run_answering(writer, things, work)
+            result = run_task(writer, things, work)
             write_rows(result.frame, output)
             if contexts is not None:
                 formats.write(result.contexts, contexts, found.collection)

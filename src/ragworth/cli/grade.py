@@ -119,7 +119,7 @@ def grade_files(
         plan = given.pop("dry_run")
         grader = grading.build_grader(kind, None, found.collection, book, None, given)
         if plan:
-            number = len(grading.split_controls(grader, things)[0])
+            number = len(grading.grading_task(grader, things)[1])
             click.echo(f"{format_count(number, 'answer')} would be graded; no model is asked")
             return
         result = grading.run_grading(grader, things, None)

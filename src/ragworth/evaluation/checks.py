@@ -223,7 +223,7 @@ class WorkspaceChecker:
     def _parted(self, grader: Grader) -> None:
         """Refuse answers that cannot be graded, and say so where a limit may be why."""
         try:
-            grading.split_controls(grader, grader.book.answers)
+            grading.grading_task(grader, grader.book.answers)
         except InputError as error:
             here = f"none of the first {format_count(len(self.material.queries), 'query', 'queries')} (limit) has any"
             found = error.found.replace("no query of these answers has any", here)

@@ -19,8 +19,7 @@ from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_files import read_answers
-from ragworth.generation.answering import AnsweringResult, shown_contexts
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.tables.duplicates import duplicate_rows

@@ -35,7 +35,7 @@ def build_manifest(state: EvaluationState) -> dict[str, Any]:
         "files": dict(state.material.files),
         "queries": len(state.material.queries),
         "seed": space.seed,
-        "settings": {**settings, "k": space.k, "seed": space.seed, "baseline": space.baseline},
+        "settings": {**settings, "k": state.k, "seed": space.seed, "baseline": space.baseline},
         "systems": dict(state.material.written),
         "models": [card_facts(card) for card in state.models.cards],
         "prompts": {

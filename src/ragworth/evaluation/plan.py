@@ -1,34 +1,17 @@
-"""What an evaluation would take: nothing is asked of a model."""
+"""What an evaluation would take: the same stages, and nothing is asked of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from ragworth.annotators import annotation
 from ragworth.config import Workspace
-from ragworth.errors import format_count
-from ragworth.evaluation import two_judges
+from ragworth.evaluation import stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.stage_cache import StageCache
-from ragworth.evaluation.stages import items_to_judge, run_retrieve, stage_annotator, stage_grader, stage_writer
-from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
-from ragworth.generation import answering
-from ragworth.graders import grading
-from ragworth.graders.grading import GRADERS
-
-STAGES_FOLDER = "stages"
-"""Folder of what stages made, in the cache."""
-
-
-class StagePlan(NamedTuple):
-    """A stage, and what it would take, in words."""
-
-    name: str
-    words: str
+from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
+from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
 
 
 class EvaluationPlan(NamedTuple):
@@ -55,42 +38,15 @@ def plan_evaluation(
     """
     with ModelPool(space, consent=consent) as models:
         material = load_checked_inputs(space, models, limit=limit, every=every, scores=scores)
-        state = EvaluationState(
-            material, models, StageCache(space.path(space.cache) / STAGES_FOLDER), console or SilentConsole()
-        )
-        told = run_retrieve(state, plan=True)
-        asked = [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
-        return EvaluationPlan(material, [*asked, *_plan_stages(state)], state.contexts.notes)
-
-
-def _plan_stages(state: EvaluationState) -> Iterator[StagePlan]:
-    space, answers = state.space, 0
-    for kind, task in space.judgments.items():
-        with state.models.job(task.model, plan=True) as job:
-            annotator = stage_annotator(state, kind, job)
-            things = items_to_judge(state, annotator)
-            words = str(annotation.plan_annotation(annotator, things, job)) if things else "nothing is left to judge"
-            yield StagePlan(f"annotate.{kind}", words)
-        if task.expensive is not None and task.expensive.file is None:
-            with state.models.job(task.expensive.model, plan=True) as job:
-                better, some = two_judges.expensive_items(state, kind, job)
-                yield StagePlan(two_judges.expensive_stage(kind), str(annotation.plan_annotation(better, some, job)))
-    if space.answers is not None and space.answers.file is None:
-        with state.models.job(space.answers.task.model, plan=True) as job:
-            writer, items = stage_writer(state, job, plan=True)
-            answers = len(items)
-            yield StagePlan("answer", str(answering.plan_answering(writer, items, job)))
-    state.answers = state.material.answers
-    for kind, task in space.grades.items():
-        chosen = GRADERS.get(kind)
-        if not chosen.asks:
-            yield StagePlan(f"grade.{kind}", "no model is asked")
-        elif state.answers is None:
-            more = " or more" if chosen.rounds > 1 else ""
-            yield StagePlan(
-                f"grade.{kind}", f"{format_count(answers, 'answer')} to grade, with one call{more} for each"
-            )
-        else:
-            with state.models.job(task.model, plan=True) as job:
-                grader = stage_grader(state, kind, job)
-                yield StagePlan(f"grade.{kind}", str(grading.plan_grading(grader, grader.book.answers, job)))
+        cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
+        plan: list[StagePlan] = []
+        state = EvaluationState(material, models, cache, console or SilentConsole(), plan=plan)
+        stages.run_retrieve(state)
+        for kind, task in space.judgments.items():
+            stages.run_annotate(state, kind, task)
+            two_judges.run_expensive_judge(state, kind, task)
+        if space.answers is not None:
+            stages.run_answer(state, space.answers)
+        for kind, task in space.grades.items():
+            stages.run_grade(state, kind, task)
+        return EvaluationPlan(material, plan, state.contexts.notes)

@@ -3,59 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ragworth.calls.programs import NoValue, Program, run_programs
-from ragworth.config import ModelSpec as Named
+from ragworth.calls.job import Job
+from ragworth.calls.programs import NoValue
+from ragworth.config import ModelSpec
 from ragworth.evaluation.model_pool import ModelPool, StageProgress, run_metered
-from ragworth.llm.contract import Card
 from ragworth.retrieval import Pipeline, Step
-from ragworth.retrieval.rerankers.asker import StepForecast, forecast_work
+from ragworth.retrieval.rerankers.asker import StepAsker
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.tables import Contexts
 
 T = TypeVar("T")
 
 
-class WorkspaceAsker:
-    """Asks the workspace's model, or one that a step names. With ``plan`` nothing is asked.
+class WorkspaceAsker(StepAsker):
+    """Asks the workspace's model, or one that a step names, within the workspace's budget.
 
-    ``told`` is what would be asked; ``facts`` is what it took, for the manifest, where something was.
+    ``facts`` is what it took, for the manifest, where something was asked.
     """
 
     def __init__(self, models: ModelPool, prompts: Path | None, *, plan: bool = False) -> None:
-        self.models, self.prompts, self.plan = models, prompts, plan
+        super().__init__(prompts=prompts, plan=plan)
+        self.models = models
         self.watching: StageProgress | None = None
-        self.told: list[StepForecast] = []
         self.facts: dict[str, Any] = {}
-        self._system = ""
-        self._cards: dict[str, Card] = {}
-        self._counted: set[bytes] = set()
+        self._counted = set()
+        self.card = cache(super().card)  # type: ignore[method-assign]
 
-    def card(self, model: str) -> Card:
-        if model not in self._cards:
-            with self.models.job(_named_model(model), plan=self.plan) as job:
-                self._cards[model] = job.card
-        return self._cards[model]
+    def _job(self, model: str) -> AbstractContextManager[Job]:
+        return self.models.job(ModelSpec(model) if model else None, plan=self.plan)
 
-    def turn(self, system: str) -> None:
-        self._system = system
-
-    def ask(
-        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
-    ) -> list[T | NoValue | None]:
-        with self.models.job(_named_model(model), plan=self.plan) as job:
-            if self.plan:
-                seen = forecast_work(job, work(job.card), most, self._counted)
-                self.told.append(StepForecast(self._system, step, seen.words))
-                return seen.found
-
-            def asked() -> list[T | NoValue | None]:
-                return list(run_programs(job, work(job.card)))
-
-            found, facts = run_metered(job, f"retrieve, {self._system}: {step}", self.watching, asked)
+    def _run(self, job: Job, step: str, work: Callable[[], list[T | NoValue | None]]) -> list[T | NoValue | None]:
+        found, facts = run_metered(job, f"retrieve, {self._system}: {step}", self.watching, work)
         self.facts = _add_costs(self.facts, facts)
         return found
 
@@ -73,10 +57,6 @@ def all_steps(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
         for step in pipeline.steps:
             yield step
             waiting += step.contained
-
-
-def _named_model(model: str) -> Named | None:
-    return Named(model) if model else None
 
 
 def _add_costs(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:

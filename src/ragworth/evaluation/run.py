@@ -18,8 +18,7 @@ from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.output import write_output
-from ragworth.evaluation.plan import STAGES_FOLDER
-from ragworth.evaluation.stage_cache import StageCache
+from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.report import page
@@ -113,12 +112,12 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
     parts: dict[str, list[Callable[[], object]]] = {
         "retrieve": [partial(stages.run_retrieve, state, release=True)],
         "annotate": [
-            partial(work, state, kind)
-            for kind in space.judgments
+            partial(work, state, kind, task)
+            for kind, task in space.judgments.items()
             for work in (stages.run_annotate, two_judges.run_expensive_judge)
         ],
-        "answer": [partial(stages.run_answer, state)],
-        "grade": [partial(stages.run_grade, state, kind) for kind in space.grades],
+        "answer": [partial(stages.run_answer, state, space.answers)] if space.answers is not None else [],
+        "grade": [partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }
     return [run for name in wanted for run in parts.get(name, [])]

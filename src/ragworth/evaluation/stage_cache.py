@@ -25,6 +25,9 @@ from ragworth.parquet import read_parquet
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 from ragworth.tables import Table, parts
 
+STAGES_FOLDER = "stages"
+"""Folder of what stages made, in the cache."""
+
 DIGITS = 16
 FACTS_FILE = "facts.json"
 CACHE_FORMAT = 1
@@ -61,6 +64,10 @@ class StageCache:
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             return is_intact(self._place(name, key))
         return False
+
+    def read(self, name: str, key: Mapping[str, Any]) -> StageResult | None:
+        """The stage as it was made before from the same; None where it was not."""
+        return _read_stage(self._place(name, key))
 
     def _place(self, name: str, key: Mapping[str, Any]) -> Path:
         return self.folder / f"{name}-{key_digest(key)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -14,26 +15,23 @@ from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
 from ragworth.collection import WORD_UNIT
-from ragworth.config import TaskConfig
-from ragworth.errors import InputError
+from ragworth.config import AnswerConfig, TaskConfig
+from ragworth.errors import InputError, format_count
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.model_pool import StageProgress, may_succeed_later, run_metered
 from ragworth.evaluation.notes import notes_by_system, prefix_system_names
 from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
-from ragworth.evaluation.state import EvaluationState, task_settings
+from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
 from ragworth.generation import answering
-from ragworth.generation.answering import AnsweringResult, shown_contexts
-from ragworth.generation.writer import AnswerItem as Wanted
-from ragworth.generation.writer import AnswerWriter
+from ragworth.generation.writer import AnsweringResult, shown_contexts
 from ragworth.graders import grading
-from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asker import StepForecast
 from ragworth.scoring import metric_file_digests, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
+from ragworth.tasks.contract import FindingT, ItemT, ResultT, Task, plan_task, run_task
 
 T = TypeVar("T", bound=Table)
 
@@ -51,13 +49,13 @@ NEEDS = {
 """What each stage cannot do without."""
 
 
-def run_retrieve(state: EvaluationState, *, plan: bool = False, release: bool = False) -> list[StepForecast]:
-    """What each system shows.
+def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
+    """What each system shows. In a plan, lists that a model would have to be asked about keep their order.
 
-    ``plan``: no model is asked. Lists that one would have to be asked about stay in the order before, and what that
-    would take is told. ``release``: runs that were read from files are dropped once nothing needs them.
+    ``release``: runs that were read from files are dropped once nothing needs them.
     """
-    material, asker = state.material, WorkspaceAsker(state.models, state.folder, plan=plan)
+    material, plan = state.material, state.plan
+    asker = WorkspaceAsker(state.models, state.folder, plan=plan is not None)
     setting = replace(material.setting, asking=asker)
     steps, asking = list(all_steps(material.systems)), steps_with_models(material.systems)
 
@@ -70,9 +68,10 @@ def run_retrieve(state: EvaluationState, *, plan: bool = False, release: bool = 
         made.notes = tuple(prefix_system_names(notes, noted))
         return made, noted
 
-    if plan and asking:
+    if plan is not None and asking:
         state.contexts, _ = found(state.console.begun("retrieve"))
-        return asker.told
+        plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in asker.told]
+        return
     labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
     key = {
         "systems": [[name, _system_key(system)] for name, system in material.systems.items()],
@@ -100,7 +99,6 @@ def run_retrieve(state: EvaluationState, *, plan: bool = False, release: bool = 
         material.systems.clear()
     state.contexts = _table(made, "contexts", Contexts)
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
-    return asker.told
 
 
 def _table(made: StageResult, name: str, kind: type[T]) -> T:
@@ -120,9 +118,46 @@ def contexts_key(contexts: Contexts) -> list[Any]:
     return [frame_digest(contexts), sorted(contexts.empty)]
 
 
-def stage_annotator(state: EvaluationState, kind: str, job: Job) -> Annotator:
-    """A kind of judgment as the workspace has it."""
-    settings = task_settings(state.space.judgments[kind], state.space)
+def run_task_stage(
+    state: EvaluationState,
+    name: str,
+    task: Task[ItemT, FindingT, ResultT],
+    items: Sequence[ItemT],
+    job: Job | None,
+    key: Mapping[str, Any],
+    note: Callable[[pl.DataFrame], str] | None = None,
+) -> StageResult | None:
+    """Run a task as a stage. In a plan nothing is asked, and what the stage would give is None if it isn't kept.
+
+    ``note``: what to remember besides, by the rows.
+    """
+    state.prompts |= task.templates
+
+    def make(watching: StageProgress | None) -> StageResult:
+        work = partial(run_task, task, items, job)
+        found, facts = run_metered(job, name, watching, work) if job is not None else (work(), {})
+        notes = [*found.notes, *([note(found.frame)] if note is not None else [])]
+        lasting = job is None or not may_succeed_later(facts)
+        return StageResult({"said": found.frame}, {**facts, "notes": notes}, lasting=lasting)
+
+    if state.plan is not None:
+        words = str(plan_task(task, items, job)) if job is not None else "no model is asked"
+        state.plan.append(StagePlan(name, words))
+        return state.kept.read(name, key)
+    return state.stage(name, key, make)
+
+
+def skip_stage(state: EvaluationState, name: str, note: str) -> None:
+    """Remember that a stage has nothing to do."""
+    if state.plan is not None:
+        state.plan.append(StagePlan(name, "nothing is left to judge"))
+    else:
+        state.did(name, "skipped", notes=[note])
+
+
+def stage_annotator(state: EvaluationState, kind: str, task: TaskConfig, job: Job) -> Annotator:
+    """A kind of judgment as the workspace, or a study, has it."""
+    settings = task_settings(task, state.space)
     return annotation.build_annotator(kind, job.card, state.collection, state.folder, settings)
 
 
@@ -148,18 +183,20 @@ def items_to_judge(state: EvaluationState, annotator: Annotator) -> list[Annotat
     return [item for item in things if (item.query, item.passage) not in known]
 
 
-def run_annotate(state: EvaluationState, kind: str) -> None:
+def run_annotate(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     """One kind of judgment."""
-    name, task = f"annotate.{kind}", state.space.judgments[kind]
-    with state.models.job(task.model) as job:
-        annotator = stage_annotator(state, kind, job)
-        state.prompts |= {each: annotator.prompt(each) for each in annotator.asked}
-        things = items_to_judge(state, annotator)
-        if not things:
-            state.did(name, "skipped", notes=["nothing was left to judge: labels or files say it all"])
+    name = f"annotate.{kind}"
+    with state.models.job(task.model, plan=state.plan is not None) as job:
+        annotator = stage_annotator(state, kind, task, job)
+        items = items_to_judge(state, annotator)
+        if not items:
+            state.prompts |= annotator.templates
+            skip_stage(state, name, "nothing was left to judge: labels or files say it all")
             return
-        key = stage_key(state, job, task, [annotator.source]) | {"items": things}
-        made = state.stage(name, key, partial(annotate_items, annotator, things, job, name))
+        key = stage_key(state, job, task, [annotator.source]) | {"items": items}
+        made = run_task_stage(state, name, annotator, items, job, key)
+    if made is None:
+        return
     frame = state.said[kind] = made.frames["said"]
     if annotator.judged == "rating":
         state.ratings = Ratings.trusted(frame)
@@ -169,20 +206,10 @@ def run_annotate(state: EvaluationState, kind: str) -> None:
         state.judgments.append(Judgments.trusted(frame))
 
 
-def annotate_items(
-    annotator: Annotator, things: Sequence[AnnotationItem], job: Job, name: str, watching: StageProgress | None
-) -> StageResult:
-    """What a kind of judgment gives for some things."""
-    found, facts = run_metered(job, name, watching, partial(annotation.run_annotation, annotator, things, job))
-    return StageResult(
-        {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
-    )
-
-
-def answerable_contexts(state: EvaluationState) -> Contexts:
+def answerable_contexts(state: EvaluationState, writing: AnswerConfig) -> Contexts:
     """The contexts that are answered from: where some queries have accepted answers, only theirs."""
-    writing, answers = state.space.answers, state.collection.answers
-    if writing is None or writing.everything or not answers.height:
+    answers = state.collection.answers
+    if writing.everything or not answers.height:
         return state.shown
     known = set(answers["query"].unique())
     made = Contexts.trusted(state.shown.frame.filter(pl.col("query").is_in(list(known))))
@@ -190,91 +217,61 @@ def answerable_contexts(state: EvaluationState) -> Contexts:
     return made
 
 
-def stage_writer(state: EvaluationState, job: Job, *, plan: bool = False) -> tuple[AnswerWriter, list[Wanted]]:
-    """How answers are asked for, and which."""
-    writing = state.space.answers
-    assert writing is not None
-    settings = task_settings(writing.task, state.space)
-    writer = answering.build_writer(job, state.collection, state.folder, state.space.k, settings, plan=plan)
-    contexts = answerable_contexts(state)
-    extra = {"without": writing.without, "oracle": writing.oracle}
-    return writer, answering.answer_items(writer, contexts, state.collection, **extra)
-
-
-def run_answer(state: EvaluationState) -> None:
+def run_answer(state: EvaluationState, writing: AnswerConfig) -> None:
     """What the model answers from each context."""
-    writing = state.space.answers
-    if writing is None:
-        return
     if writing.file is not None:
         state.answers = state.material.answers
         assert state.answers is not None
         state.said["answers"] = state.answers.frame
-        state.did("answer", "given", notes=list(state.answers.notes))
+        if state.plan is None:
+            state.did("answer", "given", notes=list(state.answers.notes))
         return
-    with state.models.job(writing.task.model) as job:
-        writer, things = stage_writer(state, job)
-        state.prompts[writer.template.name] = writer.template
+    plan = state.plan is not None
+    with state.models.job(writing.task.model, plan=plan) as job:
+        settings = task_settings(writing.task, state.space)
+        writer = answering.build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
+        contexts = answerable_contexts(state, writing)
+        items = answering.answer_items(
+            writer, contexts, state.collection, without=writing.without, oracle=writing.oracle
+        )
+        sources = [writer.source(system) for system in sorted({item.system for item in items})]
+        key = stage_key(state, job, writing.task, sources) | {"items": items}
+        key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
         if writing.without:
             state.prompts[writer.template_alone.name] = writer.template_alone
-        sources = [writer.source(system) for system in sorted({item.system for item in things})]
-        key = stage_key(state, job, writing.task, sources) | {"items": things}
-        key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
-        made = state.stage("answer", key, partial(_answer_items, writer, things, job))
+        made = run_task_stage(state, "answer", writer, items, job, key)
+    if made is None:
+        state.planned_answers = len(items)
+        return
     frame = state.said["answers"] = made.frames["said"]
     notes = tuple(made.facts["notes"])
     state.answers = AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
 
 
-def _answer_items(
-    writer: AnswerWriter, things: Sequence[Wanted], job: Job, watching: StageProgress | None
-) -> StageResult:
-    found, facts = run_metered(job, "answer", watching, partial(answering.run_answering, writer, things, job))
-    return StageResult(
-        {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
-    )
-
-
-def run_grade(state: EvaluationState, kind: str) -> None:
+def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     """One way of grading the answers."""
-    task = state.space.grades[kind]
-    if GRADERS.get(kind).asks:
-        with state.models.job(task.model) as job:
-            made = _grade_answers(state, kind, task, job)
-    else:
-        made = _grade_answers(state, kind, task, None)
-    add_outcomes(state, kind, made.frames["said"])
-
-
-def stage_grader(state: EvaluationState, kind: str, job: Job | None) -> Grader:
-    """A grader as the workspace has it, for all answers."""
-    assert state.answers is not None
-    settings = task_settings(state.space.grades[kind], state.space)
-    book = grading.to_answer_book(state.answers, state.shown)
-    return grading.build_grader(kind, job.card if job else None, state.collection, book, state.folder, settings)
-
-
-def _grade_answers(state: EvaluationState, kind: str, task: TaskConfig, job: Job | None) -> StageResult:
-    grader, name = stage_grader(state, kind, job), f"grade.{kind}"
-    if grader.asks:
-        state.prompts[grader.prompt.name] = grader.prompt
-    key = stage_key(state, job, task, [grader.source]) | {
-        "answers": frame_digest(state.said["answers"]),
-        "contexts": contexts_key(state.shown),
-        "labels": state.material.labels_key,
-    }
-
-    def make(watching: StageProgress | None) -> StageResult:
-        if job is None:
-            found = grading.run_grading(grader, grader.book.answers, None)
-            return StageResult({"said": found.frame}, {"notes": list(found.notes)})
-        work = partial(grading.run_grading, grader, grader.book.answers, job)
-        found, facts = run_metered(job, name, watching, work)
-        return StageResult(
-            {"said": found.frame}, {**facts, "notes": list(found.notes)}, lasting=not may_succeed_later(facts)
-        )
-
-    return state.stage(name, key, make)
+    chosen, name = GRADERS.get(kind), f"grade.{kind}"
+    if state.answers is None:
+        assert state.plan is not None
+        more = " or more" if chosen.rounds > 1 else ""
+        calls = f"{format_count(state.planned_answers, 'answer')} to grade, with one call{more} for each"
+        state.plan.append(StagePlan(name, calls if chosen.asks else "no model is asked"))
+        return
+    with ExitStack() as stack:
+        plan = state.plan is not None
+        job = stack.enter_context(state.models.job(task.model, plan=plan)) if chosen.asks else None
+        settings = task_settings(task, state.space)
+        book = grading.to_answer_book(state.answers, state.shown)
+        card = job.card if job is not None else None
+        grader = grading.build_grader(kind, card, state.collection, book, state.folder, settings)
+        key = stage_key(state, job, task, [grader.source]) | {
+            "answers": frame_digest(state.said["answers"]),
+            "contexts": contexts_key(state.shown),
+            "labels": state.material.labels_key,
+        }
+        made = run_task_stage(state, name, *grading.grading_task(grader, book.answers), job, key)
+    if made is not None:
+        add_outcomes(state, kind, made.frames["said"])
 
 
 def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from ragworth.config import TaskConfig, Workspace
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool, StageProgress
 from ragworth.evaluation.stage_cache import StageCache, StageResult
-from ragworth.generation.answering import AnsweringResult
+from ragworth.generation.writer import AnsweringResult
 from ragworth.prompts.template import Template
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -42,20 +42,35 @@ class SilentConsole:
         pass
 
 
+class StagePlan(NamedTuple):
+    """A stage, and what it would take, in words."""
+
+    name: str
+    words: str
+
+
 @dataclass
 class EvaluationState:
-    """Tables as they come, stage by stage."""
+    """Tables as they come, stage by stage.
+
+    ``depth``: how many passages of each context the model reads, where that is not the workspace's k. ``plan``: no
+    model is asked; each stage that would ask one adds a line, and what was made before is used.
+    """
 
     material: EvaluationInputs
     models: ModelPool
     kept: StageCache
     console: Console = field(default_factory=SilentConsole)
+    depth: int | None = None
+    plan: list[StagePlan] | None = None
     contexts: Contexts = field(init=False)
     judgments: list[Judgments] = field(init=False)
     all_judgments: Judgments | None = None
     """Those in one table, once scores were computed."""
     ratings: Ratings | None = field(init=False)
     answers: AnsweringResult | None = None
+    planned_answers: int = 0
+    """Answers that a plan counts on."""
     outcomes: list[Outcomes] = field(init=False)
     scores: Scores | None = None
     expensive: dict[str, Judgments] = field(default_factory=dict)
@@ -84,7 +99,11 @@ class EvaluationState:
     @property
     def shown(self) -> Contexts:
         """What the model reads: the first k passages."""
-        return self.contexts.cut(self.space.k)
+        return self.contexts.cut(self.k)
+
+    @property
+    def k(self) -> int:
+        return self.depth or self.space.k
 
     @property
     def folder(self) -> Path | None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 
 import polars as pl
 
 from ragworth import two_judges
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import AnnotationItem, Annotator
-from ragworth.calls.job import Job
 from ragworth.collection import WORD_UNIT
+from ragworth.config import TaskConfig
 from ragworth.errors import format_count
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
-from ragworth.evaluation.stages import annotate_items, contexts_key, stage_key
-from ragworth.evaluation.state import EvaluationState, expensive_task, task_settings
+from ragworth.evaluation.stages import contexts_key, run_task_stage, skip_stage, stage_annotator, stage_key
+from ragworth.evaluation.state import EvaluationState, expensive_task
 from ragworth.metrics.engine import Tokens
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests
@@ -40,54 +39,42 @@ def sample_by_hash(queries: Iterable[str], sample: int, seed: int) -> set[str]:
     return set(sorted(set(queries), key=place)[:sample])
 
 
-def expensive_items(state: EvaluationState, kind: str, job: Job) -> tuple[Annotator, list[AnnotationItem]]:
-    """The better judge, and what it is asked: for a sample of the queries, all that is shown and has no label."""
-    task = state.space.judgments[kind]
-    assert task.expensive is not None and task.expensive.sample is not None
-    settings = task_settings(expensive_task(task), state.space)
-    annotator = annotation.build_annotator(kind, job.card, state.collection, state.folder, settings)
+def _sampled_items(state: EvaluationState, annotator: Annotator, sample: int | None) -> list[AnnotationItem]:
+    """What the better judge is asked: for a sample of the queries, all that is shown and has no label."""
+    assert sample is not None
     labels = state.collection.relevance if "relevance" in annotator.valued else None
     known = set() if labels is None else set(labels.frame.select("query", "passage").iter_rows())
-    things = annotation.annotation_items(annotator, state.shown, state.collection)
-    things = [each for each in things if (each.query, each.passage) not in known]
-    some = sample_by_hash((each.query for each in things), task.expensive.sample, state.space.seed)
-    return annotator, [each for each in things if each.query in some]
+    items = annotation.annotation_items(annotator, state.shown, state.collection)
+    items = [each for each in items if (each.query, each.passage) not in known]
+    some = sample_by_hash((each.query for each in items), sample, state.space.seed)
+    return [each for each in items if each.query in some]
 
 
-def run_expensive_judge(state: EvaluationState, kind: str) -> None:
+def run_expensive_judge(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     """What the better judge says of the sample, where the workspace has one."""
-    task, name = state.space.judgments[kind], expensive_stage(kind)
+    name = expensive_stage(kind)
     if task.expensive is None:
         return
     if task.expensive.file is not None:
         table = state.material.expensive[kind]
         mine = table.frame.filter(pl.col("aspect").is_in(list(ANNOTATORS.get(kind).aspects)))
-        state.did(name, "given", notes=[*table.notes, _sample_summary(mine, state)])
+        if state.plan is None:
+            state.did(name, "given", notes=[*table.notes, _sample_summary(mine, state)])
         _store_judgments(state, kind, mine)
         return
     own = expensive_task(task)
-    with state.models.job(own.model) as job:
-        annotator, things = expensive_items(state, kind, job)
-        state.prompts |= {each: annotator.prompt(each) for each in annotator.asked}
-        if not things:
-            state.did(name, "skipped", notes=["nothing was left to judge: labels say it all"])
+    with state.models.job(own.model, plan=state.plan is not None) as job:
+        annotator = stage_annotator(state, kind, own, job)
+        items = _sampled_items(state, annotator, task.expensive.sample)
+        if not items:
+            state.prompts |= annotator.templates
+            skip_stage(state, name, "nothing was left to judge: labels say it all")
             return
-        key = stage_key(state, job, own, [annotator.source]) | {"items": things}
-        made = state.stage(name, key, partial(_judge_sample, state, annotator, things, job, name))
-    _store_judgments(state, kind, made.frames["said"])
-
-
-def _judge_sample(
-    state: EvaluationState,
-    annotator: Annotator,
-    things: Sequence[AnnotationItem],
-    job: Job,
-    name: str,
-    watching: StageProgress | None,
-) -> StageResult:
-    made = annotate_items(annotator, things, job, name, watching)
-    drawn_by = f"{_sample_summary(made.frames['said'], state)}, drawn with seed {state.space.seed}"
-    return StageResult(made.frames, {**made.facts, "notes": [*made.facts["notes"], drawn_by]}, lasting=made.lasting)
+        key = stage_key(state, job, own, [annotator.source]) | {"items": items}
+        drawn = lambda frame: f"{_sample_summary(frame, state)}, drawn with seed {state.space.seed}"  # noqa: E731
+        made = run_task_stage(state, name, annotator, items, job, key, drawn)
+    if made is not None:
+        _store_judgments(state, kind, made.frames["said"])
 
 
 def _sample_summary(frame: pl.DataFrame, state: EvaluationState) -> str:

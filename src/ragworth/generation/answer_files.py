@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragworth.formats import answers
 from ragworth.formats.files import PathOrStr
-from ragworth.generation.answering import AnsweringResult, shown_contexts
+from ragworth.generation.writer import AnsweringResult, shown_contexts
 
 
 def read_answers(path: PathOrStr, *, skip_bad_lines: bool = False) -> AnsweringResult:

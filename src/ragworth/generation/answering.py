@@ -6,61 +6,31 @@ passages, and how often that was so is in the notes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, forecast_programs, run_programs
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError
 from ragworth.generation.writer import (
     NO_CONTEXT_SYSTEM,
     ORACLE_SYSTEM,
+    AnsweringResult,
     AnswerItem,
     AnswerWriter,
     ShownPassage,
-    WrittenAnswer,
 )
 from ragworth.llm.contract import Model
-from ragworth.tables import ANSWERED_STATUSES, TRUNCATED, Answers, Contexts
+from ragworth.tables import Contexts
 from ragworth.tables.coercion import Data
-from ragworth.tasks.findings import frame_from_rows
+from ragworth.tasks.contract import run_task
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name
 from ragworth.tasks.query_sample import check_positive_count, sample_by_query
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.lengths import counter_for
-
-DETAIL_COLUMNS = {
-    "reason": pl.String,
-    "finish": pl.String,
-    "seed": pl.Int64,
-    "shown": pl.List(pl.String),
-    "cited": pl.List(pl.String),
-    "strays": pl.Int64,
-    "cut": pl.Int64,
-    "prompt_tokens": pl.Int64,
-}
-"""What is kept beside the columns of the table: why there is no text, how the writing ended, the seed, the ids of the
-passages in the order shown, those that the text cites and how many of its citations name none, characters of
-passages that were cut off, and the prompt's tokens."""
-
-
-@dataclass(frozen=True)
-class AnsweringResult:
-    """Answers: the table that graders read, and a frame that has what is known of each beside it."""
-
-    table: Answers
-    frame: pl.DataFrame
-    """The table's columns, then those of `DETAILS`; ``shown`` alone of answers that were read from a file."""
-    contexts: Contexts
-    """What was shown, in the order shown; the oracle's contexts too."""
-    notes: tuple[str, ...] = ()
 
 
 def answer(
@@ -106,7 +76,7 @@ def answer(
     with Job(resolve_model(model), store) as job:
         writer = build_writer(job, collection, prompts, depth, settings)
         things = answer_items(writer, contexts, collection, without=without, oracle=oracle)
-        return run_answering(writer, sample_by_query(things, limit, sample, sample_seed), job)
+        return run_task(writer, sample_by_query(things, limit, sample, sample_seed), job)
 
 
 def build_writer(
@@ -166,86 +136,3 @@ def answer_items(
     extra = [name for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle)) if wanted]
     made += [AnswerItem(name, query) for name in extra for query in queries]
     return [item._replace(repeat=repeat) for item in made for repeat in range(writer.repeats)]
-
-
-def plan_answering(writer: AnswerWriter, things: Sequence[AnswerItem], job: Job) -> Forecast:
-    """What writing these answers would take."""
-    return forecast_programs(job, map(writer.write, things))
-
-
-def run_answering(writer: AnswerWriter, things: Sequence[AnswerItem], job: Job) -> AnsweringResult:
-    """Have them all written."""
-    sources = {system: writer.source(system) for system in {item.system for item in things}}
-    rows = [
-        _row(writer, item, one, sources)
-        for item, one in zip(things, run_programs(job, map(writer.write, things)), strict=True)
-    ]
-    frame = frame_from_rows(rows, {**Answers.schema, **DETAIL_COLUMNS})
-    notes = (*_notes(frame), *_tie_notes(writer))
-    return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
-
-
-def _row(
-    writer: AnswerWriter, item: AnswerItem, one: WrittenAnswer | NoValue, sources: dict[str, str]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"system": item.system, "query": item.query, "repeat": item.repeat}
-    row |= {"source": sources[item.system], "seed": writer.seed_of(item)}
-    if isinstance(one, NoValue):
-        row |= {"status": one.status, "reason": one.detail}
-    else:
-        row |= one._asdict() | {"cited": list(one.cited)}
-    try:
-        row["shown"] = [each.id for each in writer.shown(item)]
-    except NoValue:
-        row["shown"] = None
-    return row
-
-
-def shown_contexts(frame: pl.DataFrame) -> Contexts:
-    """What was shown, out of the column ``shown`` of answers: a table of contexts."""
-    known = frame.filter(pl.col("shown").is_not_null()).unique(["system", "query"], keep="first", maintain_order=True)
-    empty = known.filter(pl.col("shown").list.len() == 0).select("system", "query").rows()
-    rows = (
-        known.filter(pl.col("shown").list.len() > 0)
-        .select("system", "query", pl.col("shown").alias("passage"))
-        .explode("passage")
-        .with_columns(rank=pl.int_range(1, pl.len() + 1).over("system", "query").cast(pl.UInt32))
-    )
-    made = Contexts.trusted(rows.with_columns(score=pl.lit(None, pl.Float64)))
-    made.empty = frozenset((system, query) for system, query in empty)
-    return made
-
-
-def _tie_notes(writer: AnswerWriter) -> list[str]:
-    notes = ["as many passages are shown as the oracle's context has"] if writer.tie_k else []
-    if writer.tie_length:
-        notes.append(f"answers may be as long as the oracle's context, counted in {writer.counter.name}")
-    return notes
-
-
-def _notes(frame: pl.DataFrame) -> list[str]:
-    """How many answers have a text, and what to know about those that have."""
-    notes = []
-    good = frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
-    if good.height < frame.height:
-        lost = frame.filter(~pl.col("status").is_in(ANSWERED_STATUSES))["status"].value_counts(sort=True)
-        words = ", ".join(f"{status} {number:,}" for status, number in lost.iter_rows())
-        verb = "has" if frame.height == 1 else "have"
-        notes.append(f"{good.height:,} of {format_count(frame.height, 'answer')} {verb} a text; without one: {words}")
-    bare = frame.filter((pl.col("system") != NO_CONTEXT_SYSTEM) & (pl.col("shown").list.len() == 0))
-    ended = good.filter(pl.col("status") == TRUNCATED).height
-    cut = good.filter(pl.col("cut") > 0)
-    strays = good.filter(pl.col("strays") > 0)
-    if bare.height:
-        notes.append(
-            f"{format_count(bare.height, 'answer')} from contexts that have no passages, asked with the same prompt"
-        )
-    if ended:
-        notes.append(f"{format_count(ended, 'answer')} ended at the greatest length (truncated)")
-    if cut.height:
-        lost_signs = format_count(int(cut["cut"].sum()), "character")
-        notes.append(f"{format_count(cut.height, 'answer')} from passages that were cut to fit ({lost_signs} in all)")
-    if strays.height:
-        number = format_count(int(strays["strays"].sum()), "citation")
-        notes.append(f"{number} in {format_count(strays.height, 'answer')} of a passage that was not shown")
-    return notes

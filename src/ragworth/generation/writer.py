@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError
+from ragworth.errors import InputError, format_count
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import Card, Generate, Generated
 from ragworth.prompts.template import Template
-from ragworth.tables import EMPTY_ANSWER, OK, TRUNCATED
-from ragworth.tasks.findings import describe_source, require_abilities
+from ragworth.tables import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
+from ragworth.tasks.contract import Task
+from ragworth.tasks.findings import describe_source, frame_from_rows, require_abilities
 from ragworth.tasks.options import option, validate_options
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 from ragworth.text_match.citations import parse_citations
@@ -58,8 +61,35 @@ class WrittenAnswer(NamedTuple):
     prompt_tokens: int
 
 
+DETAIL_COLUMNS = {
+    "reason": pl.String,
+    "finish": pl.String,
+    "seed": pl.Int64,
+    "shown": pl.List(pl.String),
+    "cited": pl.List(pl.String),
+    "strays": pl.Int64,
+    "cut": pl.Int64,
+    "prompt_tokens": pl.Int64,
+}
+"""What is kept beside the columns of the table: why there is no text, how the writing ended, the seed, the ids of the
+passages in the order shown, those that the text cites and how many of its citations name none, characters of
+passages that were cut off, and the prompt's tokens."""
+
+
 @dataclass(frozen=True)
-class AnswerWriter:
+class AnsweringResult:
+    """Answers: the table that graders read, and a frame that has what is known of each beside it."""
+
+    table: Answers
+    frame: pl.DataFrame
+    """The table's columns, then those of `DETAILS`; ``shown`` alone of answers that were read from a file."""
+    contexts: Contexts
+    """What was shown, in the order shown; the oracle's contexts too."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     """How answers are asked for. Its settings are options of ``ragworth answer``."""
 
     card: Card
@@ -148,7 +178,7 @@ class AnswerWriter:
         texts = [self.texts.passage(name) for name in self.oracle.passages(query)]
         return max(1, sum(map(self.counter.count, texts)))
 
-    def write(self, item: AnswerItem) -> Program[WrittenAnswer]:
+    def program(self, item: AnswerItem) -> Program[WrittenAnswer]:
         """Ask for one answer."""
         query, shown = self.texts.query(item.query), self.shown(item)
         template = self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
@@ -164,6 +194,22 @@ class AnswerWriter:
         )
         (outcome,) = yield [request]
         return _parse_answer(require_response(outcome, Generated), [each.id for each in shown])
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {self.template.name: self.template}
+
+    def collect(
+        self,
+        items: Sequence[AnswerItem],
+        findings: Iterable[WrittenAnswer | NoValue],
+        controls: Sequence[WrittenAnswer | NoValue],
+    ) -> AnsweringResult:
+        sources = {system: self.source(system) for system in {item.system for item in items}}
+        rows = [_row(self, item, one, sources) for item, one in zip(items, findings, strict=True)]
+        frame = frame_from_rows(rows, {**Answers.schema, **DETAIL_COLUMNS})
+        notes = (*_notes(frame), *_tie_notes(self))
+        return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
 
     def source(self, system: str) -> str:
         """Where the answers of a system come from, in one line."""
@@ -194,3 +240,69 @@ def _parse_answer(made: Generated, shown: Sequence[str]) -> WrittenAnswer:
         usage.cut,
         usage.prompt_tokens,
     )
+
+
+def _row(
+    writer: AnswerWriter, item: AnswerItem, one: WrittenAnswer | NoValue, sources: dict[str, str]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"system": item.system, "query": item.query, "repeat": item.repeat}
+    row |= {"source": sources[item.system], "seed": writer.seed_of(item)}
+    if isinstance(one, NoValue):
+        row |= {"status": one.status, "reason": one.detail}
+    else:
+        row |= one._asdict() | {"cited": list(one.cited)}
+    try:
+        row["shown"] = [each.id for each in writer.shown(item)]
+    except NoValue:
+        row["shown"] = None
+    return row
+
+
+def shown_contexts(frame: pl.DataFrame) -> Contexts:
+    """What was shown, out of the column ``shown`` of answers: a table of contexts."""
+    known = frame.filter(pl.col("shown").is_not_null()).unique(["system", "query"], keep="first", maintain_order=True)
+    empty = known.filter(pl.col("shown").list.len() == 0).select("system", "query").rows()
+    rows = (
+        known.filter(pl.col("shown").list.len() > 0)
+        .select("system", "query", pl.col("shown").alias("passage"))
+        .explode("passage")
+        .with_columns(rank=pl.int_range(1, pl.len() + 1).over("system", "query").cast(pl.UInt32))
+    )
+    made = Contexts.trusted(rows.with_columns(score=pl.lit(None, pl.Float64)))
+    made.empty = frozenset((system, query) for system, query in empty)
+    return made
+
+
+def _tie_notes(writer: AnswerWriter) -> list[str]:
+    notes = ["as many passages are shown as the oracle's context has"] if writer.tie_k else []
+    if writer.tie_length:
+        notes.append(f"answers may be as long as the oracle's context, counted in {writer.counter.name}")
+    return notes
+
+
+def _notes(frame: pl.DataFrame) -> list[str]:
+    """How many answers have a text, and what to know about those that have."""
+    notes = []
+    good = frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
+    if good.height < frame.height:
+        lost = frame.filter(~pl.col("status").is_in(ANSWERED_STATUSES))["status"].value_counts(sort=True)
+        words = ", ".join(f"{status} {number:,}" for status, number in lost.iter_rows())
+        verb = "has" if frame.height == 1 else "have"
+        notes.append(f"{good.height:,} of {format_count(frame.height, 'answer')} {verb} a text; without one: {words}")
+    bare = frame.filter((pl.col("system") != NO_CONTEXT_SYSTEM) & (pl.col("shown").list.len() == 0))
+    ended = good.filter(pl.col("status") == TRUNCATED).height
+    cut = good.filter(pl.col("cut") > 0)
+    strays = good.filter(pl.col("strays") > 0)
+    if bare.height:
+        notes.append(
+            f"{format_count(bare.height, 'answer')} from contexts that have no passages, asked with the same prompt"
+        )
+    if ended:
+        notes.append(f"{format_count(ended, 'answer')} ended at the greatest length (truncated)")
+    if cut.height:
+        lost_signs = format_count(int(cut["cut"].sum()), "character")
+        notes.append(f"{format_count(cut.height, 'answer')} from passages that were cut to fit ({lost_signs} in all)")
+    if strays.height:
+        number = format_count(int(strays["strays"].sum()), "citation")
+        notes.append(f"{number} in {format_count(strays.height, 'answer')} of a passage that was not shown")
+    return notes

@@ -82,7 +82,7 @@ class Grader:
     def prepare(self, answers: Sequence[Answer]) -> None:
         """Compute together what is slow one by one."""
 
-    def judge(self, answer: Answer) -> Program[AspectValues]:
+    def program(self, answer: Answer) -> Program[AspectValues]:
         """Grade one answer, asking the model."""
         yield from ()
         return self.value(answer)

@@ -86,7 +86,7 @@ class CoverageGrader(Grader):
     def source(self) -> str:
         return describe_source(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
 
-    def judge(self, answer: Answer) -> Program[AspectValues]:
+    def program(self, answer: Answer) -> Program[AspectValues]:
         text, questions = self.text(answer), self._answerable(answer.query)
         made = yield from combine_programs([self._rated(text, question) for question in questions])
         failed = next((one for one in made if isinstance(one, NoValue)), None)

@@ -6,7 +6,7 @@ not be graded has no value; it never counts as 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -15,19 +15,21 @@ from typing import Any
 import polars as pl
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, run_programs
+from ragworth.calls.programs import NoValue, Program
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.errors import InputError, format_count
 from ragworth.formats.answers import parse_shown
 from ragworth.generation.answer_book import Answer, AnswerBook
-from ragworth.generation.answering import AnsweringResult, shown_contexts
+from ragworth.generation.writer import AnsweringResult, shown_contexts
 from ragworth.graders.contract import Grader
 from ragworth.llm.contract import Card, Model
+from ragworth.prompts.template import Template
 from ragworth.registry import Registry
 from ragworth.tables import OK, TRUNCATED, Answers, Contexts, Outcomes
 from ragworth.tables.coercion import Data, to_frame
-from ragworth.tasks.findings import AspectValues, aspect_rows, frame_from_rows, missing_notes
+from ragworth.tasks.contract import Task, run_task
+from ragworth.tasks.findings import VALUE_COLUMNS, AspectValues, aspect_rows, frame_from_rows, missing_notes
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name
 from ragworth.tasks.query_sample import sample_by_query
@@ -138,8 +140,59 @@ def build_grader(
     return chosen(card, TextLookup(collection), book, prompts, **options_by_name(chosen, settings, kind))
 
 
-def split_controls(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """The answers that are to have an outcome, and those that are judged as controls; refused where none are."""
+@dataclass(frozen=True)
+class GradingTask(Task[Answer, AspectValues, GradingResult]):
+    """Grades answers. ``controlled`` are others that are judged besides, to see what the judge makes of them."""
+
+    grader: Grader
+    controlled: Sequence[Answer] = ()
+
+    @property
+    def turns(self) -> int:
+        return self.grader.rounds
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {self.grader.prompt.name: self.grader.prompt} if self.grader.asks else {}
+
+    def program(self, item: Answer) -> Program[AspectValues]:
+        return self.grader.program(item)
+
+    def controls(self) -> list[Program[AspectValues]]:
+        return [self.grader.program(answer) for answer in self.controlled]
+
+    def prepare(self, items: Sequence[Answer]) -> None:
+        self.grader.prepare([*self.controlled, *items])
+
+    def collect(
+        self,
+        items: Sequence[Answer],
+        findings: Iterable[AspectValues | NoValue],
+        controls: Sequence[AspectValues | NoValue],
+    ) -> GradingResult:
+        grader, rows = self.grader, []
+        source = grader.source
+        for answer, finding in zip(items, findings, strict=True):
+            keys = {"system": answer.system, "query": answer.query, "repeat": answer.repeat}
+            origin = f" ← {answer.source}" if answer.source != "given" else ""
+            found = aspect_rows(keys, grader.aspects, finding, source)
+            rows += [{**row, "source": row["source"] + origin} for row in found]
+        keys_schema = {"system": pl.String, "query": pl.String, "repeat": pl.Int64, "aspect": pl.String}
+        single = frame_from_rows(rows, {**keys_schema, **VALUE_COLUMNS, **grader.details})
+        frame = _outcomes(rows, grader)
+        notes = [
+            *missing_notes(frame, "outcome"),
+            *_notes(frame, items),
+            *grader.doubts(single),
+            *grader.notes(items, controls),
+        ]
+        return GradingResult(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
+
+
+def grading_task(
+    grader: Grader, answers: Sequence[Answer], *, controlled: bool = True
+) -> tuple[GradingTask, list[Answer]]:
+    """The task, and the answers that get an outcome; refused where none does. Without ``controlled``, no controls."""
     graded = [each for each in answers if grader.graded(each)]
     if not graded:
         raise InputError(
@@ -147,53 +200,16 @@ def split_controls(grader: Grader, answers: Sequence[Answer]) -> tuple[list[Answ
             expected="answers of a system that is not only there for others to be held against",
         )
     grader.check_for(graded)
-    return graded, [each for each in answers if not grader.graded(each) and grader.control(each)]
-
-
-def plan_grading(grader: Grader, answers: Sequence[Answer], job: Job, *, controlled: bool = True) -> Forecast:
-    """What grading these answers would take."""
-    graded, controls = split_controls(grader, answers)
-    work = map(grader.judge, [*graded, *(controls if controlled else [])])
-    return forecast_programs(job, work, more=lambda round_: round_ + 1 < grader.rounds)
+    others = [each for each in answers if not grader.graded(each) and grader.control(each)] if controlled else []
+    return GradingTask(grader, others), graded
 
 
 def run_grading(
     grader: Grader, answers: Sequence[Answer], job: Job | None, *, controlled: bool = True
 ) -> GradingResult:
-    """Grade them all, and put the repeats together. Without ``controlled``, controls are left out."""
-    graded, controls = split_controls(grader, answers)
-    controls = controls if controlled else []
-    grader.prepare([*controls, *graded])
-    work = map(grader.judge, [*controls, *graded])
-    found = iter(run_programs(job, work) if job is not None else map(_run_without_model, work))
-    known = [next(found) for _ in controls]
-    source, rows = grader.source, []
-    for each, one in zip(graded, found, strict=True):
-        keys = {"system": each.system, "query": each.query, "repeat": each.repeat}
-        given_by = f" ← {each.source}" if each.source != "given" else ""
-        rows += [{**row, "source": row["source"] + given_by} for row in aspect_rows(keys, grader.aspects, one, source)]
-    keys_schema = {"system": pl.String, "query": pl.String, "repeat": pl.Int64, "aspect": pl.String}
-    facts = {"value": pl.Float64, "status": pl.String, "source": pl.String, "reason": pl.String, "raw": pl.String}
-    single = frame_from_rows(rows, {**keys_schema, **facts, **grader.details})
-    frame = _outcomes(rows, grader)
-    notes = [
-        *missing_notes(frame, "outcome"),
-        *_notes(frame, graded),
-        *grader.doubts(single),
-        *grader.notes(graded, known),
-    ]
-    return GradingResult(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
-
-
-def _run_without_model(steps: Program[AspectValues]) -> AspectValues | NoValue:
-    """What comes of work that asks nobody."""
-    try:
-        next(steps)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-    except NoValue as none:
-        return none
-    raise AssertionError("a grader that needs no model asks one")
+    """Grade answers, and put the repeats together."""
+    task, graded = grading_task(grader, answers, controlled=controlled)
+    return run_task(task, graded, job)
 
 
 def _outcomes(rows: Sequence[Mapping[str, Any]], grader: Grader) -> pl.DataFrame:

@@ -80,7 +80,7 @@ class IdealGrader(Grader):
     def control(self, answer: Answer) -> bool:
         return True
 
-    def judge(self, answer: Answer) -> Program[AspectValues]:
+    def program(self, answer: Answer) -> Program[AspectValues]:
         query, text, ideals = self.texts.query(answer.query), self.text(answer), self._ideals(answer)
         way = choose_label_method(self.model, self.how, "ideal")
         asked = [self.prompt.render({"query": query, "answer": text, "ideal": ideal}) for ideal in ideals]

@@ -69,7 +69,7 @@ class JudgeGrader(Grader):
     def support(self) -> ContextSupport:
         return ContextSupport(self.texts, self.book, self.level)
 
-    def judge(self, answer: Answer) -> Program[AspectValues]:
+    def program(self, answer: Answer) -> Program[AspectValues]:
         values = {
             "query": self.texts.query(answer.query),
             "answers": self.texts.answers(answer.query),

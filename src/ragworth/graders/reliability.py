@@ -13,8 +13,9 @@ from ragworth.calls.programs import Forecast
 from ragworth.errors import PromptError
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GradingResult, build_grader, plan_grading, run_grading
+from ragworth.graders.grading import GradingResult, build_grader, grading_task, run_grading
 from ragworth.graders.human_labels import HumanLabels
+from ragworth.tasks.contract import plan_task
 from ragworth.tasks.options import options_of
 from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, mass_checks, share_budget
 
@@ -54,12 +55,12 @@ def plan_grading_and_checks(
     grader: Grader, answers: Sequence[Answer], job: Job, other: Grader | None, second: Job | None, checked: bool
 ) -> list[tuple[str, Forecast]]:
     """What grading would take, and what checking would take on top of it."""
-    parts = [("grades", plan_grading(grader, answers, job))]
+    parts = [("grades", plan_task(*grading_task(grader, answers), job))]
     swapped = _swapped(grader) if checked else None
     if swapped is not None:
-        parts.append(("other order", plan_grading(swapped, answers, job, controlled=False)))
+        parts.append(("other order", plan_task(*grading_task(swapped, answers, controlled=False), job)))
     if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", plan_grading(other, answers, second, controlled=False)))
+        parts.append((f"judge {second.card.name}", plan_task(*grading_task(other, answers, controlled=False), second)))
     return parts
 
 

@@ -12,19 +12,15 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.annotators import ANNOTATORS
 from ragworth.collection import WORD_UNIT, Collection
 from ragworth.config import AnswerConfig, ModelSpec, TaskConfig, Workspace
-from ragworth.errors import InputError, format_count
 from ragworth.evaluation import stages
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.plan import StagePlan
 from ragworth.evaluation.stage_cache import StageCache
-from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
-from ragworth.generation import answering
-from ragworth.graders.grading import GRADERS
+from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
 from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.results import Results
@@ -94,10 +90,8 @@ class Bench:
     def retrieved(self) -> Contexts:
         """What the systems of the workspace show."""
         state = self._state(None, "pool")
-        told = stages.run_retrieve(state, plan=self.plan is not None)
-        if self.plan is not None:
-            self.plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in told]
-        self._stages += state.stages
+        stages.run_retrieve(state)
+        self._remember(state, "pool")
         return state.contexts
 
     def pool(self, depth: int) -> PassagePool:
@@ -122,19 +116,16 @@ class Bench:
         ``part`` names the step where a study judges more than once: what each made is kept under it.
         """
         for kind in kinds:
-            state = self._state(contexts, part, model)
-            if self.plan is not None and not self._kept(state, kind):
-                self._plan_judging(state, kind, part)
-                continue
-            stages.run_annotate(state, kind)
-            self._took(state, kind)
+            state = self._state(contexts, part)
+            stages.run_annotate(state, kind, _with_model(self.space.judgments[kind], model))
+            self._took(state, kind, part)
 
     def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
         """Refuse a model that cannot give these kinds of judgment, before anything is asked."""
-        state = self._state(None, "able", model)
+        state = self._state(None, "able")
         for kind in kinds:
             with self.models.job(model, plan=True) as job:
-                stages.stage_annotator(state, kind, job)
+                stages.stage_annotator(state, kind, self.space.judgments[kind], job)
 
     def known(self, aspect: str) -> dict[tuple[str, str], float]:
         """Values of an aspect by query and passage: those of files and those that the model gave.
@@ -158,17 +149,15 @@ class Bench:
         """Have contexts answered and the answers graded. ``without``: once more without any context, as system
         ``none``.
         """
-        state = self._state(contexts, part, model, without)
-        if self.plan is not None:
-            self._plan_answering(state, part)
-            return
-        stages.run_answer(state)
-        assert state.answers is not None
-        self._answers.append(state.answers.table.frame)
-        for kind in state.space.grades:
-            stages.run_grade(state, kind)
+        state, writing = self._state(contexts, part), self.space.answers
+        assert writing is not None
+        stages.run_answer(state, replace(writing, without=without, task=_with_model(writing.task, model)))
+        if state.answers is not None:
+            self._answers.append(state.answers.table.frame)
+        for kind, task in self.space.grades.items():
+            stages.run_grade(state, kind, task)
         self.outcomes += state.outcomes[len(self._given_outcomes()) :]
-        self._remember(state)
+        self._remember(state, part)
 
     def case(
         self,
@@ -232,45 +221,18 @@ class Bench:
     def _given_outcomes(self) -> list[Outcomes]:
         return [self.material.outcomes] if self.material.outcomes is not None else []
 
-    def _state(
-        self, contexts: Contexts | None, part: str, model: ModelSpec | None = None, without: bool = False
-    ) -> EvaluationState:
+    def _state(self, contexts: Contexts | None, part: str) -> EvaluationState:
         """A state of its own for a step, whose contexts are read whole."""
-        space = self.space
-        if contexts is not None:
-            deepest = int(contexts.frame["rank"].max() or 1) if contexts.frame.height else 1  # type: ignore[arg-type]
-            space = replace(space, k=deepest)
-        if model is not None:
-            writing = space.answers
-            space = replace(
-                space,
-                model=model,
-                judgments={kind: replace(task, model=model) for kind, task in space.judgments.items()},
-                answers=replace(writing, task=replace(writing.task, model=model)) if writing is not None else None,
-            )
-        if space.answers is not None:
-            space = replace(space, answers=replace(space.answers, without=without))
-        folder = space.path(space.cache) / FOLDER / self.study / part
-        only = "nothing" if self.plan is not None and contexts is not None else None
-        state = EvaluationState(
-            replace(self.material, workspace=space), self.models, StageCache(folder, only), self.console
-        )
+        folder = self.space.path(self.space.cache) / FOLDER / self.study / part
+        plan: list[StagePlan] | None = None if self.plan is None else []
+        state = EvaluationState(self.material, self.models, StageCache(folder), self.console, plan=plan)
         if contexts is not None:
             state.contexts = contexts
+            state.depth = int(contexts.frame["rank"].max() or 1) if contexts.frame.height else 1  # type: ignore[arg-type]
         self._last = state
         return state
 
-    def _kept(self, state: EvaluationState, kind: str) -> bool:
-        """Whether what a kind of judgment gives is there already, in a plan."""
-        trial = EvaluationState(state.material, state.models, state.kept, SilentConsole())
-        trial.contexts = state.contexts
-        try:
-            stages.run_annotate(trial, kind)
-        except InputError:
-            return False
-        return True
-
-    def _took(self, state: EvaluationState, kind: str) -> None:
+    def _took(self, state: EvaluationState, kind: str, part: str) -> None:
         if kind in state.said:
             frame = state.said[kind]
             unit = ANNOTATORS.get(kind).unit
@@ -280,35 +242,29 @@ class Bench:
                 self.judgments.append(frame)
             else:
                 self.outcomes += state.outcomes[len(self._given_outcomes()) :]
-        self._remember(state)
+        self._remember(state, part)
 
-    def _remember(self, state: EvaluationState) -> None:
+    def _remember(self, state: EvaluationState, part: str) -> None:
+        if self.plan is not None and state.plan is not None:
+            # A study may annotate and answer more than once: its own name for the step says which time this is.
+            own = {"annotate": part, "answer": part}
+            for name, words in state.plan:
+                stage, dot, kind = name.partition(".")
+                self.plan.append(StagePlan(f"{own.get(stage, stage)}{dot}{kind}", words))
         self._stages += state.stages
         self._prompts |= state.prompts
         for name, frame in state.said.items():
             self._said.setdefault(name, []).append(frame)
-
-    def _plan_judging(self, state: EvaluationState, kind: str, part: str) -> None:
-        assert self.plan is not None
-        with self.models.job(state.space.judgments[kind].model or state.space.model, plan=True) as job:
-            annotator = stages.stage_annotator(state, kind, job)
-            things = stages.items_to_judge(state, annotator)
-            words = str(annotation.plan_annotation(annotator, things, job)) if things else "nothing is left to judge"
-        self.plan.append(StagePlan(f"{part}.{kind}", words))
-
-    def _plan_answering(self, state: EvaluationState, part: str) -> None:
-        assert self.plan is not None and state.space.answers is not None
-        with self.models.job(state.space.answers.task.model or state.space.model, plan=True) as job:
-            writer, items = stages.stage_writer(state, job, plan=True)
-            self.plan.append(StagePlan(part, str(answering.plan_answering(writer, items, job))))
-        asking = [kind for kind in state.space.grades if GRADERS.get(kind).asks]
-        self.plan += [StagePlan(f"grade.{kind}", f"{format_count(len(items), 'answer')} to grade") for kind in asking]
 
     def _manifest(self) -> dict[str, Any]:
         assert self._last is not None
         state = self._last
         state.stages, state.prompts = self._stages, self._prompts
         return build_manifest(state)
+
+
+def _with_model(task: TaskConfig, model: ModelSpec | None) -> TaskConfig:
+    return task if model is None else replace(task, model=model)
 
 
 def metrics_for(known: set[str], k: int, *, rated: bool = False) -> list[str]:

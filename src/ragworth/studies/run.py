@@ -17,8 +17,7 @@ from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.plan import StagePlan
-from ragworth.evaluation.state import Console, SilentConsole
+from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.scoring import split_metrics

@@ -18,6 +18,16 @@ CUT = "cut"
 """Status of a passage of which only a part could be shown."""
 
 
+VALUE_COLUMNS = {
+    "value": pl.Float64,
+    "status": pl.String,
+    "source": pl.String,
+    "reason": pl.String,
+    "raw": pl.String,
+}
+"""What every row of a finding has, behind its keys."""
+
+
 class AspectValues(NamedTuple):
     """Values by aspect, each a number or the reason why there is none, and details to keep beside them."""
 

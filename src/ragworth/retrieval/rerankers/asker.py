@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -34,9 +35,10 @@ class WorkForecast(NamedTuple, Generic[T]):
 
 
 class StepAsker:
-    """A model, unless a step names another, and a store. With ``plan`` nothing is asked, and `told` says what would be.
+    """Asks a model, unless a step names another, through a store.
 
-    ``store``: file in which every answer is kept; None keeps none.
+    With ``plan`` nothing is asked, and `told` says what would be. ``store``: file in which every answer is kept; None
+    keeps none.
     """
 
     def __init__(
@@ -50,7 +52,8 @@ class StepAsker:
         self.store, self.prompts, self.plan = store, prompts, plan
         self.told: list[StepForecast] = []
         self._system = ""
-        self._counted: set[bytes] = set()
+        # Without a store, nothing that a step has asked is there for the next one.
+        self._counted: set[bytes] | None = set() if store is not None else None
         self._opened = cache(lambda name: resolve_model(name or model))
 
     def card(self, model: str) -> Card:
@@ -65,13 +68,15 @@ class StepAsker:
     ) -> list[T | NoValue | None]:
         with self._job(model) as job:
             if not self.plan:
-                return list(run_programs(job, work(job.card)))
-            # Without a store, nothing that a step has asked is there for the next one.
-            seen = forecast_work(job, work(job.card), most, self._counted if self.store is not None else set())
+                return self._run(job, step, lambda: list(run_programs(job, work(job.card))))
+            seen = forecast_work(job, work(job.card), most, self._counted if self._counted is not None else set())
         self.told.append(StepForecast(self._system, step, seen.words))
         return seen.found
 
-    def _job(self, model: str) -> Job:
+    def _run(self, job: Job, step: str, work: Callable[[], list[T | NoValue | None]]) -> list[T | NoValue | None]:
+        return work()
+
+    def _job(self, model: str) -> AbstractContextManager[Job]:
         # A store that is not there yet has no answers to look for.
         store = (
             None if self.plan and isinstance(self.store, str | Path) and not Path(self.store).exists() else self.store

@@ -126,7 +126,7 @@ def _judging_work(
     def work(card: Card) -> list[Program[PassageFindings]]:
         annotator = _build_annotator(kind, card, texts, prompts, settings)
         return [
-            combine_programs([annotator.judge(AnnotationItem(head.query, each)) for each in head.passages])
+            combine_programs([annotator.program(AnnotationItem(head.query, each)) for each in head.passages])
             for head in heads
         ]
 
