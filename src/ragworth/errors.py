@@ -4,6 +4,8 @@
 
     RagworthError
     ├── InputError            what was given cannot be used; exit code 2
+    │   ├── MissingInputError queries, answers or labels are needed, and none fits
+    │   ├── UnknownNameError  a name that nobody registered
     │   ├── FormatError       a file cannot be read as what it was said to be
     │   │   ├── RunGivenError     it is a run, and judgments belong here
     │   │   └── QrelsGivenError   it is qrels, and a run belongs here
@@ -23,13 +25,43 @@ retrying unchanged.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
 MAX_NAMED = 5
 """How many problems of one kind an error spells out before it only counts them."""
 
 QUOTE_WIDTH = 80
 """How much of a piece of input an error quotes."""
+
+
+SURFACE: ContextVar[Literal["python", "command"]] = ContextVar("SURFACE", default="python")
+"""Where people read an error: hints are worded for it. The command line sets its own."""
+
+
+class Hint(NamedTuple):
+    """What to do about an error, in words for each place where people meet it.
+
+    ``workspace``: where a ``ragworth.toml`` names the files. ``option``: an option that ``command`` advises; a command
+    without it gives the advice for workspaces.
+    """
+
+    command: str
+    workspace: str
+    python: str
+    option: str = ""
+
+
+def give_input(*names: str) -> Hint:
+    """Advice to give a part of a collection: queries, passages, answers, subquestions, qrels or ratings."""
+    options, words = " or ".join(f"--{name} FILE" for name in names), " or ".join(names)
+    arguments = " or ".join({"qrels": "relevance"}.get(name, name) for name in names)
+    return Hint(
+        f"give {options}, or a run or collection that has them",
+        f"name {words} under [collection]",
+        f"give the collection {arguments}: Collection.of({arguments.split()[0]}=…)",
+    )
 
 
 class RagworthError(Exception):
@@ -50,20 +82,38 @@ class InputError(RagworthError):
         found: str,
         *,
         expected: str = "",
-        remedy: str = "",
+        remedy: str | Hint = "",
         file: str = "",
         line: int | None = None,
         more: tuple[str, ...] = (),
     ) -> None:
         self.found = found
         self.expected = expected
-        self.remedy = remedy
+        self.hint = remedy if isinstance(remedy, Hint) else Hint(remedy, remedy, remedy)
         self.file = file
         self.line = line
         self.more = more
-        super().__init__(self._message())
+        super().__init__(found)
 
-    def _message(self) -> str:
+    @property
+    def remedy(self) -> str:
+        """What to do, in words for where we are."""
+        return self.hint.command if SURFACE.get() == "command" else self.hint.python
+
+    def __str__(self) -> str:
+        return self.message(self.remedy)
+
+    def copy(self, **changes: Any) -> Self:
+        """The same error with other facts."""
+        facts = {name: getattr(self, name) for name in ("expected", "file", "line", "more")}
+        facts |= {"found": self.found, "remedy": self.hint} | changes
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        InputError.__init__(other, facts.pop("found"), **facts)
+        return other
+
+    def message(self, remedy: str) -> str:
+        """The whole message, with this advice."""
         where = self.file
         if self.line is not None:
             where = f"{where}, line {self.line}" if where else f"line {self.line}"
@@ -71,9 +121,23 @@ class InputError(RagworthError):
         lines += [f"  {text}" for text in self.more]
         if self.expected:
             lines.append(f"  expected: {self.expected}")
-        if self.remedy:
-            lines.append(f"  to do: {self.remedy}")
+        if remedy:
+            lines.append(f"  to do: {remedy}")
         return "\n".join(lines)
+
+
+class MissingInputError(InputError):
+    """``who`` needs ``what`` of a collection; ``found`` says why nothing there fits."""
+
+    def __init__(self, who: str, what: str, found: str, remedy: Hint) -> None:
+        super().__init__(f"{who} needs {what}, and {found}", remedy=remedy)
+        self.who, self.what = who, what
+
+
+class UnknownNameError(InputError):
+    """A name that nobody registered: ``name``."""
+
+    name = ""
 
 
 class FormatError(InputError):

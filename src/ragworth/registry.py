@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
 
-from ragworth.errors import InputError, format_list
+from ragworth.errors import InputError, UnknownNameError, format_list
 
 T = TypeVar("T")
 
@@ -68,15 +68,17 @@ class Registry(Generic[T]):
             self._loaded[name] = cast(T, getattr(import_module(module), attribute))
         return self._loaded[name]
 
-    def unknown(self, name: str) -> InputError:
+    def unknown(self, name: str) -> UnknownNameError:
         """The error for a name nobody registered, with the nearest ones that somebody did."""
         folded = {known.casefold(): known for known in self.names()}
         near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
-        return InputError(
+        error = UnknownNameError(
             f"unknown {self.kind} {name!r}",
             expected=format_list(self.names(), most=30),
             remedy="did you mean " + " or ".join(folded[n] for n in near) + "?" if near else "",
         )
+        error.name = name
+        return error
 
     def _discover(self) -> None:
         """Read entry points, once."""

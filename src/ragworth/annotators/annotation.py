@@ -11,7 +11,7 @@ from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annot
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.errors import InputError, MissingInputError, give_input
 from ragworth.llm.contract import Card, Model
 from ragworth.tables import Contexts
 from ragworth.tables.coercion import Data
@@ -94,17 +94,14 @@ def _check_collection(annotator: Annotator, collection: Collection) -> None:
             raise InputError(
                 f"there are no texts of {kind}",
                 expected="a JSONL run with texts, or a collection",
-                remedy=f"name them: --{kind} FILE, or --collection",
+                remedy=give_input(kind),
             )
     for kind, frame, option in (
         ("accepted answers", collection.answers, "answers"),
         ("sub-questions", collection.subquestions, "subquestions"),
     ):
         if option in annotator.compares and not frame.height:
-            raise InputError(
-                f"{annotator.kind} needs {kind}, and there are none",
-                remedy=f"name a file: --{option} FILE (Python: Collection.of({option}=…))",
-            )
+            raise MissingInputError(annotator.kind, kind, "there are none", give_input(option))
 
 
 def context_items(contexts: Contexts) -> list[AnnotationItem]:

@@ -11,7 +11,7 @@ import click
 
 from ragworth import __version__
 from ragworth.cli.process import is_interrupt, resource_error, silence
-from ragworth.errors import RagworthError
+from ragworth.errors import SURFACE, InputError, RagworthError
 from ragworth.interrupts import EXIT_CODE
 
 COMMANDS = {
@@ -53,6 +53,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        surface = SURFACE.set("command")
         try:
             return super().invoke(ctx)
         except RagworthError as error:
@@ -82,6 +83,8 @@ class LazyGroup(click.Group):
             error.__traceback__ = None  # and with it the tables that its frames hold
             click.echo(f"ragworth: {lack}", err=True)
             ctx.exit(lack.exit_code)
+        finally:
+            SURFACE.reset(surface)
 
     def _command(self, ctx: click.Context) -> click.Command | None:
         """The command that runs, or the group that it is in."""
@@ -90,21 +93,19 @@ class LazyGroup(click.Group):
     def _told(self, ctx: click.Context, error: RagworthError) -> str:
         """An error in words, without advice to take an option that the command does not have."""
         command = self._command(ctx)
-        if command is None or _skips(command, ctx):
+        if command is None or not isinstance(error, InputError) or not (option := error.hint.option):
             return str(error)
-        from ragworth.evaluation.problems import SKIP_ADVICE
-
-        return SKIP_ADVICE.sub("", str(error))
+        return str(error) if _has_option(command, ctx, option) else error.message(error.hint.workspace)
 
 
-def _skips(command: click.Command, ctx: click.Context) -> bool:
-    """Whether a command, or one of its group, can leave out lines that cannot be read."""
-    if any(each.name == "skip_bad_lines" for each in command.params):
+def _has_option(command: click.Command, ctx: click.Context, name: str) -> bool:
+    """Whether a command, or one of its group, has an option."""
+    if any(each.name == name for each in command.params):
         return True
     if not isinstance(command, click.Group):
         return False
     inside = (command.get_command(ctx, name) for name in command.list_commands(ctx))
-    return any(each is not None and _skips(each, ctx) for each in inside)
+    return any(each is not None and _has_option(each, ctx, name) for each in inside)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -14,11 +14,11 @@ import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.config import TaskConfig, Workspace
-from ragworth.errors import InputError, MissingExtraError, format_count, format_list, quote_short
+from ragworth.errors import InputError, MissingExtraError, MissingInputError, format_count, format_list, quote_short
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.problems import Problems, without_option_advice
+from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.retrieval_models import WorkspaceAsker
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
@@ -224,15 +224,14 @@ class WorkspaceChecker:
         """Refuse answers that cannot be graded, and say so where a limit may be why."""
         try:
             grading.grading_task(grader, grader.book.answers)
-        except InputError as error:
-            here = f"none of the first {format_count(len(self.material.queries), 'query', 'queries')} (limit) has any"
-            found = error.found.replace("no query of these answers has any", here)
-            if not self.material.limited or found == error.found:
+        except MissingInputError as error:
+            if not self.material.limited:
                 raise
+            here = f"none of the first {format_count(len(self.material.queries), 'query', 'queries')} (limit) has any"
             remedy = "take more queries: a larger --limit, or --all"
             if not self.space.collection.answers:
-                remedy += f"; or {without_option_advice(error).remedy}"
-            raise InputError(found, expected=error.expected, remedy=remedy) from error
+                remedy += f"; or {error.hint.workspace}"
+            raise InputError(f"{error.who} needs {error.what}, and {here}", remedy=remedy) from error
 
     def _book(self) -> AnswerBook:
         """The answers that there will be, without their words: those of one system stand for all."""

@@ -11,7 +11,7 @@ import polars as pl
 from ragworth import formats
 from ragworth.collection import Collection, merge_collections
 from ragworth.config import EVERY_SYSTEM, Workspace
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
 from ragworth.evaluation.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.evaluation.input_files import InputReader
 from ragworth.evaluation.problems import Problems
@@ -210,10 +210,10 @@ def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
     try:
         return Pipeline.of(text)
     except InputError as error:
-        if not any(f"unknown kind of step {name!r}" in error.found for name in names):
+        if not isinstance(error.__cause__, UnknownNameError) or error.__cause__.name not in names:
             raise
         remedy = "names in a pipeline are kinds of steps, never systems: write the steps of that system"
-        raise InputError(error.found, more=error.more, expected=error.expected, remedy=remedy) from error
+        raise error.copy(remedy=remedy) from error
 
 
 def _select_queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
@@ -11,9 +10,6 @@ from ragworth.config import TomlReader, Workspace
 from ragworth.errors import SWAPPED_REMEDY, InputError, MissingExtraError, RagworthError, format_count, look_swapped
 
 T = TypeVar("T")
-
-SKIP_ADVICE = re.compile(r",? or [^,\n]*--skip-bad-lines.*")
-"""Advice to take an option that not all commands have."""
 
 
 class Problems:
@@ -28,7 +24,7 @@ class Problems:
         try:
             return make()
         except InputError as error:
-            mine = without_option_advice(error)
+            mine = error.copy(remedy=error.hint.workspace)
             self.found.append(mine if mine.file else self._placed(mine, path))
         except MissingExtraError as error:
             self.found.append(error)
@@ -49,8 +45,7 @@ class Problems:
 
     def _placed(self, error: InputError, path: tuple[str, ...]) -> InputError:
         line = self._lines.line(*path) if path else None
-        given = {"expected": error.expected, "remedy": error.remedy}
-        return type(error)(error.found, file=str(self.space.file), line=line, more=error.more, **given)
+        return error.copy(file=str(self.space.file), line=line)
 
     @cached_property
     def _lines(self) -> TomlReader:
@@ -59,14 +54,3 @@ class Problems:
             return TomlReader(self.space.file.read_text(encoding="utf-8-sig"))
         except OSError:
             return TomlReader("")
-
-
-def without_option_advice(error: InputError) -> InputError:
-    """The error with advice that helps where files are named by a workspace, and not by options of a command."""
-    remedy = SKIP_ADVICE.sub("", error.remedy)
-    if remedy.startswith("give --"):
-        remedy = f"name {' or '.join(re.findall('--([a-z]+)', remedy))} under [collection]"
-    if remedy == error.remedy:
-        return error
-    facts = {"expected": error.expected, "file": error.file, "line": error.line, "more": error.more}
-    return type(error)(error.found, remedy=remedy, **facts)  # type: ignore[arg-type]

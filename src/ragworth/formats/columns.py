@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.files import BOM, PathOrStr, count_lines, numbered_lines, prefetch, read_chunks
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
@@ -170,7 +170,12 @@ def bad_lines_error(path: PathOrStr, bad: list[BadLine], expected: str) -> Forma
         line=bad[0].line,
         more=tuple(str(b) for b in bad[1:4]) + ((f"… {format_count(rest - 3, 'more bad line')}",) if rest > 3 else ()),
         expected=expected,
-        remedy="mend the file, or leave such lines out with --skip-bad-lines (skip_bad_lines=True)",
+        remedy=Hint(
+            "mend the file, or leave such lines out with --skip-bad-lines",
+            "mend the file",
+            "mend the file, or leave such lines out with skip_bad_lines=True",
+            option="skip_bad_lines",
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.formats.columns import Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import Format
 from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
@@ -136,8 +136,12 @@ def _drop_duplicates(
             more=tuple(str(p) for p in problems[1:4])
             + ((f"{format_count(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
             expected="each passage once for a query",
-            remedy=f"remove the duplicates ({hint}), "
-            "or keep the first of each with --skip-bad-lines (skip_bad_lines=True)",
+            remedy=Hint(
+                f"remove the duplicates ({hint}), or keep the first of each with --skip-bad-lines",
+                f"remove the duplicates ({hint})",
+                f"remove the duplicates ({hint}), or keep the first of each with skip_bad_lines=True",
+                option="skip_bad_lines",
+            ),
         )
     keep = np.ones(frame.height, dtype=bool)
     keep[again] = False

@@ -8,7 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
+from ragworth.errors import InputError, give_input
 from ragworth.metrics.required_passages import REQUIRED, required
 from ragworth.tables import OK, Ratings
 from ragworth.tasks.text_lookup import TextLookup
@@ -47,7 +47,7 @@ class OracleSelector:
             raise InputError(
                 f"the oracle's context goes by {self.by}, and there is none",
                 expected="relevance judgments, or ratings of sub-questions",
-                remedy="give --qrels or --ratings (Python: relevance or ratings of the collection)",
+                remedy=give_input("qrels", "ratings"),
             )
 
     def passages(self, query: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
+from ragworth.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
 from ragworth.tasks.findings import AspectValues
@@ -66,7 +66,7 @@ class BERTScoreGrader(Grader):
 
     def check(self) -> None:
         if self.references == "relevant" and self.texts.collection.relevance is None:
-            raise InputError("bertscore needs to know which passages are relevant", remedy="give --qrels")
+            raise InputError("bertscore needs to know which passages are relevant", remedy=give_input("qrels"))
         _ = self.scorer  # an encoder that cannot be had is an error before anything runs
 
     def check_for(self, answers: Sequence[Answer]) -> None:

@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program
-from ragworth.errors import InputError, ModelError
+from ragworth.errors import MissingInputError, ModelError, give_input
 from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
@@ -120,7 +120,7 @@ class Grader:
             raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
         return self.card
 
-    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, remedy: str) -> None:
+    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, *inputs: str) -> None:
         """Refuse answers to queries for none of which ``lookup`` finds anything."""
         for query in dict.fromkeys(each.query for each in answers):
             try:
@@ -128,17 +128,15 @@ class Grader:
             except NoValue:
                 continue
             return
-        raise InputError(f"{self.kind} needs {what}, and no query of these answers has any", remedy=remedy)
+        raise MissingInputError(self.kind, what, "no query of these answers has any", give_input(*inputs))
 
     def need_accepted(self, answers: Sequence[Answer]) -> None:
         """Refuse answers to queries for none of which any answer is accepted."""
-        remedy = "give --answers FILE, or a JSONL run or a collection that has them (Python: answers of the collection)"
-        self.need(answers, self.texts.answers, "accepted answers", remedy)
+        self.need(answers, self.texts.answers, "accepted answers", "answers")
 
     def need_queries(self, answers: Sequence[Answer]) -> None:
         """Refuse answers to queries none of which has a text."""
-        remedy = "give --queries FILE, or a JSONL run or a collection that has them (Python: queries of the collection)"
-        self.need(answers, self.texts.query, "texts of queries", remedy)
+        self.need(answers, self.texts.query, "texts of queries", "queries")
 
     def text(self, answer: Answer) -> str:
         """What the answer says; `NoValue` where it says nothing."""

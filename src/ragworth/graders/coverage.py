@@ -14,7 +14,7 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.collection import WORD_UNIT
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError, format_count, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
@@ -70,7 +70,7 @@ class CoverageGrader(Grader):
     def check(self) -> None:
         choose_label_method(self.model, self.how, "coverage", answerable=True)
         if not self.texts.collection.subquestions.height:
-            raise InputError("coverage needs sub-questions", remedy="give --subquestions")
+            raise InputError("coverage needs sub-questions", remedy=give_input("subquestions"))
 
     @property
     def _way(self) -> LabelMethod:

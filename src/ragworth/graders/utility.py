@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
+from ragworth.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.graders.contract import Grader
@@ -77,7 +77,7 @@ class UtilityGrader(Grader):
 
     def check(self) -> None:
         if self.texts.collection.relevance is None:
-            raise InputError("utility needs to know which passages are relevant", remedy="give --qrels")
+            raise InputError("utility needs to know which passages are relevant", remedy=give_input("qrels"))
         if not any(each.system == self.without for each in self.book.answers):
             raise InputError(
                 f"there are no answers of the system {self.without!r}",

@@ -205,7 +205,7 @@ class PipelineParser:
         try:
             return make(*given, **named)
         except InputError as error:
-            self.fail(error.found, place, expected=error.expected, remedy=error.remedy, more=error.more)
+            self.fail(error.found, place, expected=error.expected, remedy=error.remedy, more=error.more, cause=error)
 
     def fail(
         self,
@@ -215,6 +215,7 @@ class PipelineParser:
         expected: str = "",
         remedy: str = "",
         more: tuple[str, ...] = (),
+        cause: InputError | None = None,
     ) -> NoReturn:
         at = (place or self.next).at
         low, high = max(0, at - EXCERPT_WIDTH), at + EXCERPT_WIDTH
@@ -225,7 +226,7 @@ class PipelineParser:
             more=(*more, f"{left}{window}{right}", f"{' ' * (len(left) + at - low)}^"),
             expected=expected,
             remedy=remedy,
-        )
+        ) from cause
 
 
 def _unescape(escape: re.Match[str]) -> str:
