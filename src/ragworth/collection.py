@@ -12,6 +12,7 @@ from ragworth.errors import TableError, format_count, format_list, quote_short
 from ragworth.tables import Contexts, Judgments, Ratings, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
+from ragworth.tables.notes import Note
 
 WORD_PATTERN = r"\w+|[^\w\s]"
 """What is counted as a token: runs of letters and digits, and single other signs."""
@@ -145,7 +146,8 @@ class Collection:
             strange = pl.concat(found).unique(maintain_order=True)
             for (system,), part in strange.group_by("system", maintain_order=True):
                 few = format_list([quote_short(s, 24) for s in part[kind].head(4)], 3)
-                notes.append(f"{system}: {format_count(part.height, kind, plural)} not in the collection ({few})")
+                number = format_count(part.height, kind, plural)
+                notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))
         return tuple(notes)
 
     def tokens(self) -> pl.DataFrame:

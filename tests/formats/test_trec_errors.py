@@ -60,7 +60,7 @@ def test_bad_line_is_named(kind: str, chunk: int, save: Save, monkeypatch: pytes
     message = str(error)
     assert message.startswith(f"{path}, line {LINE}: ")
     assert "q1 Q0 d7 1 14.25 bm25" in error.expected
-    assert "--skip-bad-lines" in message
+    assert "skip_bad_lines=True" in message
 
 
 @pytest.mark.parametrize("kind", BAD_RUN_LINES)

@@ -330,7 +330,7 @@ def test_no_accepted_answers(kind: str, more: dict[str, Any]) -> None:
     model = Scripted({"*": "?"})
     with pytest.raises(InputError, match=f"{kind} needs accepted answers, and no query") as caught:
         ragworth.grade(kind, table(("x", "q1", 0, "Ann"), ("x", "q2", 0, "Ann")), texts, model, limit=1, **more)
-    assert "--answers FILE" in str(caught.value)
+    assert "Collection.of(answers=" in str(caught.value)
     assert model.calls == 0
 
 

@@ -18,6 +18,7 @@ from ragworth.retrieval.pipeline import Pipeline, StepLike
 from ragworth.retrieval.steps.reorder import Top
 from ragworth.retrieval.steps.within import Within, restrict_to_chunking
 from ragworth.tables import Contexts
+from ragworth.tables.notes import Note
 
 System: TypeAlias = StepLike | Contexts | Any
 """What can be compared: a pipeline in any form, contexts that are there already, or somebody else's retriever."""
@@ -123,7 +124,9 @@ class PipelineRunner:
     def _run(self, step: Step, before: Contexts | None, setting: StepContext) -> Contexts:
         earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
         made = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
-        made.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *made.notes)))
+        before_it = [note for each in earlier for note in each.notes]
+        own = [note if isinstance(note, Note) else Note(note, step=str(step)) for note in made.notes]
+        made.notes = tuple(dict.fromkeys((*before_it, *own)))
         return made
 
 
@@ -176,6 +179,7 @@ def _rename_system(found: Contexts, name: str) -> Contexts:
     notes = found.notes
     if without:
         few = format_list([quote_short(query, 24) for query in without], 3)
-        notes = (*notes, f"{name}: nothing was retrieved for {format_count(len(without), 'query', 'queries')} ({few})")
+        number = format_count(len(without), "query", "queries")
+        notes = (*notes, Note(f"{name}: nothing was retrieved for {number} ({few})", system=name))
     named.notes = notes
     return named
