@@ -195,10 +195,11 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ("[model]\nuse = 3", 2, "model.use is 3, not a text"),
         ("collection = 'beir:x'", 1, "collection is 'beir:x', not a table"),
         ("[collection]\nqueries = ['a']", 2, "collection.queries is ['a'], not a text"),
-        ("[collection]\nqrels = [1]", 2, "collection.qrels has something that is no text"),
+        ("[collection]\nqrels = [1]", 2, "collection.qrels is [1], not a text or a list of texts"),
         ("[collection]\nqrels = 1", 2, "collection.qrels is 1, not a text or a list of texts"),
         ("[systems]\nbm25 = 5", 2, "systems.bm25 is 5, not a text or a list of texts"),
-        ("[systems]\nbm25 = ''", 2, "systems.bm25 has something that is no text"),
+        ("[systems]\nbm25 = ''", 2, "systems.bm25 is empty"),
+        ("[systems]\nbm25 = ['a', '']", 2, "systems.bm25 contains an empty text"),
         ("[systems]\na = {run = 4}", 2, "systems.a.run is 4, not a text"),
         ("[judgments]\nabstention = 'yes'", 2, "judgments.abstention is 'yes', not true, false or a table"),
         ("[judgments]\nratings = {model = 4}", 2, "judgments.ratings.model is 4, not the name of a model"),
@@ -215,8 +216,8 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ("[budget]\ncalls = -1", 2, "budget.calls is -1; it may be 0 or more"),
         ("[budget]\ncost = '5'", 2, "budget.cost is '5', not a number"),
         ("[budget]\nprice = 5", 2, "budget.price is 5, not a list of two numbers"),
-        ("[budget]\nprice = [5]", 2, "budget.price is not a list of two numbers"),
-        ("[budget]\nprice = [5, true]", 2, "budget.price is not a list of two numbers"),
+        ("[budget]\nprice = [5]", 2, " not a list of two numbers: for a million"),
+        ("[budget]\nprice = [5, true]", 2, " not a list of two numbers: for a million"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -242,9 +243,9 @@ def test_long_values_are_cut(tmp_path: Path) -> None:
 def test_what_is_no_toml_is_said_with_its_line(tmp_path: Path) -> None:
     error = refused(tmp_path, 'title = "a"\nseed = = 3\n')
     assert isinstance(error, FormatError)
-    assert "it is no TOML" in error.found
+    assert "it is not valid TOML" in error.found
     assert error.line == 2
-    assert "it is no TOML" in refused(tmp_path, "k = 1\nk = 2\n").found
+    assert "it is not valid TOML" in refused(tmp_path, "k = 1\nk = 2\n").found
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -289,7 +290,7 @@ def test_the_example_of_the_page_is_a_file(tmp_path: Path) -> None:
         ('[systems]\n"" = "bm25"', 1, "the name of a system is empty"),
         ("[budget]\ncost = -1", 2, "budget.cost is -1; it may be 0 or more"),
         ("[budget]\ncost = nan", 2, "budget.cost is nan"),
-        ("[budget]\nprice = [1, -2]", 2, "budget.price is not a list of two numbers"),
+        ("[budget]\nprice = [1, -2]", 2, " not a list of two numbers: for a million"),
         ('[answers]\nfile = "a.csv"\neverything = true', 2, "have no other settings"),
     ],
 )
