@@ -193,6 +193,13 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ("model = 3", 1, "model is 3, not the name of a model or a table"),
         ("model = ''", 1, "model is '', not the name"),
         ("[model]\nuse = 3", 2, "model.use is 3, not a text"),
+        ("metrics = 3", 1, "metrics is 3, not a table"),
+        ("paths = []", 1, "paths is [], not a table"),
+        ("judgments = true", 1, "judgments is True, not a table"),
+        ("'a.b' = 1", 1, "there is no 'a.b'"),
+        ("whole = 'x'", 1, "there is no 'whole'"),
+        ("file = 'y'", 1, "there is no 'file'"),
+        ("[judgments]\nratings = {expensive = true}", 2, "is True, not a table with model and sample, or with file"),
         ("collection = 'beir:x'", 1, "collection is 'beir:x', not a table"),
         ("[collection]\nqueries = ['a']", 2, "collection.queries is ['a'], not a text"),
         ("[collection]\nqrels = [1]", 2, "collection.qrels is [1], not a text or a list of texts"),
@@ -298,6 +305,19 @@ def test_what_says_nothing_or_cannot_be_is_refused(tmp_path: Path, text: str, li
     error = refused(tmp_path, text)
     assert words in error.found
     assert error.line == line
+
+
+def test_only_judgments_and_grades_have_files(tmp_path: Path) -> None:
+    space = read(tmp_path, '[systems]\nfiles = "bm25"\n[judgments]\nx = true\nfiles = "a.csv"\n[grades]\nfiles = []')
+    assert dict(space.systems) == {"files": "bm25"}
+    assert (dict(space.judgments), space.judged) == ({"x": TaskConfig()}, ("a.csv",))
+    assert (dict(space.grades), space.graded) == ({}, ())
+
+
+def test_problems_that_only_show_together_are_reported_with_the_others(tmp_path: Path) -> None:
+    error = refused(tmp_path, 'k = 0\n[answers]\nfile = "a"\nlength = 3\n[paths]\nstore = "../s"\n')
+    assert "k is 0" in error.found
+    assert "line 3: answers that come from a file" in error.more[0] and "paths.store" in error.more[1]
 
 
 def test_a_baseline_may_be_one_of_the_systems_in_a_file(tmp_path: Path) -> None:
