@@ -136,7 +136,7 @@ def test_help_pulls_in_nothing_heavy() -> None:
     code = (
         "import sys\nfrom click.testing import CliRunner\nfrom ragworth.cli import main\n"
         "assert 'Commands' in CliRunner().invoke(main, ['--help']).output\n"
-        "print([m for m in ('polars','numpy','scipy','torch','matplotlib','pandas') if m in sys.modules])"
+        "print([m for m in ('polars','numpy','scipy','torch','matplotlib','pandas','pydantic') if m in sys.modules])"
     )
     assert run(code).strip() == "[]"
 

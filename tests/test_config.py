@@ -193,12 +193,20 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ("model = 3", 1, "model is 3, not the name of a model or a table"),
         ("model = ''", 1, "model is '', not the name"),
         ("[model]\nuse = 3", 2, "model.use is 3, not a text"),
+        ("metrics = 3", 1, "metrics is 3, not a table"),
+        ("paths = []", 1, "paths is [], not a table"),
+        ("judgments = true", 1, "judgments is True, not a table"),
+        ("'a.b' = 1", 1, "there is no 'a.b'"),
+        ("whole = 'x'", 1, "there is no 'whole'"),
+        ("file = 'y'", 1, "there is no 'file'"),
+        ("[judgments]\nratings = {expensive = true}", 2, "is True, not a table with model and sample, or with file"),
         ("collection = 'beir:x'", 1, "collection is 'beir:x', not a table"),
         ("[collection]\nqueries = ['a']", 2, "collection.queries is ['a'], not a text"),
-        ("[collection]\nqrels = [1]", 2, "collection.qrels has something that is no text"),
+        ("[collection]\nqrels = [1]", 2, "collection.qrels is [1], not a text or a list of texts"),
         ("[collection]\nqrels = 1", 2, "collection.qrels is 1, not a text or a list of texts"),
         ("[systems]\nbm25 = 5", 2, "systems.bm25 is 5, not a text or a list of texts"),
-        ("[systems]\nbm25 = ''", 2, "systems.bm25 has something that is no text"),
+        ("[systems]\nbm25 = ''", 2, "systems.bm25 is empty"),
+        ("[systems]\nbm25 = ['a', '']", 2, "systems.bm25 contains an empty text"),
         ("[systems]\na = {run = 4}", 2, "systems.a.run is 4, not a text"),
         ("[judgments]\nabstention = 'yes'", 2, "judgments.abstention is 'yes', not true, false or a table"),
         ("[judgments]\nratings = {model = 4}", 2, "judgments.ratings.model is 4, not the name of a model"),
@@ -215,8 +223,8 @@ def test_a_file_may_have_any_name(tmp_path: Path) -> None:
         ("[budget]\ncalls = -1", 2, "budget.calls is -1; it may be 0 or more"),
         ("[budget]\ncost = '5'", 2, "budget.cost is '5', not a number"),
         ("[budget]\nprice = 5", 2, "budget.price is 5, not a list of two numbers"),
-        ("[budget]\nprice = [5]", 2, "budget.price is not a list of two numbers"),
-        ("[budget]\nprice = [5, true]", 2, "budget.price is not a list of two numbers"),
+        ("[budget]\nprice = [5]", 2, " not a list of two numbers: for a million"),
+        ("[budget]\nprice = [5, true]", 2, " not a list of two numbers: for a million"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:
@@ -242,9 +250,9 @@ def test_long_values_are_cut(tmp_path: Path) -> None:
 def test_what_is_no_toml_is_said_with_its_line(tmp_path: Path) -> None:
     error = refused(tmp_path, 'title = "a"\nseed = = 3\n')
     assert isinstance(error, FormatError)
-    assert "it is no TOML" in error.found
+    assert "it is not valid TOML" in error.found
     assert error.line == 2
-    assert "it is no TOML" in refused(tmp_path, "k = 1\nk = 2\n").found
+    assert "it is not valid TOML" in refused(tmp_path, "k = 1\nk = 2\n").found
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -289,7 +297,7 @@ def test_the_example_of_the_page_is_a_file(tmp_path: Path) -> None:
         ('[systems]\n"" = "bm25"', 1, "the name of a system is empty"),
         ("[budget]\ncost = -1", 2, "budget.cost is -1; it may be 0 or more"),
         ("[budget]\ncost = nan", 2, "budget.cost is nan"),
-        ("[budget]\nprice = [1, -2]", 2, "budget.price is not a list of two numbers"),
+        ("[budget]\nprice = [1, -2]", 2, " not a list of two numbers: for a million"),
         ('[answers]\nfile = "a.csv"\neverything = true', 2, "have no other settings"),
     ],
 )
@@ -297,6 +305,19 @@ def test_what_says_nothing_or_cannot_be_is_refused(tmp_path: Path, text: str, li
     error = refused(tmp_path, text)
     assert words in error.found
     assert error.line == line
+
+
+def test_only_judgments_and_grades_have_files(tmp_path: Path) -> None:
+    space = read(tmp_path, '[systems]\nfiles = "bm25"\n[judgments]\nx = true\nfiles = "a.csv"\n[grades]\nfiles = []')
+    assert dict(space.systems) == {"files": "bm25"}
+    assert (dict(space.judgments), space.judged) == ({"x": TaskConfig()}, ("a.csv",))
+    assert (dict(space.grades), space.graded) == ({}, ())
+
+
+def test_problems_that_only_show_together_are_reported_with_the_others(tmp_path: Path) -> None:
+    error = refused(tmp_path, 'k = 0\n[answers]\nfile = "a"\nlength = 3\n[paths]\nstore = "../s"\n')
+    assert "k is 0" in error.found
+    assert "line 3: answers that come from a file" in error.more[0] and "paths.store" in error.more[1]
 
 
 def test_a_baseline_may_be_one_of_the_systems_in_a_file(tmp_path: Path) -> None:

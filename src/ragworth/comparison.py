@@ -15,7 +15,8 @@ from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import CORRELATIONS
-from ragworth.stats.paired import TESTS, Test, holm, paired_p, smallest_detectable
+from ragworth.stats.paired import TESTS, Test, holm, paired_p
+from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds, difference_bounds
 from ragworth.tables import OK, Scores
 
@@ -227,7 +228,6 @@ def compare(
         for i, (a, b) in enumerate(here):
             both = ~np.isnan(pair_differences[:, i])
             differences = pair_differences[both, i]
-            detectable = smallest_detectable(differences, alpha=1 - level)
             rows.append(
                 {
                     "metric": matrix.metric,
@@ -246,7 +246,7 @@ def compare(
                     "losses": int((up * differences < 0).sum()),
                     "n": int(both.sum()),
                     "total": len(both),
-                    "detectable": _none_if_nan(detectable),
+                    "detectable": detectable_difference(differences, alpha=1 - level).value,
                 }
             )
             changed.append(_largest_changes(matrix, a, b, column, changes))

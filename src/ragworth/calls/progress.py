@@ -1,4 +1,7 @@
-"""How long work goes, on one line: rate and time left; of a job also answers from the store, and failures."""
+"""How long work goes, on one line: rate and time left; of a job also answers from the store, and failures.
+
+Without rich: the rates and the lines for logs would stay ours, and it takes 90 ms to import.
+"""
 
 from __future__ import annotations
 

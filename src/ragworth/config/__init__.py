@@ -1,14 +1,14 @@
 """``ragworth.toml``: what is evaluated, with which model, by what, and where results go.
 
-A file is read whole and checked before anything else happens: what is unknown, misspelt or of the wrong kind is
-reported together, each with its line. Paths start at the folder of the file. What names mean (metrics, graders,
-steps of a pipeline) is for the rooms to say that have them.
+The whole file is checked before anything else happens. Unknown keys and values of the wrong type are reported
+together, each with its line. Paths start at the folder of the file. The names of metrics, graders and pipeline steps
+are checked by their packages.
 """
 
 from __future__ import annotations
 
 from ragworth.config.parsing import read
-from ragworth.config.toml_reader import TomlReader
+from ragworth.config.toml_problems import TomlLines
 from ragworth.config.workspace import (
     EVERY_SYSTEM,
     WORKSPACE_FILE,
@@ -32,7 +32,7 @@ __all__ = [
     "ModelSpec",
     "OutputPaths",
     "TaskConfig",
-    "TomlReader",
+    "TomlLines",
     "Workspace",
     "read",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ragworth.config.toml_reader import TomlReader
+from ragworth.config.toml_problems import Problem
 from ragworth.config.workspace import OutputPaths, Workspace
 from ragworth.errors import MAX_PATH_LENGTH, quote_short
 from ragworth.storage.containment import paths_outside
@@ -15,21 +15,20 @@ from ragworth.storage.containment import paths_outside
 OUTPUT_OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
 
 
-def with_output_paths(reader: TomlReader, space: Workspace, paths: OutputPaths) -> Workspace:
-    """The workspace with the places to write to; those that the file puts outside of its folder are wrong.
-
-    Links are followed before places are compared.
-    """
+def given_paths(paths: OutputPaths) -> dict[str, Any]:
+    """The user's own places, from where the command is called."""
     chosen = {name: getattr(paths, name) for name in OUTPUT_OPTIONS}
-    given: dict[str, Any] = {name: str(Path(path).expanduser().absolute()) for name, path in chosen.items() if path}
+    return {name: str(Path(path).expanduser().absolute()) for name, path in chosen.items() if path}
+
+
+def find_outside(folder: Path, table: Mapping[str, Any], paths: OutputPaths) -> Iterator[Problem]:
+    """Places that the file, not the user, puts outside of its folder. Links are followed first."""
     for name, option in OUTPUT_OPTIONS.items():
-        if name in given:
-            continue
-        path = space.path(getattr(space, name))
-        for outside in paths_outside(path, space.folder):
-            reader.say(_outside_message(name, option, path, outside), "paths", name)
-            break
-    return replace(space, **given)
+        written = table.get(name)
+        path = folder / (written if written and isinstance(written, str) else getattr(Workspace, name))
+        outside = None if getattr(paths, name) else next(paths_outside(path, folder), None)
+        if outside is not None:
+            yield Problem(("paths", name), _outside_message(name, option, path, outside))
 
 
 def _outside_message(name: str, option: str, path: Path, outside: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a ``ragworth.toml`` says, as values."""
+"""The settings in a ``ragworth.toml``. pydantic checks a file by their types; made in Python, they are not checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag, TypeAdapter
+
+from ragworth.config.fields import (
+    SWITCH,
+    WITHOUT_FALSE,
+    Amount,
+    Count,
+    Flag,
+    Positive,
+    Several,
+    Table,
+    Text,
+    Texts,
+    split,
+)
 
 EVERY_SYSTEM = "*"
 """Name of a system that stands for all that a file of runs has, each under its own name."""
@@ -16,69 +32,77 @@ WORKSPACE_FILE = "ragworth.toml"
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelSpec(Table):
     """A model by its written form, with its options."""
 
-    use: str = "embedded"
+    use: Text = "embedded"
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ExpensiveJudge:
-    """A better judge than one has the means to ask about everything: a model for some queries, or what it said."""
+Model = Annotated[
+    ModelSpec,
+    split("options", "use"),
+    BeforeValidator(lambda value: {"use": value} if isinstance(value, str) and value else value),
+]
+Settings = Annotated[Mapping[str, Any], AfterValidator(lambda some: {key.replace("-", "_"): some[key] for key in some})]
 
-    model: ModelSpec | None = None
-    sample: int | None = None
+
+@dataclass(frozen=True)
+class ExpensiveJudge(Table):
+    """A better judge than one can afford to ask about everything: a model for some queries, or a file of judgments."""
+
+    model: Model | None = None
+    sample: Several | None = None
     """Queries that the model is asked about."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     """Those that differ from the kind's."""
-    file: str | None = None
-    """Judgments that are there already; their queries are the sample."""
+    file: Text | None = None
+    """Judgments that were made before; their queries are the sample."""
 
 
 @dataclass(frozen=True)
-class TaskConfig:
-    """A kind of judgment, or a grader: its settings, and the model that it asks where that is not everybody's."""
+class TaskConfig(Table):
+    """A kind of judgment, or a grader: its settings, and its model if that is not the workspace's."""
 
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    model: ModelSpec | None = None
-    expensive: ExpensiveJudge | None = None
-    """Of a kind of judgment: who judges some of it better."""
+    settings: Settings = field(default_factory=dict)
+    model: Model | None = None
+    expensive: Annotated[ExpensiveJudge, split("settings", "model", "sample", "file")] | None = None
+    """Of a kind of judgment: a better judge for a sample."""
 
 
 @dataclass(frozen=True)
-class CollectionConfig:
+class CollectionConfig(Table):
     """Where the collection comes from: all of it, or its parts; a part replaces that of the whole."""
 
-    whole: str | None = None
-    queries: str | None = None
-    passages: str | None = None
-    answers: str | None = None
-    subquestions: str | None = None
-    qrels: tuple[str, ...] = ()
-    ratings: str | None = None
+    whole: Annotated[Text | None, Field(alias="from")] = None
+    queries: Text | None = None
+    passages: Text | None = None
+    answers: Text | None = None
+    subquestions: Text | None = None
+    qrels: Texts = ()
+    ratings: Text | None = None
 
 
 @dataclass(frozen=True)
-class AnswerConfig:
+class AnswerConfig(Table):
     """How answers are written, or the file that has them."""
 
-    task: TaskConfig = TaskConfig()
-    without: bool = False
-    oracle: bool = False
-    everything: bool = False
+    task: Annotated[TaskConfig, split("settings", "model"), Field(alias="(task)")] = TaskConfig()
+    without: Flag = False
+    oracle: Flag = False
+    everything: Flag = False
     """Also queries without accepted answers, where others have some."""
-    file: str | None = None
+    file: Text | None = None
 
 
 @dataclass(frozen=True)
-class BudgetConfig:
+class BudgetConfig(Table):
     """How far to go; None as far as it takes."""
 
-    calls: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    price: tuple[float, float] | None = None
+    calls: Count | None = None
+    tokens: Count | None = None
+    cost: Amount | None = None
+    price: tuple[Amount, Amount] | None = None
     """What an endpoint charges for a million tokens read and written."""
 
 
@@ -95,36 +119,56 @@ class OutputPaths:
 
 
 @dataclass(frozen=True)
-class Workspace:
-    """Everything that one file says."""
+class SystemTable(Table):
+    """A system whose contexts are in a file."""
 
-    file: Path
-    title: str = ""
-    seed: int = 0
-    k: int = 5
-    limit: int | None = None
+    run: Text | None = None
+
+    def pipeline(self) -> str:
+        return 'run("' + (self.run or "").replace("\\", "\\\\").replace('"', '\\"') + '")'
+
+
+_System = Annotated[
+    Annotated[SystemTable, AfterValidator(SystemTable.pipeline), Tag("(table)")]
+    | Annotated[Texts, AfterValidator(" >> ".join), Tag("(steps)")],
+    Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(steps)"),
+]
+System = Annotated[str, GetPydanticSchema(lambda _, build: build(_System))]
+Judgment = Annotated[TaskConfig, split("settings", "model", "expensive"), SWITCH]
+Grade = Annotated[TaskConfig, split("settings", "model"), SWITCH]
+
+
+@dataclass(frozen=True)
+class Workspace(Table):
+    """Everything that one file says. Aliases are places in the file; those in parentheses are not in it."""
+
+    file: Annotated[Path, Field(alias="(file)")]
+    title: Text = ""
+    seed: Count = 0
+    k: Positive = 5
+    limit: Positive | None = None
     collection: CollectionConfig = CollectionConfig()
-    systems: Mapping[str, str] = field(default_factory=dict)
+    systems: Mapping[str, System] = field(default_factory=dict)
     """Pipelines in their written form, by name."""
-    model: ModelSpec = ModelSpec()
-    judgments: Mapping[str, TaskConfig] = field(default_factory=dict)
-    judged: tuple[str, ...] = ()
+    model: Model = ModelSpec()
+    judgments: Annotated[Mapping[str, Judgment], WITHOUT_FALSE] = field(default_factory=dict)
+    judged: Annotated[Texts, Field(alias="judgments.files")] = ()
     """Files of judgments."""
-    answers: AnswerConfig | None = None
-    grades: Mapping[str, TaskConfig] = field(default_factory=dict)
-    graded: tuple[str, ...] = ()
+    answers: Annotated[AnswerConfig | None, split("(task)", "without", "oracle", "everything", "file"), SWITCH] = None
+    grades: Annotated[Mapping[str, Grade], WITHOUT_FALSE] = field(default_factory=dict)
+    graded: Annotated[Texts, Field(alias="grades.files")] = ()
     """Files of outcomes."""
-    metrics: tuple[str, ...] = ()
-    """None named: those that what is there allows."""
-    baseline: str | None = None
+    metrics: Annotated[Texts, Field(alias="metrics.use")] = ()
+    """None named: all that the inputs allow."""
+    baseline: Annotated[Text | None, Field(alias="metrics.baseline")] = None
     budget: BudgetConfig = BudgetConfig()
-    results: str = "results"
-    store: str = "calls.sqlite"
-    cache: str = ".ragworth"
-    prompts: str | None = None
-    given: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """All that the file says, as it was when it was read; nothing where a workspace was made without one."""
-    digest: str = field(default="", compare=False)
+    results: Annotated[Text, Field(alias="paths.results")] = "results"
+    store: Annotated[Text, Field(alias="paths.store")] = "calls.sqlite"
+    cache: Annotated[Text, Field(alias="paths.cache")] = ".ragworth"
+    prompts: Annotated[Text | None, Field(alias="paths.prompts")] = None
+    given: Annotated[Mapping[str, Any], Field(alias="(given)")] = field(default_factory=dict, compare=False)
+    """All that the file said when it was read; empty for a workspace made in Python."""
+    digest: Annotated[str, Field(alias="(digest)")] = field(default="", compare=False)
     """Of the file, then."""
 
     @property
@@ -141,3 +185,6 @@ class Workspace:
         if colon and re.fullmatch(r"[a-z_]{2,}", form):
             return text if form == "ir_datasets" else f"{form}:{self.folder / rest}"
         return str(self.folder / text)
+
+
+SCHEMA = TypeAdapter(Workspace)

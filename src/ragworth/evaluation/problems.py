@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
-from ragworth.config import TomlReader, Workspace
+from ragworth.config import TomlLines, Workspace
 from ragworth.errors import SWAPPED_REMEDY, InputError, MissingExtraError, RagworthError, format_count, look_swapped
 
 T = TypeVar("T")
@@ -48,9 +48,9 @@ class Problems:
         return error.copy(file=str(self.space.file), line=line)
 
     @cached_property
-    def _lines(self) -> TomlReader:
+    def _lines(self) -> TomlLines:
         """Where keys stand; nowhere, for a workspace that was made without a file."""
         try:
-            return TomlReader(self.space.file.read_text(encoding="utf-8-sig"))
+            return TomlLines(self.space.file.read_text(encoding="utf-8-sig"))
         except OSError:
-            return TomlReader("")
+            return TomlLines("")

@@ -71,7 +71,7 @@ def _width(text: str) -> int:
 
 
 def text_table(frame: pl.DataFrame) -> str:
-    """Aligned columns: numbers to the right, words to the left."""
+    """Aligned columns: numbers to the right, words to the left. The same everywhere; rich fits tables to a terminal."""
     rows = _grid(frame)
     widths = [max(_width(row[i]) for row in rows) for i in range(frame.width)]
     lines = []

@@ -291,17 +291,3 @@ def holm(p_values: Floats) -> Floats:
     factors = np.arange(len(order), 0, -1)
     result[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
     return result
-
-
-def smallest_detectable(differences: Floats, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The mean difference that as many queries, spread like these, show with the given power at level alpha.
-
-    By Student's t for a two-sided test. NaN for fewer than two queries, and where the differences do not vary.
-    """
-    from scipy.special import stdtrit
-
-    n = len(differences)
-    if n < 2 or is_constant(differences):
-        return float("nan")
-    quantiles = stdtrit(n - 1, 1 - alpha / 2) + stdtrit(n - 1, power)
-    return float(quantiles * differences.std(ddof=1) / np.sqrt(n))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ MOST = 10**9
 
 FEW = "there are fewer than two differences"
 FLAT = "the differences do not vary"
+LAX = "at this level a test finds a difference that often where there is none"
 
 
 class DetectableDifference(NamedTuple):
@@ -41,7 +43,7 @@ class DetectableDifference(NamedTuple):
     missing: int
 
 
-def test_power(difference: float, spread: float, n: int, *, alpha: float = 0.05) -> float:
+def t_test_power(difference: float, spread: float, n: int, *, alpha: float = 0.05) -> float:
     """Probability that ``n`` queries show a true mean difference as significant.
 
     ``spread`` is the standard deviation of the differences. Fewer than two queries show nothing (0).
@@ -64,8 +66,8 @@ def detectable_difference(
 ) -> DetectableDifference:
     """The smallest true mean difference that as many queries, spread like these, show with probability ``chance``.
 
-    Exact where :func:`ragworth.stats.paired.smallest_detectable` adds two quantiles; from ten queries on they differ
-    by less than 2 %.
+    The only formula for this number: comparisons and studies use it. It solves the exact power of the t-test. The
+    usual sum of two t quantiles is too small for few queries: the power it promises as 0.8 is 0.73 for two.
     """
     given = np.asarray(differences, dtype=np.float64)
     known = given[~np.isnan(given)]
@@ -75,9 +77,10 @@ def detectable_difference(
     if is_constant(known):
         return DetectableDifference(None, FLAT, 0.0, n, missing)
     spread = float(known.std(ddof=1))
+    if alpha >= chance:
+        return DetectableDifference(None, LAX, spread, n, missing)
     _check(alpha=alpha, spread=spread, chance=chance)
-    found = spread * _solve_increasing(lambda effect: test_power(effect, 1.0, n, alpha=alpha), chance)
-    return DetectableDifference(found, "", spread, n, missing)
+    return DetectableDifference(spread * _detectable_effect(n, alpha, chance), "", spread, n, missing)
 
 
 def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, chance: float = 0.8) -> int | None:
@@ -86,7 +89,7 @@ def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, cha
     Also None where it would be more than a thousand million.
     """
     _check(alpha=alpha, spread=spread, chance=chance)
-    return smallest_enough(lambda n: test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
+    return smallest_enough(lambda n: t_test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
 
 
 def smallest_enough(enough: Callable[[int], bool]) -> int | None:
@@ -102,14 +105,15 @@ def smallest_enough(enough: Callable[[int], bool]) -> int | None:
     return high
 
 
-def _solve_increasing(function: Callable[[float], float], target: float) -> float:
-    """Where a rising function reaches the target."""
-    from scipy.optimize import brentq
-
-    high = 1.0
-    while function(high) < target:
-        high *= 2
-    return float(brentq(lambda x: function(x) - target, 0.0, high, xtol=1e-12))
+@cache
+def _detectable_effect(n: int, alpha: float, chance: float) -> float:
+    """The difference in standard deviations, by bisection: scipy.optimize takes longer to import than this to run."""
+    low, high = 0.0, 1.0
+    while t_test_power(high, 1.0, n, alpha=alpha) < chance:
+        low, high = high, 2 * high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if t_test_power(middle, 1.0, n, alpha=alpha) < chance else (low, middle)
+    return high
 
 
 def _check(*, alpha: float, spread: float, chance: float = 0.8) -> None:

@@ -1,4 +1,4 @@
-"""Adapters: read as the safetensors package reads them, refused where a file is damaged, and the one that ships."""
+"""Adapters: their files, refused where damaged or hostile, and the one that ships."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.embedded import READER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.safetensors_file import read_safetensors
@@ -24,7 +24,7 @@ ARRAYS: dict[str, Any] = {
 }
 
 
-def test_files_are_read_as_the_safetensors_package_reads_them(tmp_path: Path) -> None:
+def test_arrays_are_read_in_single_precision_with_the_metadata(tmp_path: Path) -> None:
     theirs = pytest.importorskip("safetensors.numpy")
     path = tmp_path / "x.safetensors"
     theirs.save_file(ARRAYS, path, metadata={"rank": "16", "ü": "→"})
@@ -36,11 +36,10 @@ def test_files_are_read_as_the_safetensors_package_reads_them(tmp_path: Path) ->
         np.testing.assert_array_equal(array, ARRAYS[name].astype(np.float32), err_msg=name)
 
 
-def test_our_own_files_are_right_for_the_safetensors_package_too(tmp_path: Path) -> None:
-    theirs = pytest.importorskip("safetensors.numpy")
-    found = theirs.load_file(write(tmp_path / "x.safetensors", ARRAYS))
-    for name, array in found.items():
-        np.testing.assert_array_equal(array, ARRAYS[name])
+def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.llm.local.safetensors_file.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
+        read_safetensors(READER_ADAPTER)
 
 
 def fact(**other: Any) -> dict[str, Any]:
@@ -63,7 +62,9 @@ def fact(**other: Any) -> dict[str, Any]:
         packed({"x": 3}, bytes(8)),
         packed({"x": {"dtype": "F32"}}, bytes(8)),
         packed({"__metadata__": "words"}, bytes(8)),
-        packed(fact(code="import os"), bytes(8)),
+        packed({**fact(), "y": fact()["x"]}, bytes(8)),
+        packed(fact(data_offsets=[8, 16]), bytes(16)),
+        packed(fact(), bytes(9)),
         packed(fact(dtype="BF16"), bytes(8)),
         packed(fact(dtype=["F32"]), bytes(8)),
         packed(fact(shape=[3]), bytes(8)),
@@ -99,6 +100,8 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it cannot be read: No such file"):
         read_safetensors(tmp_path / "none")
+    with pytest.raises(ModelError, match="it cannot be read"):
+        read_safetensors(tmp_path)
     with pytest.raises(ModelError, match="it cannot be read: No such file"):
         Adapter(tmp_path / "none").digest  # noqa: B018
 
@@ -124,8 +127,6 @@ def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [[], ["m.down"], ["m.up"], ["m.down", "m.up", "n.up"], ["m.down", "m.up", "m.bias"]])
 def test_what_is_no_adapter_is_refused(tmp_path: Path, names: list[str]) -> None:
     path = write(tmp_path / "x", dict.fromkeys(names, np.ones((2, 2), np.float16)), {"a": "b"})
-    with path.open("ab") as file:
-        file.write(b" ")  # a header alone is no file of arrays
     with pytest.raises(ModelError, match="it is no adapter"):
         Adapter(path).deltas()
 
