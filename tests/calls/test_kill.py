@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 CHILD = f"""
 import sys
 from ragworth.calls.job import Job
-from ragworth.calls.serialization import key_of, model_digest
+from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
@@ -34,7 +34,7 @@ from tests.calls.samples import questions, share
 log = open(sys.argv[2], "a", buffering=1)
 
 def script(request):
-    log.write(key_of(digest, request).hex() + "\\n")
+    log.write(call_key(digest, request).hex() + "\\n")
     return share(request)
 
 class Watcher:

@@ -26,14 +26,14 @@ BATCH = 4
 SERVER = f"""
 import os, signal, sys
 from pathlib import Path
-from ragworth.calls.serialization import key_of, model_digest
-from ragworth.evaluation import asking, kept, running, stages, writing
+from ragworth.calls.serialization import call_key, model_digest
+from ragworth.evaluation import model_pool, output, run, stage_cache, stages
 from ragworth.llm.scripted import Scripted
 from ragworth.report import page
 from tests.evaluation.samples import said
-from ragworth.results import record_of
-from ragworth.storage import record
-from ragworth.storage.file_record import Record
+from ragworth.results import results_record
+from ragworth.storage import file_record
+from ragworth.storage.file_record import FileRecord
 
 passed = 0
 
@@ -46,7 +46,7 @@ def reached(name):
 def opened(spec="embedded", **options):
     def script(request):
         reached("call")
-        log.write(key_of(model_digest(model.card), request).hex() + "\\n")
+        log.write(call_key(model_digest(model.card), request).hex() + "\\n")
         return said(request)
     model = Scripted(script, batch={BATCH}, seconds=0.001)
     return model
@@ -67,24 +67,24 @@ def after(module, name, moment):
     setattr(module, name, wrapped)
 
 def report(results, path, **given):
-    record_of(path.parent).write(path.name, b"half a report")
+    results_record(path.parent).write(path.name, b"half a report")
     reached("report")
-    record_of(path.parent).write(path.name, b"a report")
+    results_record(path.parent).write(path.name, b"a report")
 
-asking.llm = opened
+model_pool.llm = opened
 page.write = report
 before(stages, "retrieve", "retrieve")
 before(stages, "score", "score")
-before(kept, "_save", "keep")
-before(Record, "write", "table")
-before(record, "_replacing", "file")
-after(Record, "save", "record")
-before(writing, "summarise", "summary")
+before(stage_cache, "_save_stage", "keep")
+before(FileRecord, "write", "table")
+before(file_record, "_replace_file", "file")
+after(FileRecord, "save", "record")
+before(output, "summarise", "summary")
 for line in sys.stdin:
     moment, number, folder = line.split(maxsplit=2)
     if not (child := os.fork()):
         log = (Path(folder.strip()) / "paid.log").open("a", buffering=1)
-        running.evaluate(folder.strip())
+        run.evaluate(folder.strip())
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """

@@ -189,15 +189,15 @@ WORK = """
 import sys, time
 import polars as pl
 from pathlib import Path
-from ragworth.retrieval.encoders import blocks, encoder
-from ragworth.retrieval.encoders.vector_cache import vectors_of
-blocks.BLOCK = 3
+from ragworth.retrieval.encoders import block_cache, open_encoder
+from ragworth.retrieval.encoders.vector_cache import load_vectors
+block_cache.BLOCK_SIZE = 3
 def told(what, done, total):
     print(what, done, total, flush=True)
     if done >= 9 and sys.argv[3] == "slow":
         time.sleep(60)
 texts = pl.Series(["the mill " * n for n in range(1, 21)])
-vectors_of(encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), told=told)
+load_vectors(open_encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), told=told)
 """
 
 

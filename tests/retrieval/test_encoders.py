@@ -344,9 +344,9 @@ def test_without_a_library(package: str, tmp_path: Path) -> None:
         import sys
         sys.modules[{package!r}] = None
         from ragworth.errors import MissingExtraError
-        from ragworth.retrieval.encoders import encoder
+        from ragworth.retrieval.encoders import open_encoder
         try:
-            encoder("onnx:{tmp_path}")
+            open_encoder("onnx:{tmp_path}")
         except MissingExtraError as error:
             sys.exit(str(error))
     """
@@ -359,7 +359,9 @@ def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
     """A file with one tensor too many, of which the transformers library would give a report."""
     pytest.importorskip("sentence_transformers")
     folder = write_encoder(tmp_path / "tiny")
-    work = f"from ragworth.retrieval.encoders import encoder; encoder('st:{folder}').encode(['mill'], 'query')"
+    work = (
+        f"from ragworth.retrieval.encoders import open_encoder; open_encoder('st:{folder}').encode(['mill'], 'query')"
+    )
     done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
     assert done.stdout + done.stderr == ""
 
