@@ -240,7 +240,8 @@ def test_processes_that_build_at_once_do_not_disturb_each_other(cache: Path, fil
         "import json, sys\nfrom pathlib import Path\nfrom ragworth.llm.local.onnx_model import load\n"
         "from ragworth.llm.local.runtime import TokenRow\n"
         "opened = load(Path(sys.argv[1]), threads=1)\n"
-        "sys.stdout.write(json.dumps(opened.runtime.read([TokenRow([5, 6, 7, 8], 3, [list(range(20))])])[0].logprobs[0]))\n"
+        "row = TokenRow([5, 6, 7, 8], 3, [list(range(20))])\n"
+        "sys.stdout.write(json.dumps(opened.runtime.read([row])[0].logprobs[0]))\n"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, env=dict(os.environ))
