@@ -21,15 +21,15 @@ pytest.importorskip("vl_convert")
 import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
+from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.theme import DARK, LIGHT, MARK, apply_colors
 from ragworth.report.page import explorer
 from ragworth.report.page.charts import line_chart
 from ragworth.report.page.costs import total_cost
-from ragworth.report.page.document import vega_bundle
 from ragworth.report.page.groups import group_letters, group_systems
-from ragworth.report.page.names import shorten_names
-from ragworth.report.page.pack import source_hash, unpack_json
 from ragworth.report.page.prediction import outcome_predictions
-from ragworth.report.page.theme import DARK, LIGHT, MARK, apply_colors
+from ragworth.report.renderers.html import vega_bundle
+from ragworth.report.renderers.pack import source_hash, unpack_json
 from tests.report.page import odd_samples, samples
 
 Report = Callable[[str], Path]
@@ -410,7 +410,8 @@ def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:
     assert [visible(row) for row in board if "see its note" in row] == ["2 BM25 + reranksee its note"]
     markdown = (report("realistic").parent / "report.md").read_text(encoding="utf-8")
     assert "| BM25 | bm25(k1=0.9, b=0.4) % 5 | 5 passages a query |" in markdown
-    assert f"- BM25 + rerank: {note}" in markdown.replace("\\", "")
+    pipeline = samples.PIPELINES["BM25 + rerank"]
+    assert f"| BM25 + rerank | {pipeline} {note} |" in markdown.replace("\\", "").replace("&gt;", ">")
     hostile = report("hostile").read_text(encoding="utf-8")
     (table,) = re.findall(r'<table class="systems">.*?</table>', hostile, re.DOTALL)
     assert "<script>" not in table and "<img" not in table and "\x1b" not in table

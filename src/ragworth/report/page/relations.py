@@ -9,13 +9,14 @@ import polars as pl
 
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count
+from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import charts, prediction
-from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, ChartPanel, FigureSources, ReportFigure
+from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
 from ragworth.report.page.overview import format_signed
 from ragworth.report.page.survey import MAX_POINTS
 
 
-def utility_figure(given: FigureSources) -> ReportFigure | str:
+def utility_figure(given: FigureSources) -> Figure | str:
     """Relevance labels against utility, a point for each judged passage."""
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
@@ -54,10 +55,10 @@ def utility_figure(given: FigureSources) -> ReportFigure | str:
         "Lines: where the kinds part."
     )
     spec = charts.scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
-    return ReportFigure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
+    return Figure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
 
 
-def prediction_figure(given: FigureSources) -> ReportFigure | str:
+def prediction_figure(given: FigureSources) -> Figure | str:
     """How well each metric predicts each outcome."""
     outcomes = given.results.outcomes
     if outcomes is None:
@@ -84,7 +85,7 @@ def prediction_figure(given: FigureSources) -> ReportFigure | str:
         "resampling queries. Metrics of which lower is better should go against it. "
         f"Best: {'; '.join(_best(found))}."
     )
-    return ReportFigure("predicted", "Which metric predicts the answers", caption, panels, found)
+    return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
 
 
 def _best(found: pl.DataFrame) -> list[str]:
@@ -102,7 +103,7 @@ def _best(found: pl.DataFrame) -> list[str]:
     return words
 
 
-def agreement_figure(given: FigureSources) -> ReportFigure | str:
+def agreement_figure(given: FigureSources) -> Figure | str:
     """How metrics, and metrics and outcomes, go together."""
     found = prediction.metric_correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
     metrics = given.overview.metrics
@@ -124,4 +125,4 @@ def agreement_figure(given: FigureSources) -> ReportFigure | str:
     if not panels:
         return "fewer than two metrics, or nothing that varies"
     caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
-    return ReportFigure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
+    return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import TableError, format_list
-from ragworth.report.page.charts import Spec, escape_frame, load_altair
-from ragworth.report.page.names import shorten_names
-from ragworth.report.page.theme import DASHES, SHAPES, theme_color
+from ragworth.report.charts.base import Spec, escape_frame, load_altair
+from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.theme import DASHES, SHAPES, theme_color
 from ragworth.report.render import format_cell
 
 HUES = 8

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ragworth.report.page.charts import Spec, chart_data, finish_chart, load_altair
-from ragworth.report.page.theme import theme_color
+from ragworth.report.charts.base import Spec, chart_data, finish_chart, load_altair
+from ragworth.report.charts.theme import theme_color
 from ragworth.report.render import format_cell
 from ragworth.report.study.channels import (
     color_channel,

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import TableError, format_list
-from ragworth.report.page.charts import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
-from ragworth.report.page.theme import theme_color
+from ragworth.report.charts.base import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
+from ragworth.report.charts.theme import theme_color
 from ragworth.report.study.channels import (
     color_channel,
     describe_spec,

@@ -1,14 +1,9 @@
-"""What a figure is, and what figures are made from."""
+"""What figures are made from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import polars as pl
-
-from ragworth.report.page.charts import Spec
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
 from ragworth.results import Results
@@ -18,28 +13,9 @@ GRADE_COLORS = {"correct": "good", "partially-correct": "fair", "abstained": "no
 NO_UTILITY = "utility needs judgments of relevance and of abstention"
 
 
-class ChartPanel(NamedTuple):
-    """One chart of a figure."""
-
-    name: str
-    title: str
-    spec: Spec
-
-
-@dataclass(frozen=True)
-class ReportFigure:
-    """One or more charts under one caption, with the numbers that they show."""
-
-    name: str
-    title: str
-    caption: str
-    panels: Sequence[ChartPanel]
-    data: pl.DataFrame
-
-
 @dataclass(frozen=True)
 class FigureSources:
-    """What pictures are made from."""
+    """What figures are made from."""
 
     results: Results
     survey: Survey
