@@ -21,7 +21,7 @@ ROWS = 200
 
 
 class Span(NamedTuple):
-    """A piece of a text. ``role`` says what it is, ``link`` where it leads, ``title`` what a pointer is told."""
+    """A piece of a text: ``role`` is what it is, ``link`` a quoted address, ``title`` what a pointer is told."""
 
     text: str
     role: Role = ""
@@ -36,12 +36,9 @@ Cell = Text | float | bool | None
 
 
 class Block:
-    """A part of a section. A renderer has one function, or macro, for each kind of block."""
+    """A part of a section. ``blocks`` are those inside it."""
 
-    @property
-    def parts(self) -> Sequence[Block]:
-        """The blocks inside it."""
-        return ()
+    blocks: Sequence[Block] = ()
 
 
 @dataclass(frozen=True)
@@ -165,10 +162,6 @@ class Group(Block):
     style: str
     blocks: Sequence[Block]
 
-    @property
-    def parts(self) -> Sequence[Block]:
-        return self.blocks
-
 
 @dataclass(frozen=True)
 class Details(Block):
@@ -177,10 +170,6 @@ class Details(Block):
     summary: str
     blocks: Sequence[Block]
     open: bool = False
-
-    @property
-    def parts(self) -> Sequence[Block]:
-        return self.blocks
 
 
 @dataclass(frozen=True)
@@ -212,10 +201,6 @@ class Only(Block):
 
     medium: Literal["html", "markdown"]
     blocks: Sequence[Block]
-
-    @property
-    def parts(self) -> Sequence[Block]:
-        return self.blocks
 
 
 @dataclass(frozen=True)
@@ -259,5 +244,5 @@ class Document:
 
 def _walk(block: Block) -> Iterator[Block]:
     yield block
-    for part in block.parts:
+    for part in block.blocks:
         yield from _walk(part)

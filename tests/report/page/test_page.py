@@ -22,9 +22,9 @@ import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.theme import DARK, LIGHT, MARK, apply_colors
 from ragworth.report.page import explorer
-from ragworth.report.page.charts import line_chart
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_letters, group_systems
 from ragworth.report.page.prediction import outcome_predictions
@@ -281,11 +281,12 @@ def test_long_names_lose_what_all_have_in_common() -> None:
 
 
 def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
-    frame = pl.DataFrame({"system": [f"s{i}" for i in range(12)], "place": [1] * 12, "mean": [0.5] * 12})
-    spec = line_chart(frame, "k", "mean")
+    frame = pl.DataFrame({"line": [f"s{i}" for i in range(12)], "place": [1] * 12, "value": [0.5] * 12})
+    spec = curve_chart(frame, "k", "mean")
     values = spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
-    assert [row["line"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
-    assert [row["name"] for row in values] == [f"s{i}" for i in range(12)]
+    assert [row["legend"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
+    assert [row["line"] for row in values] == [f"s{i}" for i in range(12)]
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["range"][-1] == f"{MARK}none"
 
 
 def test_the_policy_allows_the_page_itself_and_nothing_else(report: Report) -> None:

@@ -9,7 +9,6 @@ from ragworth.report.page.survey import Survey
 from ragworth.results import Results
 
 KIND_COLORS = {"helpful": "good", "harmless": "none", "distracting": "poor", "misleading": "bad"}
-GRADE_COLORS = {"correct": "good", "partially-correct": "fair", "abstained": "none", "wrong": "bad"}
 NO_UTILITY = "utility needs judgments of relevance and of abstention"
 
 

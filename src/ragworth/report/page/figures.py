@@ -9,9 +9,13 @@ import numpy as np
 import polars as pl
 
 from ragworth.diagnosis import PASSAGE_KINDS
+from ragworth.report.charts.base import Spec
+from ragworth.report.charts.planes import curve_chart
+from ragworth.report.charts.rows import dot_chart, outcome_chart
 from ragworth.report.document import ChartPanel, Figure
-from ragworth.report.page import charts, curves
-from ragworth.report.page.figure_sources import GRADE_COLORS, KIND_COLORS, NO_UTILITY, FigureSources
+from ragworth.report.page import curves
+from ragworth.report.page.charts import cross_chart
+from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
 from ragworth.report.page.overview import RESAMPLES, MetricMean
 from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
@@ -32,7 +36,9 @@ def means_figure(given: FigureSources) -> Figure | str:
             frame = pl.DataFrame(mine, schema_overrides=dict.fromkeys(("low", "high"), pl.Float64))
             panels.append(
                 ChartPanel(
-                    f"means-{len(panels)}", metric, charts.interval_chart(frame.drop("metric"), f"mean {metric}")
+                    f"means-{len(panels)}",
+                    metric,
+                    dot_chart(frame.rename({"system": "label", "mean": "value"}), f"mean {metric}"),
                 )
             )
             rows.append(frame)
@@ -52,12 +58,12 @@ def grades_figure(given: FigureSources) -> Figure | str:
         return given.survey.ungraded
     counts = {(system, grade): n for (system, grade), n in given.survey.grades.items() if grade is not None}
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
-    frame = _shares_frame(counts, order, tuple(GRADE_COLORS))
+    frame = _shares_frame(counts, order, ("correct", "partially-correct", "abstained", "wrong"))
     caption = (
         "What the model made of each system's passages: answers by grade. "
         "Answers that could not be graded do not count."
     )
-    spec = charts.share_chart(frame, GRADE_COLORS, "share of graded answers")
+    spec = outcome_chart(frame.rename({"system": "label"}), "share of graded answers")
     return Figure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
 
 
@@ -71,7 +77,7 @@ def kinds_figure(given: FigureSources) -> Figure | str:
         "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
         "misleading (u < −0.8: irrelevant, and the model answers from it all the same)."
     )
-    spec = charts.share_chart(frame, KIND_COLORS, "share of judged passages")
+    spec = outcome_chart(frame.rename({"system": "label"}), "share of judged passages", KIND_COLORS)
     return Figure("kinds", "Helpful, harmless, misleading", caption, [ChartPanel("kinds", "", spec)], frame)
 
 
@@ -119,7 +125,7 @@ def ranks_figure(given: FigureSources) -> Figure | str:
         "ranks",
         "Utility by rank",
         caption,
-        [ChartPanel("ranks", "", charts.line_chart(frame, "rank", "mean utility", zero=True))],
+        [ChartPanel("ranks", "", _curves(frame, "rank", "mean utility", zero=True))],
         frame,
     )
 
@@ -130,14 +136,17 @@ def depth_figure(given: FigureSources) -> Figure | str:
     if isinstance(found, str):
         return found
     panels = [
-        ChartPanel(
-            f"depth-{i}", str(metric), charts.line_chart(part.drop("metric"), "passages shown (k)", f"mean {metric}")
-        )
+        ChartPanel(f"depth-{i}", str(metric), _curves(part, "passages shown (k)", f"mean {metric}"))
         for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
     ]
     left = f" Left out: {'; '.join(found.left)}." if found.left else ""
     caption = f"Each metric if only the first k passages were shown: where a curve falls, more context does harm.{left}"
     return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
+
+
+def _curves(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
+    """A line for each system."""
+    return curve_chart(frame.rename({"system": "line", "mean": "value"}), x, y, zero=zero, band=False, height=260)
 
 
 def density_figure(given: FigureSources) -> Figure | str:
@@ -179,7 +188,7 @@ def density_figure(given: FigureSources) -> Figure | str:
         "density",
         "Coverage and density",
         caption,
-        [ChartPanel("density", "", charts.cross_chart(frame, cov, den))],
+        [ChartPanel("density", "", cross_chart(frame, cov, den))],
         frame.rename(names),
     )
 

@@ -9,8 +9,12 @@ import polars as pl
 
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count
+from ragworth.report.charts.base import Spec
+from ragworth.report.charts.planes import heat_chart
+from ragworth.report.charts.rows import dot_chart
 from ragworth.report.document import ChartPanel, Figure
-from ragworth.report.page import charts, prediction
+from ragworth.report.page import prediction
+from ragworth.report.page.charts import scatter_chart
 from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
 from ragworth.report.page.overview import format_signed
 from ragworth.report.page.survey import MAX_POINTS
@@ -54,7 +58,7 @@ def utility_figure(given: FigureSources) -> Figure | str:
         "passage near 0 is one that the model makes nothing of; an irrelevant one near −1 is one that it answers from. "
         "Lines: where the kinds part."
     )
-    spec = charts.scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
+    spec = scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
     return Figure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
 
 
@@ -69,16 +73,14 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     panels: list[ChartPanel] = []
     for (aspect,), part in found.group_by("outcome", maintain_order=True):
         frame = part.select(
-            pl.col("metric").alias("system"),
-            pl.col("rho").alias("mean"),
+            pl.col("metric").alias("label"),
+            pl.col("rho").alias("value"),
             "low",
             "high",
             pl.format("{} contexts of {} queries", "n", "queries").alias("n"),
         )
         panels.append(
-            ChartPanel(
-                f"predicted-{len(panels)}", str(aspect), charts.interval_chart(frame, f"Spearman ρ with {aspect}")
-            )
+            ChartPanel(f"predicted-{len(panels)}", str(aspect), dot_chart(frame, f"Spearman ρ with {aspect}"))
         )
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
@@ -118,11 +120,17 @@ def agreement_figure(given: FigureSources) -> Figure | str:
         both = pl.concat(
             [among, among.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value", "n")]
         )
-        panels.append(ChartPanel("agreement-0", "Metric and metric", charts.heatmap_chart(both, metrics, metrics)))
+        panels.append(ChartPanel("agreement-0", "Metric and metric", _heat_map(both, metrics, metrics)))
     if outer.height:
         columns = outer["second"].unique(maintain_order=True).to_list()
-        panels.append(ChartPanel("agreement-1", "Metric and outcome", charts.heatmap_chart(outer, metrics, columns)))
+        panels.append(ChartPanel("agreement-1", "Metric and outcome", _heat_map(outer, metrics, columns)))
     if not panels:
         return "fewer than two metrics, or nothing that varies"
     caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
     return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
+
+
+def _heat_map(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
+    first, second = frame["first"].to_list(), frame["second"].to_list()
+    rows, columns = [name for name in rows if name in first], [name for name in columns if name in second]
+    return heat_chart(frame, rows, columns, "Spearman ρ", "correlation")

@@ -84,7 +84,7 @@ def render_text(value: Cell) -> Markup:
         words = Markup("<{0}{1}>{2}</{0}>").format(
             Markup(element), attributes(title=value.title, class_=CLASSES.get(value.role, "")), words
         )
-    return Markup('<a href="{}">{}</a>').format(value.link, words) if value.link else words
+    return Markup("<a{}>{}</a>").format(attributes(href=value.link), words) if value.link else words
 
 
 def attributes(**given: str) -> Markup:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ragworth.report.document import (
-    Block,
-    Bullets,
-    Cell,
-    Data,
-    Details,
-    Document,
-    Figure,
-    Group,
-    Heading,
-    Notes,
-    Only,
-    Paragraph,
-    Section,
-    Span,
-    Table,
-    Text,
-)
+from ragworth.report import document as doc
 from ragworth.report.render import escape_markdown, format_cell, markdown_grid
 
 
-def render_markdown(document: Document) -> str:
+def render_markdown(document: doc.Document) -> str:
     """The whole document but for what only a page can do."""
     first, *others = document.sections
     parts = [f"# {escape_line(document.title)}", escape_line(document.lead), *_blocks(first.blocks)]
@@ -37,7 +20,7 @@ def render_markdown(document: Document) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def render_section(section: Section) -> str:
+def render_section(section: doc.Section) -> str:
     """A section alone; nothing of one without anything for Markdown."""
     parts = [*_blocks(section.blocks)]
     if not parts:
@@ -51,53 +34,61 @@ def escape_line(text: str) -> str:
     return escape_markdown(format_cell(" ".join(text.split()))).replace("#", "\\#")
 
 
-def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
-    """The blocks that Markdown has a form for."""
+def _blocks(blocks: Sequence[doc.Block]) -> Iterator[str]:
     for block in blocks:
-        if type(block) in FORMS:
-            yield from filter(None, FORMS[type(block)](block))
+        yield from filter(None, _block(block))
 
 
-def _text(text: Text) -> str:
+def _block(block: doc.Block) -> Iterator[str]:
+    """The paragraphs of a block; none of what only a page can do."""
+    match block:
+        case doc.Paragraph(text, style):
+            yield f"**{_text(text)}**" if style == "first" else _text(text)
+        case doc.Heading(title, level, _, count):
+            yield f"{'#' * level} {escape_line(title)}"
+            yield escape_line(count)
+        case doc.Bullets(items) | doc.Notes(items):
+            yield "\n".join(f"- {_text(item)}" for item in items)
+        case doc.Table():
+            yield "" if block.hidden else f"**{escape_line(block.caption)}**"
+            yield from _rows(block)
+        case doc.Figure(_, title, caption, panels):
+            yield f"### {escape_line(title)}"
+            for panel in panels:
+                yield f"![{escape_line(f'{title} {panel.title}')}](figures/{quote(panel.name)}.svg)"
+            yield escape_line(caption)
+        case doc.Details(title, [doc.Table(caption) as table]) if caption == title:
+            yield f"### {escape_line(title)}"
+            yield from _rows(table)
+        case doc.Details(title, blocks):
+            yield from [f"### {escape_line(title)}", *_blocks(blocks)]
+        case doc.Data(_, value):
+            pairs = [[_cell(key), _cell(each)] for key, each in flatten(value)]
+            yield markdown_grid([["setting", "value"], *pairs], [False, False]).rstrip() if pairs else ""
+        case doc.Group() | doc.Only(medium="markdown"):
+            yield from _blocks(block.blocks)
+
+
+def _text(text: doc.Text) -> str:
     return "".join(map(_span, text if isinstance(text, list) else [text])).strip()
 
 
-def _span(text: str | Span) -> str:
+def _span(text: str | doc.Span) -> str:
     """A piece of a text; links inside the page lead nowhere from here."""
-    words = text.text if isinstance(text, Span) else text
+    words = text.text if isinstance(text, doc.Span) else text
     made = f"{' ' * words[:1].isspace()}{escape_line(words)}{' ' * words[-1:].isspace()}"
-    return f"[{made}]({text.link})" if isinstance(text, Span) and text.link and text.link[0] != "#" else made
+    return f"[{made}]({text.link})" if isinstance(text, doc.Span) and text.link and text.link[0] != "#" else made
 
 
-def _cell(value: Cell) -> str:
+def _cell(value: doc.Cell) -> str:
     if isinstance(value, list):
         return " ".join(filter(None, (_span(part).strip() for part in value)))
-    if isinstance(value, Span):
+    if isinstance(value, doc.Span):
         return _span(value).strip()
     return escape_markdown(format_cell(value))
 
 
-def _paragraph(block: Paragraph) -> Iterator[str]:
-    words = _text(block.text)
-    yield f"**{words}**" if block.style == "first" else words
-
-
-def _heading(block: Heading) -> Iterator[str]:
-    yield f"{'#' * block.level} {escape_line(block.text)}"
-    yield escape_line(block.count)
-
-
-def _bullets(block: Bullets | Notes) -> Iterator[str]:
-    yield "\n".join(f"- {_text(item)}" for item in block.items)
-
-
-def _table(block: Table) -> Iterator[str]:
-    if not block.hidden:
-        yield f"**{escape_line(block.caption)}**"
-    yield from _rows(block)
-
-
-def _rows(block: Table) -> Iterator[str]:
+def _rows(block: doc.Table) -> Iterator[str]:
     """A table without its caption, which may say the same as the heading above it."""
     grid = [[_cell(each.title) for each in block.columns], *([_cell(cell) for cell in row] for row in block.rows)]
     yield markdown_grid(grid, [each.numeric for each in block.columns]).rstrip()
@@ -107,30 +98,6 @@ def _rows(block: Table) -> Iterator[str]:
     yield escape_line(block.note)
 
 
-def _figure(block: Figure) -> Iterator[str]:
-    yield f"### {escape_line(block.title)}"
-    for panel in block.panels:
-        yield f"![{escape_line(f'{block.title} {panel.title}')}](figures/{quote(panel.name)}.svg)"
-    yield escape_line(block.caption)
-
-
-def _group(block: Group) -> Iterator[str]:
-    yield from _blocks(block.blocks)
-
-
-def _details(block: Details) -> Iterator[str]:
-    yield f"### {escape_line(block.summary)}"
-    for part in block.blocks:
-        same = isinstance(part, Table) and part.caption == block.summary
-        yield from _rows(part) if same and isinstance(part, Table) else _blocks([part])
-
-
-def _data(block: Data) -> Iterator[str]:
-    pairs = [[_cell(key), _cell(value)] for key, value in flatten(block.value)]
-    if pairs:
-        yield markdown_grid([["setting", "value"], *pairs], [False, False]).rstrip()
-
-
 def flatten(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
     """Nested settings as pairs: ``models.0.name`` and what it is."""
     if isinstance(value, Mapping | list):
@@ -138,22 +105,3 @@ def flatten(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
             yield from flatten(each, f"{before}.{key}" if before else str(key))
     else:
         yield before, str(value)
-
-
-def _only(block: Only) -> Iterator[str]:
-    yield from _blocks(block.blocks) if block.medium == "markdown" else ()
-
-
-FORMS: dict[type[Block], Callable[[Any], Iterator[str]]] = {
-    Paragraph: _paragraph,
-    Heading: _heading,
-    Bullets: _bullets,
-    Notes: _bullets,
-    Table: _table,
-    Figure: _figure,
-    Group: _group,
-    Details: _details,
-    Data: _data,
-    Only: _only,
-}
-"""How each kind of block is written; others are for the page alone."""

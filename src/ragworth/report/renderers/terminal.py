@@ -27,7 +27,7 @@ def _block(block: Block, rows: int) -> Iterator[str]:
     elif isinstance(block, Table) and block.rows:
         yield _table(block, rows)
     else:
-        for part in block.parts:
+        for part in block.blocks:
             yield from _block(part, rows)
 
 
