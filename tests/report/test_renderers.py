@@ -98,7 +98,7 @@ def test_a_section_of_ones_own_is_in_the_navigation_the_page_and_the_markdown(mo
     mine = doc.Section("prices", "What it would cost", [doc.Paragraph("Nothing.")], "Prices")
     monkeypatch.setattr(sections, "SECTIONS", (lambda view: first, lambda view: None, lambda view: mine))
     monkeypatch.setattr(sections.verdict, "lead", lambda view: "Lead.")
-    made = sections.build_document(type("View", (), {"title": "Title"})())  # type: ignore[arg-type]
+    made = sections.build_document(type("View", (), {"title": "Title"})())
     page = html.render_page(made)
     assert re.findall(r'<a href="#(\w+)">(\w+)</a>', page) == [("verdict", "Verdict"), ("prices", "Prices")]
     assert '<h2 id="prices-title">What it would cost</h2>\n<p>Nothing.</p>' in page
