@@ -16,7 +16,6 @@ from ragworth.evaluation.plan import plan_evaluation
 from ragworth.evaluation.two_judges import sample_by_hash
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.report.page.markdown import report_markdown
 from ragworth.results import Results
 from ragworth.two_judges import estimate
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace
@@ -128,7 +127,7 @@ def test_end_to_end(tmp_path: Path, two: Two, undrawn: list[dict[str, Any]]) -> 
     sentence = found.page.budget.sentences[0]
     assert sentence.startswith("75 expensive judgments were made, for 25 of 40 queries.")
     stand = sorted(round(75 * each / 25) for each in frame.filter(pl.col("metric") == "UDCG@2")["effective"])
-    text = report_markdown(found.page)
+    text = found.page.markdown
     assert f"## Judged on a budget\n\n{sentence}\n\n" in text and "| first | UDCG@2 |" in text
     assert f"{stand[0]:,}" in sentence and f"{stand[-1] - 75:,} were saved" in sentence
 
@@ -173,7 +172,7 @@ def test_without_a_better_judge_there_is_nothing_of_it(tmp_path: Path, two: Two,
     found = evaluate(folder)
     assert found.page is not None and found.page.budget is None
     assert 'id="budget"' not in found.page.html and "#budget" not in found.page.html
-    assert "## Judged on a budget" not in report_markdown(found.page)
+    assert "## Judged on a budget" not in found.page.markdown
     assert not list((folder / "results").glob("estimate*"))
     assert Results.read(folder / "results").estimates == {}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from unicodedata import combining, east_asian_width
@@ -72,14 +72,18 @@ def _width(text: str) -> int:
 
 def text_table(frame: pl.DataFrame) -> str:
     """Aligned columns: numbers to the right, words to the left. The same everywhere; rich fits tables to a terminal."""
-    rows = _grid(frame)
-    widths = [max(_width(row[i]) for row in rows) for i in range(frame.width)]
+    return text_grid(_grid(frame), _right_aligned(frame))
+
+
+def text_grid(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Rows of texts, the first being the head, as aligned columns."""
+    widths = [max(_width(row[i]) for row in rows) for i in range(len(right))]
     lines = []
     for row in rows:
         parts = []
-        for value, width, right in zip(row, widths, _right_aligned(frame), strict=True):
+        for value, width, numeric in zip(row, widths, right, strict=True):
             space = " " * (width - _width(value))
-            parts.append(space + value if right else value + space)
+            parts.append(space + value if numeric else value + space)
         lines.append("  ".join(parts).rstrip())
     lines.insert(1, "  ".join("─" * width for width in widths))
     return "\n".join(lines) + "\n"
@@ -87,14 +91,19 @@ def text_table(frame: pl.DataFrame) -> str:
 
 def markdown_table(frame: pl.DataFrame) -> str:
     """A Markdown table. Whatever could become a link, emphasis, code or HTML is escaped."""
+    return markdown_grid([[escape_markdown(value) for value in row] for row in _grid(frame)], _right_aligned(frame))
 
-    def escaped(value: str) -> str:
-        html = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return "".join(f"\\{sign}" if sign in "\\|*_`[]~" else sign for sign in html)
 
-    marks = ["---:" if right else "---" for right in _right_aligned(frame)]
-    body = [[escaped(value) for value in row] for row in _grid(frame)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in [body[0], marks, *body[1:]])
+def markdown_grid(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
+    """Rows of Markdown, the first being the head, as a table."""
+    marks = ["---:" if numeric else "---" for numeric in right]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [rows[0], marks, *rows[1:]])
+
+
+def escape_markdown(text: str) -> str:
+    """A text without anything that Markdown or HTML would act on inside a line."""
+    html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{sign}" if sign in "\\|*_`[]~" else sign for sign in html)
 
 
 LATEX_ESCAPES = {

@@ -14,9 +14,10 @@ pytest.importorskip("altair")
 from ragworth.diagnosis import FINDINGS
 from ragworth.errors import InputError
 from ragworth.report import page
-from ragworth.report.page import explorer, query_blocks, sections
+from ragworth.report.page import explorer, query_blocks
 from ragworth.report.page.chosen import chosen_queries
-from ragworth.report.page.pack import unpack_json
+from ragworth.report.page.sections.explorer import explorer_note
+from ragworth.report.renderers.pack import unpack_json
 from ragworth.tables import Contexts, Judgments, Scores
 from tests.report.page import samples
 
@@ -30,7 +31,7 @@ def test_blocks_of_queries_give_what_all_together_give(whole: page.Page, monkeyp
     monkeypatch.setattr(query_blocks, "BLOCK", 7)
     made = page.build(whole.results)
     assert made.overview == whole.overview
-    assert made.lead == whole.lead
+    assert made.document.lead == whole.document.lead
     assert made.systems == whole.systems
     assert made.diagnosis.counts.equals(whole.diagnosis.counts)
     assert made.diagnosis.absent == whole.diagnosis.absent
@@ -80,7 +81,7 @@ def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
     assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
     shown = {number for piece in data.pieces for number in unpack_json(piece)["contexts"]["columns"]["q"]["v"]}
     assert shown <= set(range(12))
-    assert f"This page holds 12 of {total} queries" in sections.explorer_note(12, total, 2)
+    assert f"This page holds 12 of {total} queries" in str(explorer_note(12, total, 2))
     assert f"This page holds 12 of {total} queries" in made.html
     assert "This page holds" not in whole.html
     links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
@@ -121,4 +122,4 @@ def test_one_system_is_explored_where_it_is_worst(whole: page.Page) -> None:
         edge = worst["value"][3]
         beyond = pl.col("value") > edge if descending else pl.col("value") < edge
         assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen
-    assert "a third are those with the worst scores" in sections.explorer_note(12, 40, 1)
+    assert "a third are those with the worst scores" in str(explorer_note(12, 40, 1))

@@ -15,11 +15,13 @@ import ragworth
 from ragworth.cli.evaluate import _interval, leaderboard
 from ragworth.comparison import compare
 from ragworth.report import page
-from ragworth.report.page import curves, explorer, sections
-from ragworth.report.page.figure import ReportFigure
+from ragworth.report.document import Figure
+from ragworth.report.page import curves, explorer
 from ragworth.report.page.overview import MetricMean, _sentence
-from ragworth.report.page.pack import unpack_json
 from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
+from ragworth.report.renderers.html import render_block
+from ragworth.report.renderers.pack import unpack_json
 from ragworth.results import Results
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
@@ -43,7 +45,7 @@ def test_what_the_model_does_not_read_is_not_shown() -> None:
     assert standing(made, "one").misleading == pytest.approx(2 / 4)
     ranks = next(each for each in made.pictures.figures if each.name == "ranks").data
     assert set(ranks["place"]) == {1, 2}
-    assert "3 different passages shown" in made.lead
+    assert "3 different passages shown" in made.document.lead
     index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
     assert index["k"] == 2
 
@@ -58,7 +60,7 @@ def test_shares_say_how_many_they_are_from() -> None:
         "20 % of its passages mislead (5 of 6 judged); 0 % of the answers from them are correct and 0 % wrong "
         "(1 of 2 graded)."
     )
-    board = sections.leaderboard_html(made.overview)
+    board = render_block(leaderboard_table(made.overview, set()))
     assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
     assert '0 %<small title="answers" class="warn">1 of 2</small>' in board
     assert '50 %<small title="answers">2 of 2</small>' in board
@@ -180,11 +182,11 @@ def test_curves_pass_through_the_cutoff_that_was_reported() -> None:
 
 def test_a_table_that_is_cut_says_so() -> None:
     data = pl.DataFrame({"system": [f"s{n}" for n in range(1500)], "value": range(1500)})
-    shown = sections.figure_html(ReportFigure("x", "Numbers", "", [], data))
+    shown = render_block(Figure("x", "Numbers", "", [], data))
     assert "Numbers: the first 400 of 1,500 rows" in shown
     assert "s399" in shown
     assert "s400" not in shown
-    assert "first" not in sections.figure_html(ReportFigure("x", "Numbers", "", [], data.head(400)))
+    assert "first" not in render_block(Figure("x", "Numbers", "", [], data.head(400)))
 
 
 def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:

@@ -21,15 +21,15 @@ pytest.importorskip("vl_convert")
 import ragworth
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
+from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.planes import curve_chart
+from ragworth.report.charts.theme import DARK, LIGHT, MARK, apply_colors
 from ragworth.report.page import explorer
-from ragworth.report.page.charts import line_chart
 from ragworth.report.page.costs import total_cost
-from ragworth.report.page.document import vega_bundle
 from ragworth.report.page.groups import group_letters, group_systems
-from ragworth.report.page.names import shorten_names
-from ragworth.report.page.pack import source_hash, unpack_json
 from ragworth.report.page.prediction import outcome_predictions
-from ragworth.report.page.theme import DARK, LIGHT, MARK, apply_colors
+from ragworth.report.renderers.html import vega_bundle
+from ragworth.report.renderers.pack import source_hash, unpack_json
 from tests.report.page import odd_samples, samples
 
 Report = Callable[[str], Path]
@@ -281,11 +281,12 @@ def test_long_names_lose_what_all_have_in_common() -> None:
 
 
 def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
-    frame = pl.DataFrame({"system": [f"s{i}" for i in range(12)], "place": [1] * 12, "mean": [0.5] * 12})
-    spec = line_chart(frame, "k", "mean")
+    frame = pl.DataFrame({"line": [f"s{i}" for i in range(12)], "place": [1] * 12, "value": [0.5] * 12})
+    spec = curve_chart(frame, "k", "mean")
     values = spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
-    assert [row["line"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
-    assert [row["name"] for row in values] == [f"s{i}" for i in range(12)]
+    assert [row["legend"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
+    assert [row["line"] for row in values] == [f"s{i}" for i in range(12)]
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["range"][-1] == f"{MARK}none"
 
 
 def test_the_policy_allows_the_page_itself_and_nothing_else(report: Report) -> None:
@@ -410,7 +411,8 @@ def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:
     assert [visible(row) for row in board if "see its note" in row] == ["2 BM25 + reranksee its note"]
     markdown = (report("realistic").parent / "report.md").read_text(encoding="utf-8")
     assert "| BM25 | bm25(k1=0.9, b=0.4) % 5 | 5 passages a query |" in markdown
-    assert f"- BM25 + rerank: {note}" in markdown.replace("\\", "")
+    pipeline = samples.PIPELINES["BM25 + rerank"]
+    assert f"| BM25 + rerank | {pipeline} {note} |" in markdown.replace("\\", "").replace("&gt;", ">")
     hostile = report("hostile").read_text(encoding="utf-8")
     (table,) = re.findall(r'<table class="systems">.*?</table>', hostile, re.DOTALL)
     assert "<script>" not in table and "<img" not in table and "\x1b" not in table

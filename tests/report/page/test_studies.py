@@ -42,7 +42,7 @@ def test_studies_that_are_there_are_listed_when_the_report_is_written(tmp_path: 
     study(tmp_path, "position", "Position", "It matters.")
     page.write(odd_samples.minimal(), tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert '<a href="studies/position/study.html">Position</a><p>It matters.</p>' in html
+    assert '<a href="studies/position/study.html">Position</a>: It matters.</li>' in html
     assert '<a href="#studies">Studies</a>' in html
     plain = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "\n## Studies\n\n- [Position](studies/position/study.html): It matters.\n" in plain

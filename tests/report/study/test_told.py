@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.report.render import render
-from ragworth.report.study import Findings, study_text
-from ragworth.report.study.document import study_page
+from ragworth.report.renderers.html import render_page
+from ragworth.report.renderers.markdown import render_markdown
+from ragworth.report.study import Findings, study_document, study_text
 from ragworth.report.study.findings import display_left_out, display_table, left_out_table, left_out_words
-from ragworth.report.study.markdown import study_markdown
 
 
 def test_a_p_value_is_never_0_and_other_numbers_stay_numbers() -> None:
@@ -38,8 +38,9 @@ def test_what_was_left_out_is_summed_by_unit() -> None:
     shown = display_left_out(frame)
     assert shown.columns == ["case", "reason", "number", "unit"]
     found = Findings("Title", "Lead.", (), (), (), frame)
-    assert summed in study_markdown(found) and summed in study_page(found)
-    for said in (study_text(found), study_markdown(found), study_page(found)):
+    document = study_document(found)
+    assert summed in render_markdown(document) and summed in render_page(document)
+    for said in (study_text(found), render_markdown(document), render_page(document)):
         assert "things" in said and "number" in said and "one judge" in said
 
 

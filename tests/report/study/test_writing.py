@@ -17,9 +17,10 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 from ragworth.errors import FormatError, InputError, TableError
-from ragworth.report.page.pack import source_hash
-from ragworth.report.study import StudyTable, study_text, write_study
-from ragworth.report.study.document import is_numeric, study_page
+from ragworth.report.document import is_numeric
+from ragworth.report.renderers.html import render_page
+from ragworth.report.renderers.pack import source_hash
+from ragworth.report.study import StudyTable, study_document, study_text, write_study
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
@@ -98,7 +99,7 @@ def test_the_page_carries_each_chart_and_allows_only_itself(study: Study) -> Non
 
 def test_the_page_links_back_only_to_a_report_that_is_named(study: Study) -> None:
     assert 'href="../../report.html"' in (study("realistic") / "study.html").read_text(encoding="utf-8")
-    assert "← Report" not in study_page(samples.bare())
+    assert "← Report" not in render_page(study_document(samples.bare()))
 
 
 def test_hostile_texts_are_shown_as_texts_everywhere(study: Study) -> None:

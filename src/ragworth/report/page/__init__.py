@@ -7,6 +7,6 @@
 from __future__ import annotations
 
 from ragworth.report.page.building import Page, build, write
-from ragworth.report.page.studies import update_study_list
+from ragworth.report.page.sections.studies import update_study_list
 
 __all__ = ["Page", "build", "update_study_list", "write"]

@@ -1,4 +1,4 @@
-"""From results to the report: everything is computed once, and then said as a page and as Markdown."""
+"""From results to the report: everything is computed once, and then rendered as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -10,98 +10,44 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
-from ragworth.errors import FormatError, InputError, format_count
-from ragworth.report.page import budget, costs, sections, studies, systems
+from ragworth.errors import FormatError, InputError
+from ragworth.report.charts.drawing import render_svg
+from ragworth.report.document import Document
 from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
 from ragworth.report.page.depths import shown_depth
-from ragworth.report.page.document import render_page
 from ragworth.report.page.explorer import build_explorer
-from ragworth.report.page.figure import FigureSources
-from ragworth.report.page.figures import FigureSet, build_figures
-from ragworth.report.page.findings import findings_html
-from ragworth.report.page.html import SafeHtml, escape_text
-from ragworth.report.page.overview import Overview, build_overview
-from ragworth.report.page.provenance import provenance_html
+from ragworth.report.page.figure_sources import FigureSources
+from ragworth.report.page.figures import build_figures
+from ragworth.report.page.overview import build_overview
 from ragworth.report.page.query_blocks import QueryBlocks
+from ragworth.report.page.sections import build_document, studies
 from ragworth.report.page.survey import Survey, build_survey
-from ragworth.report.page.theme import themes
+from ragworth.report.page.view import ReportView
+from ragworth.report.renderers.html import render_page
+from ragworth.report.renderers.markdown import render_markdown
 from ragworth.results import Results, results_record
 
 
 @dataclass(frozen=True)
-class Page:
-    """A report: what it says, and what it is made from.
-
-    ``facts`` and the rows of ``diagnosis`` are those of the queries that the explorer holds; all counts are of all
-    queries.
-    """
-
-    results: Results
-    title: str
-    facts: ContextFacts
-    survey: Survey
-    overview: Overview
-    diagnosis: Diagnosis
-    pictures: FigureSet
-
-    @property
-    def lead(self) -> str:
-        """What was evaluated, in one line."""
-        view = self.overview
-        models = self.results.manifest.get("models")
-        names = (
-            [str(each["name"]) for each in models if isinstance(each, dict) and "name" in each]
-            if isinstance(models, list)
-            else []
-        )
-        asked = f", read by {', '.join(dict.fromkeys(names))}" if names else ""
-        return (
-            f"{format_count(len(view.standings), 'system')} on {format_count(view.queries, 'query', 'queries')}, "
-            f"{format_count(self.survey.passages, 'different passage')} shown{asked}."
-        )
+class Page(ReportView):
+    """A report: what it is made from, what it says, and its forms."""
 
     @cached_property
-    def budget(self) -> budget.TwoJudgesSection | None:
-        """What a better judge of a sample says; None where there was none."""
-        return budget.two_judges_section(self.results, self.overview)
-
-    @cached_property
-    def systems(self) -> list[systems.SystemEntry]:
-        """What each system is, in the order of the leaderboard."""
-        return systems.describe_systems(self.results, self.survey, self.overview)
+    def document(self) -> Document:
+        """What it says."""
+        return build_document(self)
 
     @cached_property
     def html(self) -> str:
         """The page, in one piece."""
-        names = [each.system for each in self.overview.standings]
         data = build_explorer(self.results, self.facts, self.overview, self.diagnosis)
-        parts: dict[str, SafeHtml] = {
-            "lead": escape_text(self.lead),
-            "sentences": sections.sentences_html(self.overview),
-            "leaderboard": sections.leaderboard_html(self.overview, {each.name for each in self.systems if each.notes}),
-            "systems": systems.systems_html(self.systems),
-            "cost": sections.cost_html(costs.total_cost(self.results.manifest)),
-            "budget": budget.two_judges_html(self.budget),
-            "budget_link": budget.two_judges_link(self.budget),
-            "gallery": sections.gallery_html(self.pictures),
-            "explored": sections.explorer_note(len(self.explored), self.overview.queries, len(names)),
-            "findings": findings_html(self.diagnosis, names, self._example_texts()),
-            "provenance": provenance_html(self.results, self.overview.metrics),
-        }
-        specs = {panel.name: panel.spec for figure in self.pictures.figures for panel in figure.panels}
-        return render_page(parts, self.title, {"specs": specs, "themes": themes()}, data)
+        pieces = {f"piece-{i}": piece for i, piece in enumerate(data.pieces)}
+        return render_page(self.document, {"index": data.index, **pieces})
 
     @cached_property
-    def explored(self) -> list[str]:
-        """The queries that the explorer holds."""
-        return list(dict.fromkeys(query for _, query in self.facts.shown))
-
-    def _example_texts(self) -> dict[str, str]:
-        """Texts of the queries that have findings."""
-        found = self.diagnosis.frame.select("query").unique()
-        return dict(
-            self.results.collection.queries.join(found, on="query", how="semi").select("query", "text").iter_rows()
-        )
+    def markdown(self) -> str:
+        """The same as Markdown, but for the explorer."""
+        return render_markdown(self.document)
 
     def write(self, path: str | Path) -> None:
         """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
@@ -109,17 +55,15 @@ class Page:
         Studies in a folder ``studies`` beside it are listed. A page and a Markdown file of these names are replaced; a
         figure that ragworth did not write is not.
         """
-        from ragworth.report.page.markdown import draw_figures, report_markdown
-
         path = Path(path)
         if not path.parent.is_dir():
             raise FormatError("there is no folder to write to", file=str(path.parent))
         found = studies.list_studies(path.parent / studies.FOLDER)
         files = {
             path.name: studies.insert_in_page(self.html, found),
-            path.with_suffix(".md").name: studies.insert_in_markdown(report_markdown(self), found),
+            path.with_suffix(".md").name: studies.insert_in_markdown(self.markdown, found),
         }
-        figures = {f"figures/{name}": svg for name, svg in draw_figures(self.pictures).items()}
+        figures = {f"figures/{name}.svg": render_svg(spec) for name, spec in self.document.charts.items()}
         record = results_record(path.parent)
         record.refuse_foreign(figures)
         for name, content in (files | figures).items():

@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
+from ragworth.report.charts.names import shorten_names
 from ragworth.report.page.depths import listed_depth, shown_depth
-from ragworth.report.page.names import shorten_names
 from ragworth.report.page.overview import Overview
-from ragworth.report.page.pack import pack_json
 from ragworth.report.page.query_blocks import select_queries
+from ragworth.report.renderers.pack import pack_json
 from ragworth.results import Results
 from ragworth.tables import OK
 

@@ -9,14 +9,19 @@ import numpy as np
 import polars as pl
 
 from ragworth.diagnosis import PASSAGE_KINDS
-from ragworth.report.page import charts, curves
-from ragworth.report.page.figure import GRADE_COLORS, KIND_COLORS, NO_UTILITY, ChartPanel, FigureSources, ReportFigure
+from ragworth.report.charts.base import Spec
+from ragworth.report.charts.planes import curve_chart
+from ragworth.report.charts.rows import dot_chart, outcome_chart
+from ragworth.report.document import ChartPanel, Figure
+from ragworth.report.page import curves
+from ragworth.report.page.charts import cross_chart
+from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
 from ragworth.report.page.overview import RESAMPLES, MetricMean
 from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 
 
-def means_figure(given: FigureSources) -> ReportFigure | str:
+def means_figure(given: FigureSources) -> Figure | str:
     """Every metric by system, with intervals."""
     view = given.overview
     rows: list[pl.DataFrame] = []
@@ -31,36 +36,38 @@ def means_figure(given: FigureSources) -> ReportFigure | str:
             frame = pl.DataFrame(mine, schema_overrides=dict.fromkeys(("low", "high"), pl.Float64))
             panels.append(
                 ChartPanel(
-                    f"means-{len(panels)}", metric, charts.interval_chart(frame.drop("metric"), f"mean {metric}")
+                    f"means-{len(panels)}",
+                    metric,
+                    dot_chart(frame.rename({"system": "label", "mean": "value"}), f"mean {metric}"),
                 )
             )
             rows.append(frame)
     if not panels:
         return "no metric has a value for any system"
     caption = "Mean of each metric over the queries, with its 95 % interval. Axes need not begin at 0."
-    return ReportFigure("means", "Metrics by system", caption, panels, pl.concat(rows))
+    return Figure("means", "Metrics by system", caption, panels, pl.concat(rows))
 
 
 def _facts(mean: MetricMean) -> dict[str, object]:
     return {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": f"{mean.n} of {mean.total}"}
 
 
-def grades_figure(given: FigureSources) -> ReportFigure | str:
+def grades_figure(given: FigureSources) -> Figure | str:
     """What became of the answers."""
     if given.survey.ungraded:
         return given.survey.ungraded
     counts = {(system, grade): n for (system, grade), n in given.survey.grades.items() if grade is not None}
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
-    frame = _shares_frame(counts, order, tuple(GRADE_COLORS))
+    frame = _shares_frame(counts, order, ("correct", "partially-correct", "abstained", "wrong"))
     caption = (
         "What the model made of each system's passages: answers by grade. "
         "Answers that could not be graded do not count."
     )
-    spec = charts.share_chart(frame, GRADE_COLORS, "share of graded answers")
-    return ReportFigure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
+    spec = outcome_chart(frame.rename({"system": "label"}), "share of graded answers")
+    return Figure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
 
 
-def kinds_figure(given: FigureSources) -> ReportFigure | str:
+def kinds_figure(given: FigureSources) -> Figure | str:
     """What the passages shown do to the model."""
     counts = given.survey.kinds
     if not counts:
@@ -70,8 +77,8 @@ def kinds_figure(given: FigureSources) -> ReportFigure | str:
         "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
         "misleading (u < −0.8: irrelevant, and the model answers from it all the same)."
     )
-    spec = charts.share_chart(frame, KIND_COLORS, "share of judged passages")
-    return ReportFigure("kinds", "Helpful, harmless, misleading", caption, [ChartPanel("kinds", "", spec)], frame)
+    spec = outcome_chart(frame.rename({"system": "label"}), "share of judged passages", KIND_COLORS)
+    return Figure("kinds", "Helpful, harmless, misleading", caption, [ChartPanel("kinds", "", spec)], frame)
 
 
 def _shares_frame(counts: Mapping[tuple[str, str], int], systems: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
@@ -91,7 +98,7 @@ def _shares_frame(counts: Mapping[tuple[str, str], int], systems: Sequence[str],
     return pl.DataFrame(rows)
 
 
-def ranks_figure(given: FigureSources) -> ReportFigure | str:
+def ranks_figure(given: FigureSources) -> Figure | str:
     """Mean utility at each rank."""
     found = given.survey.ranks
     if not found.columns:
@@ -114,32 +121,35 @@ def ranks_figure(given: FigureSources) -> ReportFigure | str:
         "Mean utility of the passage at each rank: above 0 it helps the model, below it misleads. "
         "A choice of a system in the legend brings it forward."
     )
-    return ReportFigure(
+    return Figure(
         "ranks",
         "Utility by rank",
         caption,
-        [ChartPanel("ranks", "", charts.line_chart(frame, "rank", "mean utility", zero=True))],
+        [ChartPanel("ranks", "", _curves(frame, "rank", "mean utility", zero=True))],
         frame,
     )
 
 
-def depth_figure(given: FigureSources) -> ReportFigure | str:
+def depth_figure(given: FigureSources) -> Figure | str:
     """Metrics at every cutoff."""
     found = curves.cutoff_curves(given.results, given.overview.metrics, given.systems)
     if isinstance(found, str):
         return found
     panels = [
-        ChartPanel(
-            f"depth-{i}", str(metric), charts.line_chart(part.drop("metric"), "passages shown (k)", f"mean {metric}")
-        )
+        ChartPanel(f"depth-{i}", str(metric), _curves(part, "passages shown (k)", f"mean {metric}"))
         for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
     ]
     left = f" Left out: {'; '.join(found.left)}." if found.left else ""
     caption = f"Each metric if only the first k passages were shown: where a curve falls, more context does harm.{left}"
-    return ReportFigure("depth", "How much context is worth showing", caption, panels, found.frame)
+    return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
 
 
-def density_figure(given: FigureSources) -> ReportFigure | str:
+def _curves(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
+    """A line for each system."""
+    return curve_chart(frame.rename({"system": "line", "mean": "value"}), x, y, zero=zero, band=False, height=260)
+
+
+def density_figure(given: FigureSources) -> Figure | str:
     """Coverage against density, a point for each system."""
     pick = {
         name: next((m for m in given.overview.metrics if m.split("@")[0].split("(")[0] == name), None)
@@ -174,11 +184,11 @@ def density_figure(given: FigureSources) -> ReportFigure | str:
         "y_low": f"{den} low",
         "y_high": f"{den} high",
     }
-    return ReportFigure(
+    return Figure(
         "density",
         "Coverage and density",
         caption,
-        [ChartPanel("density", "", charts.cross_chart(frame, cov, den))],
+        [ChartPanel("density", "", cross_chart(frame, cov, den))],
         frame.rename(names),
     )
 
@@ -186,11 +196,11 @@ def density_figure(given: FigureSources) -> ReportFigure | str:
 class FigureSet(NamedTuple):
     """The figures that there are, and those that are left out with the reason."""
 
-    figures: list[ReportFigure]
+    figures: list[Figure]
     absent: dict[str, str]
 
 
-FIGURE_BUILDERS: dict[str, Callable[[FigureSources], ReportFigure | str]] = {
+FIGURE_BUILDERS: dict[str, Callable[[FigureSources], Figure | str]] = {
     "Metrics by system": means_figure,
     "Correct, abstained, wrong": grades_figure,
     "Helpful, harmless, misleading": kinds_figure,
@@ -207,6 +217,6 @@ def build_figures(given: FigureSources) -> FigureSet:
     """All that the tables allow."""
     made = {title: make(given) for title, make in FIGURE_BUILDERS.items()}
     return FigureSet(
-        [each for each in made.values() if isinstance(each, ReportFigure)],
+        [each for each in made.values() if isinstance(each, Figure)],
         {title: each for title, each in made.items() if isinstance(each, str)},
     )

@@ -9,13 +9,18 @@ import polars as pl
 
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count
-from ragworth.report.page import charts, prediction
-from ragworth.report.page.figure import KIND_COLORS, NO_UTILITY, ChartPanel, FigureSources, ReportFigure
+from ragworth.report.charts.base import Spec
+from ragworth.report.charts.planes import heat_chart
+from ragworth.report.charts.rows import dot_chart
+from ragworth.report.document import ChartPanel, Figure
+from ragworth.report.page import prediction
+from ragworth.report.page.charts import scatter_chart
+from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
 from ragworth.report.page.overview import format_signed
 from ragworth.report.page.survey import MAX_POINTS
 
 
-def utility_figure(given: FigureSources) -> ReportFigure | str:
+def utility_figure(given: FigureSources) -> Figure | str:
     """Relevance labels against utility, a point for each judged passage."""
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
@@ -53,11 +58,11 @@ def utility_figure(given: FigureSources) -> ReportFigure | str:
         "passage near 0 is one that the model makes nothing of; an irrelevant one near −1 is one that it answers from. "
         "Lines: where the kinds part."
     )
-    spec = charts.scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
-    return ReportFigure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
+    spec = scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
+    return Figure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
 
 
-def prediction_figure(given: FigureSources) -> ReportFigure | str:
+def prediction_figure(given: FigureSources) -> Figure | str:
     """How well each metric predicts each outcome."""
     outcomes = given.results.outcomes
     if outcomes is None:
@@ -68,23 +73,21 @@ def prediction_figure(given: FigureSources) -> ReportFigure | str:
     panels: list[ChartPanel] = []
     for (aspect,), part in found.group_by("outcome", maintain_order=True):
         frame = part.select(
-            pl.col("metric").alias("system"),
-            pl.col("rho").alias("mean"),
+            pl.col("metric").alias("label"),
+            pl.col("rho").alias("value"),
             "low",
             "high",
             pl.format("{} contexts of {} queries", "n", "queries").alias("n"),
         )
         panels.append(
-            ChartPanel(
-                f"predicted-{len(panels)}", str(aspect), charts.interval_chart(frame, f"Spearman ρ with {aspect}")
-            )
+            ChartPanel(f"predicted-{len(panels)}", str(aspect), dot_chart(frame, f"Spearman ρ with {aspect}"))
         )
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
         "resampling queries. Metrics of which lower is better should go against it. "
         f"Best: {'; '.join(_best(found))}."
     )
-    return ReportFigure("predicted", "Which metric predicts the answers", caption, panels, found)
+    return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
 
 
 def _best(found: pl.DataFrame) -> list[str]:
@@ -102,7 +105,7 @@ def _best(found: pl.DataFrame) -> list[str]:
     return words
 
 
-def agreement_figure(given: FigureSources) -> ReportFigure | str:
+def agreement_figure(given: FigureSources) -> Figure | str:
     """How metrics, and metrics and outcomes, go together."""
     found = prediction.metric_correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
     metrics = given.overview.metrics
@@ -117,11 +120,17 @@ def agreement_figure(given: FigureSources) -> ReportFigure | str:
         both = pl.concat(
             [among, among.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value", "n")]
         )
-        panels.append(ChartPanel("agreement-0", "Metric and metric", charts.heatmap_chart(both, metrics, metrics)))
+        panels.append(ChartPanel("agreement-0", "Metric and metric", _heat_map(both, metrics, metrics)))
     if outer.height:
         columns = outer["second"].unique(maintain_order=True).to_list()
-        panels.append(ChartPanel("agreement-1", "Metric and outcome", charts.heatmap_chart(outer, metrics, columns)))
+        panels.append(ChartPanel("agreement-1", "Metric and outcome", _heat_map(outer, metrics, columns)))
     if not panels:
         return "fewer than two metrics, or nothing that varies"
     caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
-    return ReportFigure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
+    return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
+
+
+def _heat_map(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
+    first, second = frame["first"].to_list(), frame["second"].to_list()
+    rows, columns = [name for name in rows if name in first], [name for name in columns if name in second]
+    return heat_chart(frame, rows, columns, "Spearman ρ", "correlation")

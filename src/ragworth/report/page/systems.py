@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ragworth.errors import format_count
-from ragworth.report.page.html import SafeHtml, scroll_box, tag
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
 from ragworth.results import Results
 
-TITLE = "Systems"
 UNKNOWN = "not recorded"
 
 
@@ -62,25 +60,3 @@ def _shows(name: str, known: Survey) -> str:
     )
     bare, total = sizes.get(0, 0), sum(sizes.values())
     return f"{many} a query" + (f"; nothing for {bare:,} of {format_count(total, 'query', 'queries')}" if bare else "")
-
-
-def systems_html(found: list[SystemEntry]) -> SafeHtml:
-    """The systems as a table, with what was noticed below each of them."""
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("System", "Pipeline or file", "Shows")))
-    rows = [
-        tag(
-            "tr",
-            tag("th", each.name, scope="row"),
-            tag("td", tag("code", each.written), *(tag("p", note, class_="warn") for note in each.notes)),
-            tag("td", each.shows),
-        )
-        for each in found
-    ]
-    made = tag(
-        "table",
-        tag("caption", "What each system is, and what was noticed while it retrieved", class_="hidden"),
-        tag("thead", head),
-        tag("tbody", *rows),
-        class_="systems",
-    )
-    return scroll_box(made, TITLE)

@@ -6,8 +6,14 @@
 
 from __future__ import annotations
 
+from ragworth.report.renderers.terminal import render_text
+from ragworth.report.study.document import study_document
 from ragworth.report.study.findings import Findings, StudyFigure, StudyTable
-from ragworth.report.study.terminal import study_text
 from ragworth.report.study.writing import write_study
 
-__all__ = ["Findings", "StudyFigure", "StudyTable", "study_text", "write_study"]
+__all__ = ["Findings", "StudyFigure", "StudyTable", "study_document", "study_text", "write_study"]
+
+
+def study_text(findings: Findings) -> str:
+    """What a study says, in a terminal."""
+    return render_text(study_document(findings))

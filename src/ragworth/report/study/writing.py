@@ -12,11 +12,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragworth.errors import TableError, quote_short
-from ragworth.report.page.drawing import render_png, render_svg
+from ragworth.report.charts.drawing import render_png, render_svg
 from ragworth.report.render import render
-from ragworth.report.study.document import study_page
+from ragworth.report.renderers.html import render_page
+from ragworth.report.renderers.markdown import render_markdown
+from ragworth.report.study.document import study_document
 from ragworth.report.study.findings import Findings
-from ragworth.report.study.markdown import study_markdown
 from ragworth.storage.file_record import FileRecord
 
 NAME = re.compile(r"\w[\w-]*")
@@ -35,7 +36,7 @@ def write_study(findings: Findings, folder: str | Path, *, back: str | Path | No
     folder = Path(folder)
     _check(table.name for table in findings.tables)
     _check(figure.name for figure in findings.figures)
-    files = _files(findings, None if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
+    files = _files(findings, "" if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
     record = json.dumps(findings.record, ensure_ascii=False, indent=1) + "\n"
     written = FileRecord(folder, _legacy_files, "move it away, or name another folder: --output DIR")
     written.refuse_foreign([*files, STUDY])
@@ -58,10 +59,11 @@ def _check(names: Iterable[str]) -> None:
         seen.add(name.casefold())
 
 
-def _files(findings: Findings, back: str | None) -> dict[str, bytes]:
+def _files(findings: Findings, back: str) -> dict[str, bytes]:
     """All files but the record, made before the first of them is written."""
-    made = {"study.html": study_page(findings, back).encode("utf-8", "replace")}
-    made["study.md"] = study_markdown(findings).encode("utf-8", "replace")
+    document = study_document(findings, back)
+    pages = {"study.html": render_page(document), "study.md": render_markdown(document)}
+    made = {name: text.encode("utf-8", "replace") for name, text in pages.items()}
     for table in findings.tables:
         made |= {f"{table.name}.{look}": render(table.frame, look) for look in ("parquet", "csv")}
     for figure in findings.figures:

@@ -31,10 +31,7 @@ function follow() {
   return null;
 }
 
-async function start() {
-  watchTheme();
-  if (!canUnpack()) return;
-  watchCharts();
+async function startExplorer() {
   index = await unpack('index');
   fillControls();
   watchControls();
@@ -42,6 +39,13 @@ async function start() {
   showList();
   addEventListener('hashchange', () => { byId('trouble').hidden = true; follow(); });
   await follow();
+}
+
+async function start() {
+  watchTheme();
+  if (!canUnpack()) return;
+  watchCharts();
+  if (byId('explorer')) await startExplorer();
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -1,8 +1,8 @@
-"""The studies that lie beside a report, and the place in it where they are listed.
+"""The studies in the folder beside a report.
 
-A study is often done long after the report was written. The place is between two marks, which no text of a report can
-hold since all of them are escaped, so that what stands there can be written anew without the rest: the tables need
-not be read again, and the report says what it said, whatever it was built with.
+A study is often done long after the report was written. The section stands between two marks, which no text of a report
+can hold since all of them are escaped. So it can be rewritten alone: the tables need not be read again, and the rest of
+the report stays as it is.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ragworth.errors import FormatError
-from ragworth.report.page.html import SafeHtml, tag
+from ragworth.report.document import Bullets, Paragraph, Section, Span, Text
+from ragworth.report.page.view import ReportView
+from ragworth.report.renderers import html, markdown
 from ragworth.results import results_record
 
 FOLDER = "studies"
-PLACE = "<!--studies--><!--/studies-->"
-NAVIGATION = "<!--studies-link--><!--/studies-link-->"
 
 
 class StudyEntry(NamedTuple):
@@ -65,44 +65,36 @@ def _read(file: Path) -> StudyEntry:
     return StudyEntry(file.parent.name, title, str(sentences[0]) if sentences else "")
 
 
-def insert_in_page(html: str, found: StudyList) -> str:
-    """A page that lists these studies, and no others."""
-    link = tag("a", "Studies", href="#studies") if any(found) else SafeHtml("")
-    return _replace_between(_replace_between(html, PLACE, _section(found)), NAVIGATION, link)
+def section(view: ReportView) -> Section:
+    """The place of the studies, which are listed when the report is written."""
+    return study_section(StudyList([], []))
 
 
-def _section(found: StudyList) -> SafeHtml:
-    if not any(found):
-        return SafeHtml("")
-    items = [
-        tag("li", tag("a", each.title, href=each.address), tag("p", each.sentence) if each.sentence else "")
-        for each in found.listed
+def study_section(found: StudyList) -> Section:
+    """The studies and what is wrong with the others; empty where there are none."""
+    items: list[Text] = [
+        [Span(each.title, link=each.address), f": {each.sentence}" if each.sentence else ""] for each in found.listed
     ]
-    return tag(
-        "section",
-        tag("h2", "Studies", id="studies-title"),
-        tag("ul", *items, class_="studies") if items else "",
-        *(tag("p", note, class_="note") for note in found.notes),
-        id="studies",
-        aria_labelledby="studies-title",
-    )
+    blocks = [Bullets(items, "studies")] if items else []
+    return Section("studies", "Studies", [*blocks, *(Paragraph(n, "note") for n in found.notes)], replaceable=True)
+
+
+def insert_in_page(text: str, found: StudyList) -> str:
+    """A page that lists these studies, and no others."""
+    made = study_section(found)
+    return _replace(_replace(text, made.id, html.render_section(made)), f"{made.id}-link", html.render_link(made))
 
 
 def insert_in_markdown(text: str, found: StudyList) -> str:
     """The Markdown beside it, with the same list."""
-    from ragworth.report.page.markdown import escape_line
-
-    items = [f"- [{escape_line(each.title)}]({each.address}): {escape_line(each.sentence)}" for each in found.listed]
-    lines = ["\n".join(items), *map(escape_line, found.notes)]
-    return _replace_between(text, PLACE, "\n\n".join(["\n## Studies", *filter(None, lines), ""]) if any(found) else "")
+    made = study_section(found)
+    return _replace(text, made.id, markdown.render_section(made))
 
 
-def _replace_between(text: str, place: str, content: str) -> str:
-    """``content`` between the marks of a place, in place of what stands there."""
-    begin, end = (f"{mark}>" for mark in place.split(">")[:2])
-    return re.sub(
-        f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: f"{begin}{content}{end}", text, count=1, flags=re.DOTALL
-    )
+def _replace(text: str, mark: str, content: str) -> str:
+    """``content`` between two marks, in place of what stands there."""
+    begin, end = f"<!--{mark}-->", f"<!--/{mark}-->"
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}{content}{end}", text, count=1, flags=re.DOTALL)
 
 
 def update_study_list(report: Path) -> bool:
@@ -119,7 +111,7 @@ def update_study_list(report: Path) -> bool:
             continue
         except (OSError, ValueError) as error:
             raise FormatError(f"cannot be read: {error}", file=str(file)) from error
-        if PLACE.split(">")[0] not in text:
+        if "<!--studies-->" not in text:
             continue
         results_record(report.parent).write(file.name, fill(text, found).encode(), adopt=True)
         changed = True

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ragworth.report.page.charts import Spec, chart_data, finish_chart, load_altair
-from ragworth.report.page.theme import theme_color
-from ragworth.report.render import format_cell
-from ragworth.report.study.channels import (
+from ragworth.report.charts.base import Spec, chart_data, finish_chart, load_altair
+from ragworth.report.charts.channels import (
+    HUES,
+    OTHERS,
     color_channel,
     dash_channel,
     describe_spec,
@@ -23,6 +23,8 @@ from ragworth.report.study.channels import (
     with_dashes,
     x_axis,
 )
+from ragworth.report.charts.theme import theme_color
+from ragworth.report.render import format_cell
 
 HEIGHT = 280
 TICKS = 16
@@ -37,24 +39,28 @@ def curve_chart(
     """A line for each name, with its interval as a band: line, place, value, maybe low, high and n.
 
     ``place`` is a number, or a name (then in the order in which they first come). Lines differ by colour, dash and
-    shape. ``zero`` draws a line where 0 is; ``log`` spaces the places by their logarithm.
+    shape; those for which the legend has no room are grey. ``zero`` draws a line where 0 is; ``log`` spaces the places
+    by their logarithm.
     """
     alt = load_altair()
     named = not frame.schema["place"].is_numeric() if "place" in frame.columns else False
     frame = prepare_frame(frame, {"line": True, "place": named, "value": False}, ("low", "high", "n"))
-    names = unique_names(frame, "line")
-    frame = with_dashes(frame, "line", names)
+    every = unique_names(frame, "line")
+    names = every if len(every) <= HUES + 1 else [*every[:HUES], OTHERS]
+    own = pl.when(pl.col("line").is_in(names)).then("line").otherwise(pl.lit(OTHERS))
+    frame = with_dashes(frame.with_columns(own.alias("legend")), "legend", names)
     columns = {"line": "line", "place": x, "value": y, "low": "low", "high": "high", "n": "n"}
-    picked = alt.selection_point(fields=["line"], bind="legend", name="picked")
+    picked = alt.selection_point(fields=["legend"], bind="legend", name="picked")
     base = alt.Chart().encode(
         x=_place_axis(frame, x, named, log),
-        color=color_channel("line", names),
+        color=color_channel("legend", names),
+        detail="line:N",
         opacity=_dim_condition(picked, 0.95, 0.12),
     )
     up = alt.Y("value:Q", title=y, scale=alt.Scale(zero=zero))
     line = base.mark_line(strokeWidth=1.9).encode(y=up, strokeDash=dash_channel(names))
     point = base.mark_point(filled=True, size=50).encode(
-        y=up, shape=shape_channel("line", names), tooltip=tooltip_fields(frame, columns)
+        y=up, shape=shape_channel("legend", names), tooltip=tooltip_fields(frame, columns)
     )
     layers = [line, point.add_params(picked)]
     if band and {"low", "high"} <= set(frame.columns):
@@ -146,7 +152,7 @@ def heat_chart(
     rows: Sequence[str],
     columns: Sequence[str],
     legend: str,
-    kind: Literal["diverging", "share", "plain"] = "diverging",
+    kind: Literal["diverging", "correlation", "share", "plain"] = "diverging",
     *,
     down: str = "",
     along: str = "",
@@ -154,8 +160,9 @@ def heat_chart(
     """A cell for each pair, with its number in it: first (of ``rows``), second (of ``columns``), value.
 
     Maybe also label (to stand in the cell in place of the number) and n. ``legend`` says what the value is. Colours:
-    ``diverging`` from the largest distance below 0 through 0 to as much above; ``share`` from 0 to 1; ``plain`` from
-    the least to the greatest value. Cells without a value are marked. ``down`` and ``along`` are titles of the axes.
+    ``diverging`` from the largest distance below 0 through 0 to as much above; ``correlation`` from −1 through 0 to 1;
+    ``share`` from 0 to 1; ``plain`` from the least to the greatest value. Cells without a value are marked. ``down``
+    and ``along`` are titles of the axes.
     """
     alt = load_altair()
     said = {"words": pl.col("label").cast(pl.String)} if "label" in frame.columns else {"words": _number("value")}
@@ -211,8 +218,8 @@ def _places(names: Sequence[list[str]], step: int, down: str, along: str) -> dic
 def _span(found: pl.Series, kind: str) -> tuple[list[float], list[str]]:
     """Between which values the colours are, and the colours."""
     low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)  # type: ignore[arg-type]
-    if kind == "diverging":
-        end = max(abs(low), abs(high)) or 1.0
+    if kind in ("diverging", "correlation"):
+        end = 1.0 if kind == "correlation" else max(abs(low), abs(high)) or 1.0
         return [-end, 0.0, end], ["minus", "middle", "plus"]
     if kind == "share":
         return [0.0, 1.0], ["middle", "plus"]

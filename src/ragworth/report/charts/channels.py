@@ -8,13 +8,15 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import TableError, format_list
-from ragworth.report.page.charts import Spec, escape_frame, load_altair
-from ragworth.report.page.names import shorten_names
-from ragworth.report.page.theme import DASHES, SHAPES, theme_color
+from ragworth.report.charts.base import Spec, escape_frame, load_altair
+from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.theme import DASHES, SHAPES, theme_color
 from ragworth.report.render import format_cell
 
 HUES = 8
 """Colours that the theme has for groups; the ninth group has the first colour with another dash or shape."""
+OTHERS = "the others"
+"""Lines for which a legend has no room; they are grey."""
 WHOLE = "whole "
 """Before the name of a column: the same with its names in full, for tooltips."""
 
@@ -56,7 +58,8 @@ def unique_names(frame: pl.DataFrame, column: str) -> list[str]:
 def color_channel(column: str, names: Sequence[str]) -> Any:
     """A colour for each name."""
     alt = load_altair()
-    scale = alt.Scale(domain=list(names), range=[theme_color(f"system-{i % HUES}") for i in range(len(names))])
+    hues = ["none" if name == OTHERS else f"system-{i % HUES}" for i, name in enumerate(names)]
+    scale = alt.Scale(domain=list(names), range=list(map(theme_color, hues)))
     return alt.Color(f"{column}:N", title=None, sort=list(names), scale=scale, legend=_legend())
 
 

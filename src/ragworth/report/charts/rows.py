@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from ragworth.errors import TableError, format_list
-from ragworth.report.page.charts import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
-from ragworth.report.page.theme import theme_color
-from ragworth.report.study.channels import (
+from ragworth.report.charts.base import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
+from ragworth.report.charts.channels import (
     color_channel,
     describe_spec,
     prepare_frame,
@@ -18,6 +18,7 @@ from ragworth.report.study.channels import (
     unique_names,
     x_axis,
 )
+from ragworth.report.charts.theme import theme_color
 
 KINDS = {"correct": "good", "partial": "fair", "abstained": "none", "wrong": "bad"}
 """What can come of an answer, best first, with its colour."""
@@ -119,32 +120,32 @@ def _bars(
     return [*layers, _missing_value_text(base, "value", lying)]
 
 
-def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers") -> Spec:
+def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers", kinds: Mapping[str, str] = KINDS) -> Spec:
     """Bars that add up to 1: label, kind (correct, partial, abstained, wrong), share, count, maybe group.
 
-    Groups follow each other, each below its name.
+    Groups follow each other, each below its name. ``kinds`` are other kinds and their colours.
     """
     alt = load_altair()
     frame = frame.with_columns(pl.col("kind").replace({"partially-correct": "partial"}))
-    unknown = sorted(set(frame["kind"].to_list()) - set(KINDS))
+    unknown = sorted(set(frame["kind"].to_list()) - set(kinds))
     if unknown:
-        raise TableError(f"{format_list(unknown)} is no outcome", expected=format_list(list(KINDS)))
+        raise TableError(f"{format_list(unknown)} is no outcome", expected=format_list(list(kinds)))
     frame = prepare_frame(frame, {"label": True, "kind": False, "share": False, "count": False}, ("group",))
-    frame, keys, heads = _stack_bars(frame)
-    names = [kind for kind in KINDS if kind in frame["kind"].to_list()]
+    frame, keys, heads = _stack_bars(frame, list(kinds))
+    names = [kind for kind in kinds if kind in frame["kind"].to_list()]
     up = alt.Y(
         "key:N", sort=keys, title=None, scale=alt.Scale(domain=keys), axis=alt.Axis(labelExpr="slice(datum.label, 4)")
     )
     base = alt.Chart().encode(y=up)
     columns = {"label": "label", "group": "group", "kind": "which", "count": "how many", "share": "share"}
-    scale = alt.Scale(domain=names, range=[theme_color(KINDS[name]) for name in names])
+    scale = alt.Scale(domain=names, range=[theme_color(kinds[name]) for name in names])
     bar = base.mark_bar(height={"band": 0.78}, stroke=theme_color("paper"), strokeWidth=1).encode(
         x=x_axis("start", title, scale=alt.Scale(domain=[0, 1]), format="%"),
         x2="end:Q",
         color=alt.Color("kind:N", title=None, sort=names, scale=scale),
         tooltip=tooltip_fields(frame, columns, ".1%"),
     )
-    strong = alt.FieldOneOfPredicate(field="kind", oneOf=["correct", "wrong"])
+    strong = alt.FieldOneOfPredicate(field="kind", oneOf=[name for name in names if kinds[name] in ("good", "bad")])
     words = base.mark_text(fontSize=11).encode(
         x="middle:Q",
         text="words:N",
@@ -160,7 +161,7 @@ def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers") -> S
     return describe_spec(finish_chart(alt.layer(*layers, data=chart_data(frame)), ROW_HEIGHT * len(keys)), names, known)
 
 
-def _stack_bars(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], pl.DataFrame]:
+def _stack_bars(frame: pl.DataFrame, kinds: list[str]) -> tuple[pl.DataFrame, list[str], pl.DataFrame]:
     """Where each part of each bar begins and ends, the rows in their order, and the rows of the groups' names."""
     grouped = "group" in frame.columns
     frame = frame if grouped else frame.with_columns(group=pl.lit(""))
@@ -172,7 +173,7 @@ def _stack_bars(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], pl.DataFr
             keys[group, ""] = heads[-1]["key"]
         for label in unique_names(frame.filter(pl.col("group") == group), "label"):
             keys[group, f"{label} "] = f"{len(keys):04d}{label}"
-    rank = pl.col("kind").replace_strict({kind: i for i, kind in enumerate(KINDS)}, return_dtype=pl.Int64)
+    rank = pl.col("kind").replace_strict({kind: i for i, kind in enumerate(kinds)}, return_dtype=pl.Int64)
     named = pl.struct("group", "label").map_elements(
         lambda row: keys[row["group"], f"{row['label']} "], return_dtype=pl.String
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ragworth.errors import MissingExtraError
-from ragworth.report.page.charts import Spec
-from ragworth.report.page.theme import LIGHT, apply_colors, vega_config
+from ragworth.report.charts.base import Spec
+from ragworth.report.charts.theme import LIGHT, apply_colors, vega_config
 
 WIDTH = 640
 SCALE = 2

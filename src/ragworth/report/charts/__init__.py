@@ -1,0 +1,1 @@
+"""Charts: colours, names beside axes, and files drawn without a browser."""

@@ -1,0 +1,125 @@
+"""The diagnosis: counts of every finding, what it means, what helps, and examples to look at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from ragworth.diagnosis import FINDINGS
+from ragworth.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Group,
+    Heading,
+    Only,
+    Paragraph,
+    Section,
+    Span,
+    Table,
+    Text,
+)
+from ragworth.report.page.view import ReportView
+
+MEANINGS = {
+    "nothing-relevant": "No passage shown is relevant, so the model cannot answer from them. Look at the retriever: "
+    "its recall, its index, the query.",
+    "misled": "The answer is wrong, and a passage was shown that is irrelevant but makes the model answer (distracting "
+    "effect above 0.8). Show fewer passages, or re-rank with something that knows near misses.",
+    "unused": "A relevant passage was shown, and the model declined, or answered wrongly though no hard distractor was "
+    "there. Look at the passage's form and place, the prompt, or the model.",
+    "unsupported": "The answer is correct, and nothing that was shown supports it: the model knew, or guessed. It will "
+    "not do so for what it has never seen.",
+    "incomplete": "Some sub-questions that passages of the collection answer are not answered by any passage shown. "
+    "Look at recall and at diversity.",
+    "redundant": "Passages that answer only what passages above them answer, or repeat their words. Their place could "
+    "go to others.",
+    "unexplained": "The answer is not correct, and the judgments at hand do not say why.",
+    "fine": "None of the findings above that could be examined.",
+}
+EXAMPLES = 3
+
+
+Counts = Mapping[tuple[str, str], Mapping[str, Any]]
+
+
+def section(view: ReportView) -> Section:
+    """Counts of every finding by system, and each in words with examples."""
+    diagnosis, systems = view.diagnosis, [each.system for each in view.overview.standings]
+    counts = {(row["system"], row["finding"]): row for row in diagnosis.counts.iter_rows(named=True)}
+    examined = [finding for finding in FINDINGS if any((system, finding) in counts for system in systems)]
+    blocks: list[Block] = [_counts(examined, systems, counts) if examined else Paragraph("Nothing could be examined.")]
+    blocks += [Only("html", [Paragraph("Click a number to see its queries.", "note")])] if examined else []
+    examples: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in diagnosis.frame.iter_rows(named=True):
+        if len(examples[row["finding"]]) < EXAMPLES and row["finding"] != "fine":
+            examples[row["finding"]].append(row)
+    texts = _query_texts(view)
+    for finding in examined:
+        if examples[finding]:
+            mine = [counts[system, finding] for system in systems if (system, finding) in counts]
+            blocks.append(_finding(finding, mine, examples[finding], texts))
+    if diagnosis.absent:
+        items: list[Text] = [
+            [Span(FINDINGS[name], "strong"), f": {reason}"] for name, reason in diagnosis.absent.items()
+        ]
+        blocks.append(Group("absent", [Heading("Cannot be had from these tables"), Bullets(items)]))
+    return Section("diagnosis", "Diagnosis", blocks)
+
+
+def _query_texts(view: ReportView) -> dict[str, str]:
+    """Texts of the queries that have findings."""
+    found = view.diagnosis.frame.select("query").unique()
+    queries: pl.DataFrame = view.results.collection.queries
+    return dict(queries.join(found, on="query", how="semi").select("query", "text").iter_rows())
+
+
+def explorer_address(**where: str) -> str:
+    """An address inside the explorer."""
+    return "#" + "&".join(f"{key}={quote(value, safe='')}" for key, value in where.items())
+
+
+def _counts(examined: Sequence[str], systems: Sequence[str], counts: Counts) -> Table:
+    columns = [Column("System")]
+    for finding in examined:
+        there = any(counts[system, finding]["n"] for system in systems if (system, finding) in counts)
+        link = f"#finding-{finding}" if there and finding != "fine" else ""
+        columns.append(Column(Span(FINDINGS[finding], link=link), True))
+    rows: list[list[Cell]] = [
+        [system, *(_count(counts.get((system, finding)), finding, system) for finding in examined)]
+        for system in systems
+    ]
+    caption = "Contexts with each finding, of those that could be examined for it"
+    return Table(caption, columns, rows, "counts")
+
+
+def _count(row: Mapping[str, Any] | None, finding: str, system: str) -> Cell:
+    if row is None:
+        return "–"
+    link = explorer_address(finding=finding, system=system) if row["n"] else ""
+    return [Span(f"{row['n']:,}", "strong", link), Span(f" of {row['of']:,}", "small")]
+
+
+def _finding(
+    finding: str, counts: Sequence[Mapping[str, Any]], examples: Sequence[dict[str, Any]], texts: Mapping[str, str]
+) -> Group:
+    n, of = sum(row["n"] for row in counts), sum(row["of"] for row in counts)
+    most = max(counts, key=lambda row: row["n"] / row["of"] if row["of"] else 0.0)
+    words = f"{n:,} of {of:,} contexts ({100 * n / of:.0f} %)"
+    if n and len(counts) > 1:
+        words += f", most of all {most['system']} ({most['n']:,} of {most['of']:,})"
+    items: list[Text] = [
+        [
+            Span(texts.get(row["query"]) or row["query"], link=explorer_address(query=row["query"])),
+            f" – {row['system']}: {row['detail']}",
+        ]
+        for row in examples
+    ]
+    title = FINDINGS[finding][0].upper() + FINDINGS[finding][1:]
+    head = Heading(title, id=f"finding-{finding}", count=words)
+    return Group("finding", [head, Paragraph(MEANINGS[finding]), Bullets(items)])

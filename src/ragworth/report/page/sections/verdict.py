@@ -1,0 +1,117 @@
+"""Which system is worth most to the model: a sentence each, the leaderboard, the cost, and what each system is."""
+
+from __future__ import annotations
+
+from ragworth.errors import format_count
+from ragworth.report.document import Bullets, Cell, Column, Heading, Paragraph, Section, Span, Table, Text
+from ragworth.report.page.costs import total_cost
+from ragworth.report.page.overview import MetricMean, Overview, Standing, format_signed
+from ragworth.report.page.view import ReportView
+
+SHOWN = 6
+"""Systems with a sentence; the others have theirs on request."""
+
+
+def lead(view: ReportView) -> str:
+    """What was evaluated, in one line."""
+    models = view.results.manifest.get("models")
+    given = [each for each in models if isinstance(each, dict)] if isinstance(models, list) else []
+    names = dict.fromkeys(str(each["name"]) for each in given if "name" in each)
+    asked = f", read by {', '.join(names)}" if names else ""
+    return (
+        f"{format_count(len(view.overview.standings), 'system')} on "
+        f"{format_count(view.overview.queries, 'query', 'queries')}, "
+        f"{format_count(view.survey.passages, 'different passage')} shown{asked}."
+    )
+
+
+def section(view: ReportView) -> Section:
+    """The top of the report."""
+    overview = view.overview
+    sentences: list[Text] = [
+        [Span(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
+    ]
+    blocks = [
+        Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
+        Heading("Leaderboard", 2),
+        leaderboard(overview, {each.name for each in view.systems if each.notes}),
+        Paragraph(comparison_note(overview), "note"),
+        _cost(view),
+        Heading("Systems", id="systems"),
+        _systems(view),
+    ]
+    return Section("verdict", "Verdict", blocks)
+
+
+def leaderboard(view: Overview, noted: set[str]) -> Table:
+    """Means with intervals, groups, n of N, shares and cost.
+
+    ``noted``: systems of which something was noticed that belongs to their numbers; they are marked.
+    """
+    extra = [name for name in EXTRA if any(getattr(each, EXTRA[name]) is not None for each in view.standings)]
+    names = [view.main, *extra, *view.metrics[1:]]
+    rows: list[list[Cell]] = []
+    for place, each in enumerate(view.standings, 1):
+        name: list[str | Span] = [Span(str(place), "place"), f" {each.system}"]
+        if each.system in noted:
+            name.append(Span("see its note", "small", "#systems"))
+        numbers = [_extra_cell(each, key) if key in extra else _mean_cell(each.means.get(key)) for key in names]
+        rows.append([name, Span(each.group, "group", title=view.groups.words), *numbers])
+    counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}"
+    columns = [Column("System"), Column("Group"), *(Column(name, True) for name in names)]
+    return Table(f"{counts}, ordered by {view.main}", columns, rows, "board")
+
+
+EXTRA = {"misleading": "misleading", "correct": "correct", "wrong": "wrong", "tokens read": "read"}
+"""Columns besides metrics, and the fields of :class:`Standing` that they show."""
+
+
+def _extra_cell(each: Standing, name: str) -> Cell:
+    value = getattr(each, EXTRA[name])
+    if value is None:
+        return "–"
+    if name == "tokens read":
+        return f"{value:,.0f}"
+    n, total = each.count(name)
+    return [f"{100 * value:.0f} %", count(n, total, "passages" if name == "misleading" else "answers")]
+
+
+def count(n: int, total: int, title: str) -> Span:
+    """How many a number is from; it stands out where some are missing."""
+    return Span(f"{n:,} of {total:,}", "small" if n == total else "warn", title=title)
+
+
+def _mean_cell(mean: MetricMean | None) -> Cell:
+    if mean is None or mean.mean is None:
+        return ["–", Span(mean.missing if mean is not None else "not computed", "small")]
+    return [format_signed(mean.mean, 3), Span(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
+
+
+def comparison_note(view: Overview) -> str:
+    """How the groups and intervals were made, in words."""
+    if len(view.standings) < 2:
+        return f"In brackets the 95 % interval of the mean over queries (seed {view.seed})."
+    return (
+        f"In brackets the 95 % interval of the mean over queries. {view.groups.words} "
+        f"by {view.main}: paired {view.test} tests of all {format_count(view.pairs, 'pair')} ({view.resamples:,} "
+        f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
+        "passages that were judged, and answers that were graded."
+    )
+
+
+def _cost(view: ReportView) -> Paragraph:
+    total = total_cost(view.results.manifest)
+    if total is None:
+        return Paragraph("What it cost is not recorded.", "note")
+    return Paragraph([Span("Cost: ", "strong"), total.words()], "note")
+
+
+def _systems(view: ReportView) -> Table:
+    """What the systems are, with what was noticed below each of them."""
+    rows: list[list[Cell]] = [
+        [each.name, [Span(each.written, "code"), *(Span(note, "warning") for note in each.notes)], each.shows]
+        for each in view.systems
+    ]
+    caption = "What each system is, and what was noticed while it retrieved"
+    columns = [Column("System"), Column("Pipeline or file"), Column("Shows")]
+    return Table(caption, columns, rows, "systems", hidden=True)

@@ -1,0 +1,46 @@
+"""Everything that the report says, computed: what its sections and figures are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ragworth.diagnosis import ContextFacts, Diagnosis
+from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
+from ragworth.report.page.figures import FigureSet
+from ragworth.report.page.overview import Overview
+from ragworth.report.page.survey import Survey
+from ragworth.report.page.systems import SystemEntry, describe_systems
+from ragworth.results import Results
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """What sections are made from.
+
+    ``facts`` and the rows of ``diagnosis`` are those of the queries that the explorer holds; all counts are of all
+    queries.
+    """
+
+    results: Results
+    title: str
+    facts: ContextFacts
+    survey: Survey
+    overview: Overview
+    diagnosis: Diagnosis
+    pictures: FigureSet
+
+    @cached_property
+    def budget(self) -> TwoJudgesSummary | None:
+        """What a better judge of a sample says; None where there was none."""
+        return summarise_two_judges(self.results, self.overview)
+
+    @cached_property
+    def systems(self) -> list[SystemEntry]:
+        """What each system is, in the order of the leaderboard."""
+        return describe_systems(self.results, self.survey, self.overview)
+
+    @cached_property
+    def explored(self) -> list[str]:
+        """The queries that the explorer holds."""
+        return list(dict.fromkeys(query for _, query in self.facts.shown))

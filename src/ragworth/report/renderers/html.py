@@ -1,0 +1,178 @@
+"""A document as one HTML file: template, style, scripts and data, under a policy that lets nothing else run or load.
+
+Templates escape everything that is not :class:`markupsafe.Markup`: ids, names and texts come from files nobody vetted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+import ragworth
+from ragworth.errors import MissingExtraError
+from ragworth.report.charts.theme import themes
+from ragworth.report.document import Block, Cell, Document, Figure, Section, Span
+from ragworth.report.render import format_cell
+from ragworth.report.renderers.pack import pack_json, source_hash
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "app.js")
+"""Ours, in the order in which they need each other."""
+ELEMENTS = {"strong": "b", "warn": "small", "place": "span", "group": "abbr", "warning": "p"}
+"""Elements of roles that are not called the same."""
+CLASSES = {"warn": "warn", "place": "place", "warning": "warn"}
+LONG = 22
+"""Letters of a system's name from which on charts need more room."""
+TALL = 560
+"""Height from which on a chart has the width of the page for itself: beside it would be nothing."""
+
+
+def render_page(document: Document, islands: Mapping[str, bytes] | None = None) -> str:
+    """The whole page. ``islands`` are packed data for the scripts, by their ids."""
+    style = read_asset("style.css")
+    ours = "\n".join(map(read_asset, SCRIPTS))
+    scripts = [vega_bundle(), _inline(f"(() => {{\n'use strict';\n{ours}}})();")]
+    data = {"charts": pack_json({"specs": document.charts, "themes": themes()}), **(islands or {})}
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            document=document,
+            version=ragworth.__version__,
+            policy=content_policy(scripts, style),
+            style=Markup(style),
+            # Letters, digits, + and / only: nothing in it can end the element.
+            islands={name: Markup(packed.decode()) for name, packed in data.items()},
+            scripts=map(Markup, scripts),
+        )
+    )
+
+
+def render_section(section: Section) -> str:
+    """A section alone; nothing of an empty one."""
+    return _macro("section", section) if section.blocks else ""
+
+
+def render_link(section: Section) -> str:
+    """The entry of a section in the navigation; nothing of an empty one."""
+    return _macro("link", section) if section.blocks else ""
+
+
+def render_block(block: Block) -> Markup:
+    """A block, by the macro that is named like it."""
+    return _macro(type(block).__name__.lower(), block)
+
+
+def render_text(value: Cell) -> Markup:
+    """A text, or a value of a table, escaped."""
+    if isinstance(value, list):
+        return Markup("").join(map(render_text, value))
+    if not isinstance(value, Span):
+        return escape(_shown(value))
+    words = escape(_shown(value.text))
+    if value.role:
+        element = ELEMENTS.get(value.role, value.role)
+        words = Markup("<{0}{1}>{2}</{0}>").format(
+            Markup(element), attributes(title=value.title, class_=CLASSES.get(value.role, "")), words
+        )
+    return Markup("<a{}>{}</a>").format(attributes(href=value.link), words) if value.link else words
+
+
+def attributes(**given: str) -> Markup:
+    """Attributes of an element, those that are not empty; ``class_`` is class."""
+    made = [Markup(' {}="{}"').format(key.rstrip("_"), _shown(value)) for key, value in given.items() if value]
+    return Markup("").join(made)
+
+
+def _shown(value: object) -> object:
+    """A value as a page has it: three decimals, control characters as escapes."""
+    if isinstance(value, Markup):
+        return value
+    return f"{value:.3f}".replace("-", "−") if isinstance(value, float) else format_cell(value)
+
+
+def _figure_style(figure: Figure) -> str:
+    """How much room a figure takes."""
+    wide = any((panel.spec.get("usermeta") or {}).get("wide") for panel in figure.panels)
+    tall = not wide and len(figure.panels) == 1 and figure.panels[0].spec.get("height", 0) > TALL
+    many = len(figure.panels) > 1 or wide or tall
+    return f"figure-{figure.name}{' many' if many else ''}{' tall' if tall else ''}"
+
+
+def _panel_style(figure: Figure) -> str:
+    """How charts stand beside each other: long names beside axes need room."""
+    if len(figure.panels) == 1:
+        return "panels one"
+    names = figure.data["system"].to_list() if "system" in figure.data.columns else []
+    return "panels wide" if any(len(name) > LONG for name in names) else "panels"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _lines(text: str) -> Markup:
+    """A text of several lines, each with its control characters shown."""
+    return Markup("\n").join(escape(format_cell(line)) for line in text.split("\n"))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader(__package__ or ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {"render": render_block, "text": render_text, "attributes": attributes}
+    made.globals |= {"figure_style": _figure_style, "panel_style": _panel_style}
+    made.filters |= {"plain": _plain, "lines": _lines, "address": quote}
+    return made
+
+
+def _macro(name: str, *given: object) -> Markup:
+    return Markup(getattr(_environment().get_template("blocks.html").module, name)(*given))
+
+
+def read_asset(name: str) -> str:
+    """A style or script of the page."""
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+@cache
+def vega_bundle() -> str:
+    """Vega, Vega-Lite and vega-embed as one script that leaves one name behind.
+
+    vega-embed brings the interpreter of expressions with which charts need no ``eval``, which the policy forbids.
+    """
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise MissingExtraError("vl-convert-python", "report", "drawing the report's charts") from error
+    return _inline(f"(() => {{{vl_convert.javascript_bundle('window.drawChart = vegaEmbed;')}}})();")
+
+
+def _inline(script: str) -> str:
+    """A script that no HTML parser takes the end of before its end."""
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", script, flags=re.IGNORECASE)
+
+
+def content_policy(scripts: list[str], style: str) -> str:
+    """No requests of any kind; only these scripts and this style, by their hashes, and no ``eval``."""
+    return (
+        f"default-src 'none'; script-src {' '.join(map(source_hash, scripts))}; style-src {source_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
