@@ -1,4 +1,4 @@
-"""What all tests share: where files are written, where real data is, and how hypothesis runs."""
+"""What all tests share: markers, how hypothesis runs, where files are written, and where real data is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Machines differ in speed, so no single example is timed.
-settings.register_profile("ragworth", deadline=None, print_blob=True)
-settings.load_profile("ragworth")
+from tests.tiers import FIXTURES, PACKAGES, QUICK_EXAMPLES, missing_package
+
+# Machines differ in speed, so no single example is timed. `make test` runs few examples: --hypothesis-profile quick.
+settings.register_profile("full", deadline=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("full"), max_examples=QUICK_EXAMPLES)
+settings.load_profile("full")
 
 # Models are built once for all tests and all workers, apart from the user's own cache.
 os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))
@@ -20,6 +23,17 @@ os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest
 os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" / "settings")
 
 Save = Callable[[str, str | bytes], Path]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use, and skip those whose marker needs a package that isn't installed."""
+    for item in items:
+        for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(FIXTURES[fixture])
+        for marker in PACKAGES:
+            if item.get_closest_marker(marker) and (package := missing_package(marker)):
+                reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.strategies import examples
 
 from ragworth.stats.paired import (
     NOTHING,
@@ -117,7 +118,7 @@ def test_p_is_never_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TESTS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5, 1.0]), min_size=0, max_size=40))
 def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: list[float]) -> None:
     d = np.array(values)
