@@ -19,7 +19,7 @@ import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, Parameter, ParameterValue
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
-from tests.tiers import QUICK_EXAMPLES
+from tests.tiers import quick_examples
 
 T = TypeVar("T")
 
@@ -125,9 +125,7 @@ def examples(number: int) -> settings:
     """
     phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
     few = settings.get_current_profile_name() == "quick"
-    return settings(
-        max_examples=min(number, QUICK_EXAMPLES) if few else number, phases=phases, report_multiple_bugs=False
-    )
+    return settings(max_examples=quick_examples(number) if few else number, phases=phases, report_multiple_bugs=False)
 
 
 class Dice:

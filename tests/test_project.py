@@ -200,7 +200,9 @@ def test_pre_commit_runs_the_pinned_ruff() -> None:
     assert {dependency for hook in repository["hooks"] for dependency in hook["additional_dependencies"]} == {pin}
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "tests/README.md"])
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "tests/README.md"]
+)
 def test_the_guides_name_files_and_targets_that_exist(name: str) -> None:
     text = read(ROOT / name)
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]

@@ -16,8 +16,9 @@ FIXTURES = {"browser": "browser", "data": "real"}
 """Fixture → marker of every test that uses it."""
 
 
-QUICK_EXAMPLES = 20
-"""The most examples of a property test in `make test`."""
+def quick_examples(number: int) -> int:
+    """How many examples of a property test `make test` runs, where `make test-all` runs ``number``."""
+    return min(max(3, number // 8), 20)
 
 
 def missing_package(marker: str) -> str | None:

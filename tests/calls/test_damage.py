@@ -281,6 +281,7 @@ def used(path: Path, folder: Path) -> None:
         assert path.name in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), [(table, column) for table in COLUMNS for column in COLUMNS[table]])
 def test_any_value_in_any_cell(table: str, column: str, tmp_path: Path) -> None:
     whole = tmp_path / "whole.sqlite"
@@ -305,6 +306,7 @@ def test_any_value_in_any_cell(table: str, column: str, tmp_path: Path) -> None:
         used(path, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_store_of_flipped_bytes(path: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
