@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker(marker) and (package := missing_package(marker)):
                 reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _undrawn_charts() -> Iterator[None]:
+    """With the profile ``quick``, charts are built but not drawn. Tests that look at a drawing are marked ``slow``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if settings.get_current_profile_name() == "quick":
+            patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
+            patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
+            patch.setattr("vl_convert.javascript_bundle", lambda *_: "window.drawChart = () => {};")
+        yield
 
 
 @pytest.fixture

@@ -119,6 +119,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         cohen_kappa([1, 2], [1, 2], groups=["q"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_intervals_cover_as_often_as_they_say(weights: KappaWeights | None) -> None:
     rng = np.random.default_rng(5)

@@ -89,6 +89,7 @@ def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
         np.testing.assert_allclose(value, all_pairs(repeated), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_of_auc_cover_as_often_as_they_say() -> None:
     """Values of a query rise and fall together; the AUC over all queries of such values is Φ(1/√(2·(1 + 0.5)))."""
     rng = np.random.default_rng(2)

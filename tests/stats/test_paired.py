@@ -127,6 +127,7 @@ def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: li
     assert p == pytest.approx(mirrored, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "sign", "bootstrap"])
 @pytest.mark.parametrize("n", [30, 100])
 def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -> None:
@@ -138,6 +139,7 @@ def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -
     assert 0.02 <= rejected <= 0.075  # 5 % ± three standard errors; the sign test is discrete and conservative
 
 
+@pytest.mark.slow
 def test_bounded_holds_its_level_where_the_others_do_not() -> None:
     """One system is right on 10 % of the queries, the other scores about 0.1 on all of them."""
     rng = np.random.default_rng(3)
@@ -168,6 +170,7 @@ def test_equal_differences_have_an_interval_with_a_length() -> None:
         assert known.interval.low < b[0] - a[0] < known.interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "bootstrap"])
 def test_real_differences_are_found(name: str) -> None:
     rng = np.random.default_rng(7)
@@ -199,6 +202,7 @@ def test_holm_caps_at_1_and_passes_over_missing() -> None:
     assert np.isnan(result[1])
 
 
+@pytest.mark.slow
 def test_a_difference_of_the_detectable_size_is_detected_four_times_out_of_five() -> None:
     rng = np.random.default_rng(11)
     size = smallest_detectable(rng.normal(size=20_000)) * np.sqrt(20_000) / np.sqrt(50)

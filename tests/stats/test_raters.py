@@ -151,6 +151,7 @@ def test_intervals_over_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         assert measured(items, groups=np.zeros(60), resamples=20).interval is None
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say() -> None:
     rng = np.random.default_rng(3)
     held = []

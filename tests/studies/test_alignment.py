@@ -111,6 +111,7 @@ def test_a_study_asks_each_thing_once_and_never_again(tmp_path: Path, opened: Op
     assert values[0] == values[1]
 
 
+@pytest.mark.slow
 def test_tables_that_it_wrote_are_studied_again_without_a_model(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
     first = ragworth.study("alignment", place)
@@ -319,6 +320,7 @@ def test_ratings_of_other_queries_do_not_end_a_study(tmp_path: Path, opened: Ope
     assert not any(metric.startswith("Cov") for metric in by_metric(found))
 
 
+@pytest.mark.slow
 def test_cases_of_earlier_places_do_not_stay(tmp_path: Path, opened: Opened) -> None:
     places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
     both = ragworth.study("alignment", places)

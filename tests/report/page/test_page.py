@@ -345,6 +345,7 @@ def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.Mon
     assert any(text.endswith("…") for text in texts)
 
 
+@pytest.mark.slow
 def test_a_thousand_queries_of_ten_systems_stay_under_twenty_megabytes() -> None:
     # A tenth of the queries, with all passages of their contexts different: their share of the page grows with them.
     given = odd_samples.large(queries=100, unique=60)
