@@ -697,6 +697,7 @@ def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     assert "what was done was not kept: there is no store" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really, commits = Store.commit, [0]
 
