@@ -60,24 +60,28 @@ def marks(nodes: list[ast.expr]) -> set[str]:
     return {name for node in nodes for name in re.findall(r"pytest\.mark\.(\w+)", ast.unparse(node))}
 
 
+def skipped(node: ast.AST) -> Iterator[str]:
+    """The packages without which code skips a test."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("importorskip"):
+            yield from (str(name.value) for name in each.args if isinstance(name, ast.Constant))
+
+
 def imported(node: ast.AST) -> Iterator[str]:
     """The packages that code imports or skips a test without."""
+    yield from skipped(node)
     for each in ast.walk(node):
         if isinstance(each, ast.Import):
             yield from (name.name for name in each.names)
         elif isinstance(each, ast.ImportFrom) and each.module:
             yield each.module
-        elif isinstance(each, ast.Call) and ast.unparse(each.func).endswith("importorskip"):
-            yield from (arg.value for arg in each.args if isinstance(arg, ast.Constant))
 
 
 def needs(path: Path) -> Iterator[Need]:
     """What a test file imports outside of fixtures and helpers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    given = [
-        node.value for node in tree.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node.targets)
-    ]
-    whole = marks(given)
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    whole = marks([node.value for node in assigned if ast.unparse(node).startswith("pytestmark")])
     for node in tree.body:
         markers = set(whole)
         if isinstance(node, ast.FunctionDef):
@@ -114,16 +118,10 @@ def test_a_test_that_imports_a_heavy_package_is_marked(marker: str) -> None:
 
 def test_only_other_libraries_are_skipped_without_a_marker() -> None:
     """In `make test`, a test is skipped without a marker only if it compares with a package that few people have."""
-    skipped = {
-        name.value
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip")
-        for name in node.args
-        if isinstance(name, ast.Constant)
-    }
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    found = {name for path in files for name in skipped(ast.parse(path.read_text(encoding="utf-8")))}
     known = installed("test") | {package for packages in PACKAGES.values() for package in packages} | {"ir_measures"}
-    assert {name for name in skipped if name.partition(".")[0] not in known} == COMPARED
+    assert {name for name in found if name.partition(".")[0] not in known} == COMPARED
 
 
 class Item:
