@@ -245,6 +245,7 @@ def rows(text: str, columns: tuple[int, ...], pattern: str) -> dict[str, tuple[s
     return found
 
 
+@pytest.mark.slow
 def test_the_tutorial_from_its_first_command_to_its_last(folder: Path, stand_in: None) -> None:
     (folder / "examples").symlink_to(EXAMPLES)
     shown: dict[str, tuple[str, ...]] = {}
