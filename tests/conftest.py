@@ -1,17 +1,20 @@
-"""What all tests share: where files are written, where real data is, and how hypothesis runs."""
+"""What all tests share: markers, how hypothesis runs, where files are written, and where real data is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-# Machines differ in speed, so no single example is timed.
-settings.register_profile("ragworth", deadline=None, print_blob=True)
-settings.load_profile("ragworth")
+from tests.tiers import FIXTURES, PACKAGES, missing_package, quick_examples
+
+# Machines differ in speed, so no single example is timed. `make test` runs few examples: --hypothesis-profile quick.
+settings.register_profile("full", deadline=None, print_blob=True)
+settings.register_profile("quick", settings.get_profile("full"), max_examples=quick_examples(100))
+settings.load_profile("full")
 
 # Models are built once for all tests and all workers, apart from the user's own cache.
 os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))
@@ -20,6 +23,28 @@ os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest
 os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" / "settings")
 
 Save = Callable[[str, str | bytes], Path]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use, and skip those whose marker needs a package that isn't installed."""
+    for item in items:
+        for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(FIXTURES[fixture])
+        for marker in PACKAGES:
+            if item.get_closest_marker(marker) and (package := missing_package(marker)):
+                reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _undrawn_charts() -> Iterator[None]:
+    """With the profile ``quick``, charts are built but not drawn. Tests that look at a drawing are marked ``slow``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if settings.get_current_profile_name() == "quick":
+            patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
+            patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
+            patch.setattr("vl_convert.javascript_bundle", lambda *_: "window.drawChart = () => {};")
+        yield
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, Parameter, ParameterValue
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
+from tests.tiers import quick_examples
 
 T = TypeVar("T")
 
@@ -118,9 +119,13 @@ def values(scores: Scores) -> dict[tuple[str, str, str], tuple[float | None, str
 
 
 def examples(number: int) -> settings:
-    """So many examples; without the phase that explains failures, which takes minutes and seldom helps here."""
+    """Run a test on so many random examples, or on fewer with the profile ``quick``.
+
+    Hypothesis doesn't explain failures here: it takes minutes and seldom helps.
+    """
     phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
-    return settings(max_examples=number, deadline=None, phases=phases, report_multiple_bugs=False)
+    few = settings.get_current_profile_name() == "quick"
+    return settings(max_examples=quick_examples(number) if few else number, phases=phases, report_multiple_bugs=False)
 
 
 class Dice:

@@ -21,7 +21,7 @@ from tests.metrics.test_hand_worked import KNOWN
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ragworth"
-FOLDERS = ("docs", "benchmarks", "examples", "src", "training")
+FOLDERS = ("docs", "benchmarks", "examples", "src", "tests", "training")
 PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))])
 PAGES = [path for path in PAGES if "results" not in path.parts]  # of an evaluation
 GITHUB = ROOT / ".github"
@@ -200,11 +200,13 @@ def test_pre_commit_runs_the_pinned_ruff() -> None:
     assert {dependency for hook in repository["hooks"] for dependency in hook["additional_dependencies"]} == {pin}
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md"])
+@pytest.mark.parametrize(
+    "name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "tests/README.md"]
+)
 def test_the_guides_name_files_and_targets_that_exist(name: str) -> None:
     text = read(ROOT / name)
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
     targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([\w-]+)", text, re.MULTILINE)) <= targets
 

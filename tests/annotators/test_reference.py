@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 from ragworth import Collection, prompts  # noqa: E402
 from ragworth.annotators.annotation import annotate  # noqa: E402
@@ -19,6 +18,8 @@ from ragworth.annotators.contract import AnnotationResult  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
 from ragworth.llm.contract import Prompt  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
+
+pytestmark = pytest.mark.torch
 
 QUERIES = {"q1": "Where is the cat?", "q2": "Who sat in the rain?"}
 PASSAGES = {

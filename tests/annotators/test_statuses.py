@@ -371,9 +371,8 @@ def test_prompts_that_are_too_long_for_the_model() -> None:
     without(annotate("relevance", RUN, WORLD, model, k=1), "too-long")
 
 
+@pytest.mark.torch
 def test_a_real_model_cuts_or_refuses_what_is_too_long(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    pytest.importorskip("transformers")
     from ragworth.llm import llm
     from tests.llm.local import tiny
 

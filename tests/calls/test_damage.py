@@ -29,14 +29,22 @@ ASKED = questions(30)
 T = TypeVar("T")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A store of 30 answers and 2 errors."""
-    found = tmp_path / "c.sqlite"
-    filled(found, ASKED)
-    with Store(found) as kept:
+    path = tmp_path_factory.mktemp("store") / "c.sqlite"
+    filled(path, ASKED)
+    with Store(path) as kept:
         list(Job(Scripted(lambda _: Failure("server-error", "down")), kept).run([question(98), question(99)]))
-    return found
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path: Path, content: bytes) -> Path:
+    """A copy of the store."""
+    path = tmp_path / "c.sqlite"
+    path.write_bytes(content)
+    return path
 
 
 ALTERATIONS = {
@@ -281,14 +289,11 @@ def used(path: Path, folder: Path) -> None:
         assert path.name in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "column"), [(table, column) for table in COLUMNS for column in COLUMNS[table]])
-def test_any_value_in_any_cell(table: str, column: str, tmp_path: Path) -> None:
-    whole = tmp_path / "whole.sqlite"
-    filled(whole, ASKED)
-    with Store(whole) as kept:
-        list(Job(Scripted(lambda _: Failure("server-error", "down")), kept).run([question(98), question(99)]))
-    tampered(whole, "INSERT INTO writer VALUES (1, 'here', 1.0)")
-    content = whole.read_bytes()
+def test_any_value_in_any_cell(table: str, column: str, path: Path, tmp_path: Path) -> None:
+    tampered(path, "INSERT INTO writer VALUES (1, 'here', 1.0)")
+    content = path.read_bytes()
     for number, value in enumerate(VALUES):
         path = tmp_path / f"{number}.sqlite"
         path.write_bytes(content)
@@ -305,6 +310,7 @@ def test_any_value_in_any_cell(table: str, column: str, tmp_path: Path) -> None:
         used(path, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_store_of_flipped_bytes(path: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

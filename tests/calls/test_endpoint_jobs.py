@@ -52,6 +52,7 @@ def requests(number: int) -> list[Request]:
     return made
 
 
+@pytest.mark.slow
 def test_a_soak_over_http_ends_with_a_value_or_a_reason_for_every_request(tmp_path: Path) -> None:
     rng = random.Random(0)
     empty = edited(lambda value: value | {"choices": []})

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls import job, maintenance
@@ -39,6 +39,7 @@ from ragworth.llm.contract import (
 from ragworth.llm.sampled import SampledModel
 from ragworth.llm.scripted import Faults, Scripted
 from tests.calls.samples import YES, Noted, count, filled, fresh, question, questions, share
+from tests.strategies import examples
 
 
 def values(outcomes: Sequence[Response | Failure]) -> list[float]:
@@ -61,7 +62,7 @@ def window(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5), st.integers(1, 3))
-@settings(max_examples=40)
+@examples(40)
 def test_answers_come_in_the_order_of_the_requests(numbers: list[int], batch: int, concurrency: int) -> None:
     model, noted = fresh(batch=batch, concurrency=concurrency)
     # Prompts of different lengths, which batches sort.
@@ -226,7 +227,7 @@ def spent(tally: JobTally) -> int:
 
 
 @given(st.integers(0, 12), st.integers(1, 5), st.integers(1, 4), st.floats(0, 0.5))
-@settings(max_examples=40)
+@examples(40)
 def test_no_more_calls_than_allowed(most: int, batch: int, concurrency: int, faults: float) -> None:
     model, _ = fresh(batch=batch, concurrency=concurrency, faults=Faults(error=faults))
     work = Job(model, limits=JobLimits(calls=most))
@@ -237,7 +238,7 @@ def test_no_more_calls_than_allowed(most: int, batch: int, concurrency: int, fau
 
 
 @given(st.integers(0, 400), st.integers(1, 6), st.integers(1, 4), st.integers(1, 40))
-@settings(max_examples=60)
+@examples(60)
 def test_no_more_tokens_than_allowed(most: int, batch: int, concurrency: int, length: int) -> None:
     model, _ = fresh(lambda _: "a b c d e f g h i j", batch=batch, concurrency=concurrency)
     asked = [Generate(Prompt.text(f"question{i} and more"), max_tokens=length) for i in range(12)]
@@ -248,7 +249,7 @@ def test_no_more_tokens_than_allowed(most: int, batch: int, concurrency: int, le
 
 
 @given(st.floats(0, 0.002), st.integers(1, 4))
-@settings(max_examples=40)
+@examples(40)
 def test_no_more_cost_than_allowed(most: float, batch: int) -> None:
     model, _ = fresh(lambda _: "a b c", batch=batch)
     work = Job(model, limits=JobLimits(cost=most), price=Price(2.0, 8.0))
@@ -696,6 +697,7 @@ def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     assert "what was done was not kept: there is no store" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really, commits = Store.commit, [0]
 

@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import call_key, model_digest
@@ -75,6 +77,7 @@ def run_and_kill(path: Path, log: Path, after: int, delay: float, said: Path) ->
     return process.returncode == 0
 
 
+@pytest.mark.slow
 def test_ten_kills_and_nothing_kept_is_paid_for_again(tmp_path: Path) -> None:
     path, log, said = tmp_path / "c.sqlite", tmp_path / "log", tmp_path / "said"
     log.touch()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls import programs
@@ -18,6 +18,7 @@ from ragworth.errors import JobStopped, ModelError
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import filled, fresh, question, share
+from tests.strategies import examples
 
 
 def once(number: int) -> Program[float]:
@@ -56,7 +57,7 @@ def test_results_come_in_the_order_of_the_work(batch: int, concurrency: int) -> 
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=12), st.integers(1, 5))
-@settings(max_examples=30)
+@examples(30)
 def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(programs, "PROGRAM_WINDOW", size)

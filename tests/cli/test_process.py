@@ -61,6 +61,7 @@ def up(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "up\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_has_no_traceback(store: Path) -> None:
     arguments = (STARTED, "calls", "show", str(store))
     process = started(*arguments)
@@ -246,6 +247,7 @@ run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs to know its own size")
 def test_no_thread_can_be_started(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"query": "q", "passage": "p"}\n')

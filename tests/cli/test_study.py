@@ -27,6 +27,7 @@ def test_every_study_has_a_command_with_its_settings() -> None:
         assert help_.exit_code == 0 and "--resamples" in help_.output and "--dry-run" in help_.output
 
 
+@pytest.mark.slow
 def test_a_study_prints_tables_and_last_what_they_say(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
     planned = run("alignment", place, "--dry-run")

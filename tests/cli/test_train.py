@@ -52,6 +52,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["train", *arguments, *FAST])
 
 
+@pytest.mark.slow
 def test_weights_are_learned_written_and_tested_elsewhere(folder: Path, tmp_path: Path) -> None:
     output = str(tmp_path / "theta.json")
     done = run("udcg", "nq", "-o", output, "--transfer", "trivia")

@@ -7,10 +7,11 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.text_match.overlap import exact_match, rouge_l, token_f1
+from tests.strategies import examples
 
 ODD = [
     "",
@@ -72,7 +73,7 @@ def squad(text: str, accepted: list[str]) -> tuple[float, float]:
     return best_match, best_f1
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3))
 def test_squad_on_any_text(text: str, accepted: list[str]) -> None:
     match, f1 = squad(text, accepted)
@@ -80,7 +81,7 @@ def test_squad_on_any_text(text: str, accepted: list[str]) -> None:
     assert token_f1(text, accepted, tokens="squad") == pytest.approx(f1, abs=1e-12)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(LATIN, st.lists(LATIN, min_size=1, max_size=3))
 def test_the_default_is_squads_on_latin_text(text: str, accepted: list[str]) -> None:
     match, f1 = squad(text, accepted)
@@ -107,7 +108,7 @@ def test_rouge_l_of_odd_texts(scorer: Any, text: str) -> None:
         assert rouge_l(text, [other]) == scorer.score(other, text)["rougeL"].fmeasure
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(text=TEXTS, accepted=st.lists(TEXTS, min_size=1, max_size=3))
 def test_rouge_l_of_any_text(scorer: Any, text: str, accepted: list[str]) -> None:
     assert rouge_l(text, accepted) == max(scorer.score(one, text)["rougeL"].fmeasure for one in accepted)

@@ -69,6 +69,7 @@ def test_given_runs_are_dropped_once_their_contexts_are_there(
     assert all(not material.systems for material in materials)
 
 
+@pytest.mark.slow
 def test_a_limit_that_leaves_out_nothing_changes_nothing(done: Path, models: Models) -> None:
     assert fresh(done, limit=3) == set()
     assert fresh(done, limit=2) == set(ALL)

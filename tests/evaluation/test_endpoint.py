@@ -19,6 +19,7 @@ from tests.llm.openai.endpoint import Endpoint
 SECRET = "sk-test-5ecr3t-0123456789abcdef"
 
 
+@pytest.mark.slow
 def test_keys_stay_secret_and_an_endpoint_may_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGWORTH_API_KEY", SECRET)
     with Endpoint(key=SECRET) as server:

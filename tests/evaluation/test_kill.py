@@ -145,6 +145,7 @@ def kept(folder: Path) -> set[str]:
         return {key.hex() for (key,) in store.query("SELECT key FROM answers")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="there is no kill -9")
 def test_killed_in_every_stage(tmp_path: Path, evaluated: Evaluator) -> None:
     folder = workspace(tmp_path / "killed")

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from ragworth.errors import FormatError
 from ragworth.formats import csv as ours
 from ragworth.formats import load, read_contexts
 from ragworth.formats.csv import read_csv
+from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -75,7 +76,7 @@ def tables(draw: st.DrawFn) -> bytes:
 NAMES = ["x", "y", "z"]
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(body=tables() | soup.map(b"".join))
 @example(body=b"a,b\nc,d,e,f\n")
 @example(body=b"a,b,c\n\nd,e,f\n")
@@ -103,7 +104,7 @@ def test_plain_files_go_the_fast_way(body: bytes) -> None:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(rows=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=5), separator=st.sampled_from(",;\t"))
 def test_what_pythons_writer_writes(rows: list[tuple[str, str, str]], separator: str, scratch: Path) -> None:
     """Texts with separators, quotes and line ends of all kinds, written by another program."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from ragworth.formats import columns
@@ -23,6 +23,7 @@ from ragworth.formats.columns import (
 )
 from ragworth.formats.files import split_lines
 from ragworth.formats.trec import QRELS, RUN, SUBTOPICS, TAGGED_RUN
+from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
 LAYOUTS = {"run": RUN, "tagged run": TAGGED_RUN, "qrels": QRELS, "sub-topics": SUBTOPICS}
@@ -108,7 +109,7 @@ def check(layout: Layout, chunk: bytes) -> None:
     assert quick.rows() == slow.frame.rows()
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(case=rows(neat=True))
 @example(case=("qrels", b"q 0 d 1\nq 0 d 1 1\nq 0 d\n"))
 @example(case=("qrels", b"q 0 d\n1 q 0 d 1\n"))
@@ -125,7 +126,7 @@ def test_neat_rows(case: tuple[str, bytes]) -> None:
     check(LAYOUTS[case[0]], case[1])
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(case=rows(neat=False))
 @example(case=("qrels", b"q 0 d 1\r\r\nq 0 e 1\r"))
 @example(case=("qrels", b" q 0 d 1 \n \n"))
@@ -136,13 +137,13 @@ def test_untidy_rows(case: tuple[str, bytes]) -> None:
     check(LAYOUTS[case[0]], case[1])
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(name=st.sampled_from(sorted(LAYOUTS)), chunk=soup | st.binary(max_size=60))
 def test_soup(name: str, chunk: bytes) -> None:
     check(LAYOUTS[name], chunk)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(case=rows(neat=False) | rows(neat=True), piece=st.integers(1, 9))
 def test_where_pieces_end_does_not_matter(case: tuple[str, bytes], piece: int) -> None:
     """A piece is only how much of a chunk is looked at together."""
@@ -178,7 +179,7 @@ def test_usual_layouts_go_the_fast_way(layout: str) -> None:
     assert frame.rows() == [("q", "d", 1.0), ("q", "e", 0.5)]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(chunk=soup)
 @example(chunk=b"\r\n \t#q\x0b# \r#\n\n#")
 def test_comments_are_found_alike(chunk: bytes) -> None:

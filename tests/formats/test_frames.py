@@ -9,13 +9,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 from backports import zstd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Contexts, Judgments, Ratings, Scores
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
 from ragworth.tables import Table
+from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
 Row = tuple[str, int, str, float | None]
@@ -198,7 +199,7 @@ SCORES = st.none() | st.floats(allow_nan=False)
 ENDINGS = st.sampled_from(["parquet", "csv", "tsv", "csv.gz", "tsv.zst"])
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=st.lists(st.tuples(IDS, IDS, IDS, SCORES), min_size=1, max_size=6, unique_by=(lambda row: row[:3])),
     ending=ENDINGS,
@@ -220,7 +221,7 @@ VALUES = st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.just("ok
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=st.lists(st.tuples(IDS, IDS, IDS, VALUES), min_size=1, max_size=6, unique_by=(lambda row: row[:3])),
     ending=ENDINGS,

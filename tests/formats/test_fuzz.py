@@ -12,13 +12,14 @@ from typing import Any
 import polars as pl
 import pytest
 from backports import zstd
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ragworth.errors import RagworthError
 from ragworth.formats import FORMATS, load, read_contexts, read_judgments, read_ratings
 from ragworth.formats.contract import LoadedCollection
 from ragworth.tables import Contexts, Judgments, Ratings
+from tests.strategies import examples
 
 READERS: dict[str, Any] = {
     "contexts": read_contexts,
@@ -216,20 +217,20 @@ def mutated(draw: st.DrawFn, name: str, what: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "what"), CASES)
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data())
 def test_mutated_files(name: str, what: str, data: st.DataObject, scratch: Path) -> None:
     check(name, what, data.draw(mutated(name, what)), scratch)
 
 
 @pytest.mark.parametrize(("name", "what"), CASES)
-@settings(max_examples=30)
+@examples(30)
 @given(content=st.binary(max_size=80) | st.lists(st.sampled_from(ODD + NUMBERS[:-1]), max_size=30).map(b"".join))
 def test_random_bytes(name: str, what: str, content: bytes, scratch: Path) -> None:
     check(name, what, content, scratch)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     content=st.binary(min_size=1, max_size=60),
     head=st.sampled_from([b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"PAR1"]),

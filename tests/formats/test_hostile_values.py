@@ -47,6 +47,7 @@ def variants(value: Any) -> Iterator[Any]:
                 yield [*value[:at], other, *value[at + 1 :]]
 
 
+@pytest.mark.slow
 def test_exam(save: Save) -> None:
     """Every value of a line replaced: an error that names the line, or tables without anything odd in them."""
     outcomes = {"read": 0, "refused": 0}
@@ -66,6 +67,7 @@ def test_exam(save: Save) -> None:
     assert outcomes["read"] > 30 and outcomes["refused"] > 150, outcomes
 
 
+@pytest.mark.slow
 def test_theta(save: Save, tmp_path: Path) -> None:
     THETA.write(tmp_path / "theta.json")
     facts = json.loads((tmp_path / "theta.json").read_text())
@@ -81,6 +83,7 @@ def test_theta(save: Save, tmp_path: Path) -> None:
         assert len(theta.digest) == 16
 
 
+@pytest.mark.slow
 def test_damaged_theta(save: Save, tmp_path: Path) -> None:
     THETA.write(tmp_path / "theta.json")
     data = (tmp_path / "theta.json").read_bytes()

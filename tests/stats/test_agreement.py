@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth.stats.agreement import CONSTANT, NOTHING, KappaWeights, cohen_kappa
 
@@ -54,7 +55,7 @@ def test_weights_by_hand(weights: KappaWeights | None, value: float) -> None:
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@settings(max_examples=80)
+@examples(80)
 @given(grades)
 def test_equal_to_the_definition(weights: KappaWeights | None, pairs: list[tuple[int, int]]) -> None:
     a, b = zip(*pairs, strict=True)
@@ -65,7 +66,7 @@ def test_equal_to_the_definition(weights: KappaWeights | None, pairs: list[tuple
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@settings(max_examples=40)
+@examples(40)
 @given(grades)
 def test_judges_can_be_swapped_and_items_come_in_any_order(
     weights: KappaWeights | None, pairs: list[tuple[int, int]]
@@ -118,6 +119,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
         cohen_kappa([1, 2], [1, 2], groups=["q"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_intervals_cover_as_often_as_they_say(weights: KappaWeights | None) -> None:
     rng = np.random.default_rng(5)

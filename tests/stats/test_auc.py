@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.strategies import examples
 
 from ragworth.stats.auc import auc, auc_interval, pairs_within, win_rate
 
@@ -39,7 +40,7 @@ def test_auc_by_hand() -> None:
     assert auc([5.0, 5.0], [1, 0]) == 0.5
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(labelled)
 def test_auc_is_the_share_of_pairs_won(rows: Rows) -> None:
     x, y, _ = columns(rows)
@@ -69,7 +70,7 @@ def test_no_auc_without_both_kinds() -> None:
         assert (found.value, found.reason, found.interval) == (None, reason, None)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(labelled)
 def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
     """The draws behind an interval against AUCs of rows that are really repeated."""
@@ -88,6 +89,7 @@ def test_weighted_resamples_equal_repeated_rows(rows: Rows) -> None:
         np.testing.assert_allclose(value, all_pairs(repeated), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_of_auc_cover_as_often_as_they_say() -> None:
     """Values of a query rise and fall together; the AUC over all queries of such values is Φ(1/√(2·(1 + 0.5)))."""
     rng = np.random.default_rng(2)
@@ -140,7 +142,7 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     assert win_rate([(np.inf, np.inf), (-np.inf, 0.0)]).value == 0.25
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(labelled)
 def test_pairs_within_queries(rows: Rows) -> None:
     x, y, query = columns(rows)

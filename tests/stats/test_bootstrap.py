@@ -36,6 +36,7 @@ def test_chunked_resampling_gives_every_resample(monkeypatch: pytest.MonkeyPatch
     assert np.isfinite(means).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 30, 100])
 @pytest.mark.parametrize("kind", ["normal", "skewed", "many zeros"])
 def test_intervals_cover_as_often_as_they_say(n: int, kind: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth.stats import concordance as room
 from ragworth.stats.concordance import NOTHING, TIED, concordance
@@ -25,7 +26,7 @@ def test_by_hand() -> None:
     assert (found.queries, found.p, found.reason) == (3, 1.0, "")
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(pairs)
 def test_from_the_definition(rows: list[tuple[float, float, float, float, int]]) -> None:
     values, outcomes, query = [r[:2] for r in rows], [r[2:4] for r in rows], [r[4] for r in rows]

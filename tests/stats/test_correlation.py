@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.strategies import examples
 
 from ragworth.stats.correlation import (
     CORRELATIONS,
@@ -26,7 +27,7 @@ from ragworth.stats.correlation import (
 pairs = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=30)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(pairs)
 def test_equal_to_scipy_with_ties(values: list[tuple[int, int]]) -> None:
     x, y = (np.array(column, dtype=float) for column in zip(*values, strict=True))

@@ -9,6 +9,7 @@ from ragworth.stats.correlation import spearman
 from ragworth.stats.influence import spearman_influence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_spread_over_groups_is_that_of_the_bootstrap(ties: bool) -> None:
     rng = np.random.default_rng(7)

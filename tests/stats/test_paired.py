@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.strategies import examples
 
 from ragworth.stats.paired import (
     NOTHING,
@@ -116,7 +117,7 @@ def test_p_is_never_0(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TESTS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5, 1.0]), min_size=0, max_size=40))
 def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: list[float]) -> None:
     d = np.array(values)
@@ -125,6 +126,7 @@ def test_p_is_a_probability_and_does_not_care_for_the_sign(name: str, values: li
     assert p == pytest.approx(mirrored, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "sign", "bootstrap"])
 @pytest.mark.parametrize("n", [30, 100])
 def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -> None:
@@ -136,6 +138,7 @@ def test_true_nulls_are_rejected_as_often_as_they_should_be(name: str, n: int) -
     assert 0.02 <= rejected <= 0.075  # 5 % ± three standard errors; the sign test is discrete and conservative
 
 
+@pytest.mark.slow
 def test_bounded_holds_its_level_where_the_others_do_not() -> None:
     """One system is right on 10 % of the queries, the other scores about 0.1 on all of them."""
     rng = np.random.default_rng(3)
@@ -166,6 +169,7 @@ def test_equal_differences_have_an_interval_with_a_length() -> None:
         assert known.interval.low < b[0] - a[0] < known.interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["randomisation", "t", "wilcoxon", "bootstrap"])
 def test_real_differences_are_found(name: str) -> None:
     rng = np.random.default_rng(7)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
@@ -26,7 +27,7 @@ def made(n: int = 40, each: int = 3, columns: int = 3, seed: int = 0) -> tuple[F
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(rows)
 def test_resamples_equal_repeated_rows(measure: Measure, values: list[tuple[int, int, int]]) -> None:
     x, y, q = (np.array(column) for column in zip(*values, strict=True))

@@ -36,6 +36,7 @@ def test_equal_to_statsmodels(n: int, alpha: float) -> None:
         assert other.power(effect, needed, alpha) >= 0.9 > other.power(effect, needed - 1, alpha)
 
 
+@pytest.mark.slow
 def test_in_simulation() -> None:
     rng = np.random.default_rng(0)
     found = np.mean([t_test(rng.normal(0.4, 1, size=30)) < 0.05 for _ in range(2000)])

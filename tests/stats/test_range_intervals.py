@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
+from tests.strategies import examples
 
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.range_intervals import few_differ, range_interval, wilson_interval
@@ -75,7 +76,7 @@ def test_few_values_off_zero_are_covered(n: int, share: float, kind: str) -> Non
     assert ((found.low <= truth) & (truth <= found.high)).mean() >= 0.93
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40))
 def test_intervals_have_a_length_and_hold_the_mean(values: list[float]) -> None:
     sample = np.array(values)[:, None]

@@ -7,8 +7,9 @@ from itertools import permutations, product
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth.stats import raters
 from ragworth.stats.raters import CONSTANT, NOTHING, MeasurementLevel, fleiss_kappa, krippendorff_alpha
@@ -91,7 +92,7 @@ def test_by_hand() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(ratings)
 def test_equal_to_the_definition(level: MeasurementLevel, items: list[list[float]]) -> None:
     found, wanted = krippendorff_alpha(items, level), plain_alpha(items, level)
@@ -150,6 +151,7 @@ def test_intervals_over_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         assert measured(items, groups=np.zeros(60), resamples=20).interval is None
 
 
+@pytest.mark.slow
 def test_intervals_cover_as_often_as_they_say() -> None:
     rng = np.random.default_rng(3)
     held = []

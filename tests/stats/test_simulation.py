@@ -32,6 +32,7 @@ def near(hits: list[bool], share: float, errors: float = 4.0) -> bool:
     return bool(abs(np.mean(hits) - share) <= errors * np.sqrt(share * (1 - share) / len(hits)) + 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("measure", ["pearson", "spearman", "kendall"])
 @pytest.mark.parametrize(("form", "rows"), [("pooled", 1), ("pooled", 4), ("within", 8)])
@@ -45,6 +46,7 @@ def test_correlations(
     assert np.mean(apart) <= 0.15  # few queries make it careful, so there is no lower bound here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mean", "difference"])
 def test_predicted(simulation: ModuleType, kind: str) -> None:
     held, length, saved = simulation.cover_predicted(kind, 40, 400, 0.8, False, 400, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth.stats import within_query as room
 from ragworth.stats.bootstrap import mean_intervals
@@ -29,7 +30,7 @@ rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 5
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rows)
 def test_equal_to_one_query_at_a_time(measure: Measure, values: list[tuple[int, int, int]]) -> None:
     x, y, q = (np.array(column, dtype=float) for column in zip(*values, strict=True))

@@ -29,6 +29,7 @@ def by_metric(found: ragworth.studies.run.StudyResult) -> dict[str, dict[str, ob
     return {row["metric"]: row for row in found.findings.tables[0].frame.to_dicts()}
 
 
+@pytest.mark.slow
 def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg(
     tmp_path: Path, opened: Opened
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg
     assert {"UDCG(gamma=0)@5", "Utility@5", "nDCG@5", "RR@5", "P@5"} <= set(worse)
 
 
+@pytest.mark.slow
 def test_a_reader_that_reads_only_the_top_is_predicted_best_by_ranks(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(weights=(1.0, 0.35, 0.15, 0.05, 0.02), threshold=0.02, noise=0.0)
     place = collection(tmp_path / "w", queries=120)
@@ -51,6 +53,7 @@ def test_a_reader_that_reads_only_the_top_is_predicted_best_by_ranks(tmp_path: P
     assert min(values["nDCG@5"], values["RR@5"]) > max(values["P@5"], values["R@5"], values["UDCG@5"]) + 0.1
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_scipy_within_each_query(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("alignment", collection(tmp_path / "w", queries=25), keep=False, measure="kendall")
     results = found.cases[0].results
@@ -74,6 +77,7 @@ def test_numbers_are_those_of_scipy_within_each_query(tmp_path: Path, opened: Op
             assert row["correlation"] == pytest.approx(sum(taus) / len(taus), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_all_contexts_at_once(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("alignment", collection(tmp_path / "w", queries=25), keep=False)
     results = found.cases[0].results
@@ -97,6 +101,7 @@ def test_contexts_are_half_with_a_relevant_passage_drawn_from_the_top(tmp_path: 
     assert (with_gold["gold"] == with_gold["relevant"]).all() and with_gold["gold"].mean() == 0.5
 
 
+@pytest.mark.slow
 def test_a_study_asks_each_thing_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
     plan = plan_study("alignment", [place])
@@ -111,6 +116,7 @@ def test_a_study_asks_each_thing_once_and_never_again(tmp_path: Path, opened: Op
     assert values[0] == values[1]
 
 
+@pytest.mark.slow
 def test_tables_that_it_wrote_are_studied_again_without_a_model(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
     first = ragworth.study("alignment", place)
@@ -126,6 +132,7 @@ def test_tables_that_it_wrote_are_studied_again_without_a_model(tmp_path: Path, 
     assert before == {path: path.read_bytes() for path in sorted(case.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_several_collections_stand_side_by_side(tmp_path: Path, opened: Opened) -> None:
     places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
     found = ragworth.study("alignment", places, keep=False)
@@ -134,6 +141,7 @@ def test_several_collections_stand_side_by_side(tmp_path: Path, opened: Opened) 
     assert len(found.findings.figures) == 3
 
 
+@pytest.mark.slow
 def test_systems_of_an_evaluation_are_contexts(tmp_path: Path, opened: Opened) -> None:
     more = '[metrics]\nuse = ["nDCG@5", "P@5", "UDCG@5"]\n'
     place = collection(tmp_path / "w", queries=10, toml=more)
@@ -191,6 +199,7 @@ def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, ope
     assert opened.calls == 0
 
 
+@pytest.mark.slow
 def test_contexts_without_an_outcome_are_counted(tmp_path: Path, opened: Opened) -> None:
     first = ragworth.study("alignment", collection(tmp_path / "w", queries=12))
     assert first.folder is not None
@@ -319,6 +328,7 @@ def test_ratings_of_other_queries_do_not_end_a_study(tmp_path: Path, opened: Ope
     assert not any(metric.startswith("Cov") for metric in by_metric(found))
 
 
+@pytest.mark.slow
 def test_cases_of_earlier_places_do_not_stay(tmp_path: Path, opened: Opened) -> None:
     places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
     both = ragworth.study("alignment", places)
@@ -330,6 +340,7 @@ def test_cases_of_earlier_places_do_not_stay(tmp_path: Path, opened: Opened) -> 
     assert [each.name for each in inside.iterdir()] == ["01"]
 
 
+@pytest.mark.slow
 def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=6)
     text = (place / "ragworth.toml").read_text(encoding="utf-8").replace('qrels = "qrels.txt"\n', "")

@@ -34,6 +34,7 @@ def cut(results: Results, metric: str) -> dict[tuple[str, str], float]:
     return {(s, q): v for s, q, v in scores.frame.select("system", "query", "value").iter_rows()}
 
 
+@pytest.mark.slow
 def test_correlations_by_size_are_those_of_scipy(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("context-size", collection(tmp_path / "w", queries=20), keep=False, **SIZES)
     case, graded = found.cases[0], grades(found.cases[0])
@@ -69,6 +70,7 @@ def test_correlations_by_size_are_those_of_scipy(tmp_path: Path, opened: Opened)
     assert all(metric.endswith(f"@{size}") for size, metric in stored)
 
 
+@pytest.mark.slow
 def test_an_outcome_of_another_scale_is_no_grade(tmp_path: Path, opened: Opened) -> None:
     """An outcome that is called a grade and goes from 1 to 5 has a mean, and no share of correct answers."""
     first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
@@ -89,6 +91,7 @@ def _means(case: Case) -> list[float]:
     return [float(np.mean([v for (s, _), v in graded.items() if sizes[s] == size])) for size in (1, 3, 8)]
 
 
+@pytest.mark.slow
 def test_what_predicts_nothing_is_not_said_to_predict(tmp_path: Path, opened: Opened) -> None:
     """Outcomes by chance: the best of all metrics is named with its interval, and not praised."""
     first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
@@ -107,6 +110,7 @@ def test_what_predicts_nothing_is_not_said_to_predict(tmp_path: Path, opened: Op
     assert re.search(r"mean Spearman ρ −?0\.\d\d \[−0\.\d\d, 0\.\d\d\] over 8 queries", words)
 
 
+@pytest.mark.slow
 def test_the_mean_over_sizes_has_an_interval_and_equals_share_the_first_place(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.05)
     place = collection(tmp_path / "w", queries=20)
@@ -128,6 +132,7 @@ def test_the_mean_over_sizes_has_an_interval_and_equals_share_the_first_place(tm
     assert alone.findings.sentences[0].startswith("w: RR, P predict best: Spearman ρ ")
 
 
+@pytest.mark.slow
 def test_more_misleading_passages_cost_accuracy(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.05)
     found = ragworth.study("context-size", collection(tmp_path / "w", queries=40), keep=False, **SIZES)
@@ -151,6 +156,7 @@ def test_more_misleading_passages_cost_accuracy(tmp_path: Path, opened: Opened) 
     assert [figure.name for figure in found.findings.figures] == ["correlation-queries", "answers"]
 
 
+@pytest.mark.slow
 def test_the_same_queries_for_every_size(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
     lines = (place / "run.txt").read_text().splitlines()
@@ -165,6 +171,7 @@ def test_the_same_queries_for_every_size(tmp_path: Path, opened: Opened) -> None
     )
 
 
+@pytest.mark.slow
 def test_asked_once_and_taken_again_without_a_model(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +194,7 @@ def test_asked_once_and_taken_again_without_a_model(
     assert "UDCG" not in set(against.findings.tables[0].frame["metric"])
 
 
+@pytest.mark.slow
 def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Opened) -> None:
     results = given(tmp_path / "given")
     found = ragworth.study(
@@ -243,6 +251,7 @@ def test_estimates_look_beyond_the_cut(tmp_path: Path) -> None:
     assert found.findings.tables[2].frame.is_empty()  # one size: nothing to change from
 
 
+@pytest.mark.slow
 def test_an_evaluation_keeps_the_outcome_of_the_whole_context(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8, toml='[metrics]\nuse = ["nDCG@5", "P@5"]\n')
     text = (place / "ragworth.toml").read_text(encoding="utf-8")

@@ -93,6 +93,7 @@ def test_queries_without_enough_of_one_kind_are_counted(tmp_path: Path, opened: 
     assert found.findings.tables[0].frame["queries"].to_list() == [39 - sum(lacking.values())] * 2
 
 
+@pytest.mark.slow
 def test_asked_once_and_taken_again_without_a_model(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_asked_once_and_taken_again_without_a_model(
     assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["0.5", ""])
 def test_a_plan_where_files_say_some_of_it(tmp_path: Path, opened: Opened, said: str) -> None:
     place = collection(tmp_path / "w", queries=20)

@@ -28,6 +28,7 @@ def found_order(place: Path) -> dict[str, list[str]]:
     return made
 
 
+@pytest.mark.slow
 def test_each_oracle_picks_the_best_by_its_own_judgment(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.0)
     place = collection(tmp_path / "w", queries=40)
@@ -54,6 +55,7 @@ def test_each_oracle_picks_the_best_by_its_own_judgment(tmp_path: Path, opened: 
         assert shown == best(query, worth[system])
 
 
+@pytest.mark.slow
 def test_utility_wins_over_relevance_by_what_the_tables_say(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.0)
     found = ragworth.study("ideal", collection(tmp_path / "w", queries=60), keep=False)
@@ -128,6 +130,7 @@ def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, open
     assert "q003" not in found.cases[0].results.contexts.frame["query"].to_list()
 
 
+@pytest.mark.slow
 def test_asked_once_and_taken_again_without_a_model(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -201,6 +201,7 @@ def test_a_judge_may_have_any_name(tmp_path: Path, opened: Opened, name: str) ->
         assert values[mine] == pytest.approx(row["κ"])
 
 
+@pytest.mark.slow
 def test_graders_of_an_evaluation_are_judges(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=12)
     ragworth.evaluate(place)
@@ -237,6 +238,7 @@ def test_graders_of_an_evaluation_are_judges(tmp_path: Path, opened: Opened) -> 
         ragworth.study("judges", place / "results", aspects="grade,nobody", **QUICK)
 
 
+@pytest.mark.slow
 def test_models_judge_a_workspace_beside_its_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:

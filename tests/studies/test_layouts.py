@@ -46,6 +46,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Two:
     return made
 
 
+@pytest.mark.slow
 def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> None:
     # Relevant passages are the surest, so that where they stand decides.
     found = ragworth.study("layouts", collection(tmp_path / "w", queries=60, near=12), keep=False)
@@ -62,6 +63,7 @@ def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> 
     assert all("better than from one at random" in sentence for sentence in found.findings.sentences)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_tables(tmp_path: Path, two: Two) -> None:
     found = ragworth.study("layouts", collection(tmp_path / "w", queries=20), keep=False, size=6, candidates=4)
     case = found.cases[0]
@@ -124,6 +126,7 @@ def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Tw
     assert Layouts(size=7, candidates=2).places() == [1, 7]
 
 
+@pytest.mark.slow
 def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) -> None:
     place = collection(tmp_path / "w", queries=6)
     plan = plan_study("layouts", [place], size=4)

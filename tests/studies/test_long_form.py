@@ -154,6 +154,7 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
     assert "Cov ranks the systems most" in found.findings.sentences[0]
 
 
+@pytest.mark.slow
 def test_thresholds(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
     found = ragworth.study("long-form", place, **QUICK)
@@ -203,6 +204,7 @@ def test_tied_to_the_required_subset(tmp_path: Path, made: list[Scripted]) -> No
         assert len(passages) == len(shown["(required)", query]), system
 
 
+@pytest.mark.slow
 def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
     first = ragworth.study("long-form", place, resamples=100)
@@ -240,6 +242,7 @@ def test_a_plan_counts_the_ratings_of_answers(tmp_path: Path, made: list[Scripte
     assert said["ratings"].list.len().sum() == 6 * sum(map(len, can.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.0, 4.0])
 def test_contexts_and_answers_go_by_the_same_threshold_and_queries(
     tmp_path: Path, made: list[Scripted], eta: float
@@ -273,6 +276,7 @@ def test_contexts_and_answers_go_by_the_same_threshold_and_queries(
     assert left["queries"].to_list() == ([lost] if lost else [])
 
 
+@pytest.mark.slow
 def test_grades_of_another_or_unknown_threshold_are_not_taken(tmp_path: Path, made: list[Scripted]) -> None:
     whole = Results.read(evaluated(workspace(tmp_path / "w"), 3))
     assert whole.outcomes is not None

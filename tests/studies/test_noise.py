@@ -116,6 +116,7 @@ def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> 
     assert f"(p = {row['p_holm']:.3f} after Holm)" in found.sentences[1]
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("noise", collection(tmp_path / "w", queries=40), keep=False)
     results = found.cases[0].results
@@ -147,6 +148,7 @@ def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None
         assert row["p"] == pytest.approx(stats.binomtest(c, c + d).pvalue, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_both_contexts_have_the_same_relevant_passage_at_the_same_place(tmp_path: Path, opened: Opened) -> None:
     case = ragworth.study("noise", collection(tmp_path / "w", queries=20), keep=False, n=3).cases[0]
     frame = case.results.contexts.frame
@@ -165,6 +167,7 @@ def test_both_contexts_have_the_same_relevant_passage_at_the_same_place(tmp_path
         assert set(kept["rank"]) == {rank}
 
 
+@pytest.mark.slow
 def test_it_asks_once_is_taken_again_and_counts_what_it_leaves_out(tmp_path: Path, opened: Opened) -> None:
     places = [collection(tmp_path / name, queries=8, seed=seed) for seed, name in enumerate(("one", "two"))]
     run = (places[1] / "run.txt").read_text(encoding="utf-8").splitlines()
@@ -197,6 +200,7 @@ def test_a_reader_that_always_says_the_same_has_no_tau(tmp_path: Path, opened: O
     assert "no confidence can be held against" in found.findings.sentences[1]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=4)
     for wrong, settings in (("n is 0", {"n": 0}), ("place is", {"place": "middle"}), ("no query is left", {"n": 90})):

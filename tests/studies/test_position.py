@@ -30,6 +30,7 @@ def right(found: StudyResult, places: int = 5) -> npt.NDArray[np.float64]:
     return np.array([[graded[f"p{place + 1:02d}", query] == 1 for place in range(places)] for query in queries], float)
 
 
+@pytest.mark.slow
 def test_the_planted_curve_is_found(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(weights=WEIGHTS, noise=0.0)
     found = ragworth.study("position", collection(tmp_path / "w", queries=80), keep=False)
@@ -130,6 +131,7 @@ def test_some_positions_of_a_longer_context(tmp_path: Path, opened: Opened) -> N
     assert two.findings.tables[1].frame["second"].to_list() == ["position 4"]
 
 
+@pytest.mark.slow
 def test_asked_once_and_taken_again_without_a_model(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

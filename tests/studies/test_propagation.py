@@ -41,6 +41,7 @@ def table(found: StudyResult, at: int = 0) -> dict[tuple[int, str], dict[str, ob
     return {(row["k"], row["context"]): row for row in found.findings.tables[at].frame.to_dicts()}
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_top_gains_from_relevance_and_loses_by_reversal(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker(weights=(1.0, 0.05), threshold=0.02, noise=0.0)
     place = collection(tmp_path / "w", queries=60, relevant=6, toml=UTILITY)
@@ -131,6 +132,7 @@ def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> No
     assert set(case.design["role"]) == {"system", "reversed", "oracle", "adversary"}
 
 
+@pytest.mark.slow
 def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     place = collection(tmp_path / "w", queries=6, toml=UTILITY)
@@ -147,6 +149,7 @@ def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None
     assert [figure.name for figure in first.findings.figures] == ["utility", "scatter-1", "correlation"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_with_and_without_context_is_enough(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     place = collection(tmp_path / "w", queries=12, toml="text = true\n")

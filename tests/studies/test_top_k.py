@@ -33,6 +33,7 @@ def hits(case: Case) -> dict[tuple[str, str], tuple[int, int]]:
     return {key: (len(shown), sum("gold" in each for each in shown)) for key, shown in contexts(case).items()}
 
 
+@pytest.mark.slow
 def test_every_context_is_scored_at_its_own_k(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.0)
     found = ragworth.study("top-k", collection(tmp_path / "w", queries=30), keep=False, **QUICK)
@@ -87,6 +88,7 @@ def test_correlations_and_outcomes_of_parts_and_cells(tmp_path: Path, opened: Op
     assert not any(frame.select(pl.selectors.float().is_nan().any()).row(0)[0] for frame in (rows, gaps))
 
 
+@pytest.mark.slow
 def test_a_metric_that_counts_what_the_reader_needs_is_found(tmp_path: Path, opened: Opened) -> None:
     """The reader sums right voices and is not misled: the number of relevant passages decides, and T counts it."""
     opened.reader = Reader(gamma=0.0, threshold=0.9, noise=0.0)
@@ -102,6 +104,7 @@ def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragworth.studies.cases.write_study", lambda findings, folder, back=None: folder / "study.html")
 
 
+@pytest.mark.slow
 def test_rerun_asks_nothing_and_the_case_says_the_same(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +118,7 @@ def test_rerun_asks_nothing_and_the_case_says_the_same(
     assert opened.calls == asked and alike(first.findings, taken.findings)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_counted(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=20)
     labels = (place / "qrels.txt").read_text()

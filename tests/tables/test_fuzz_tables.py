@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth import Answers, Collection, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.errors import RagworthError
@@ -111,14 +112,14 @@ def check(table: type[Table], data: Any) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.name))
-@settings(max_examples=80)
+@examples(80)
 @given(data=columns())
 def test_dicts_of_columns(table: type[Table], data: dict[str, list[Any]]) -> None:
     check(table, data)
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.name))
-@settings(max_examples=50)
+@examples(50)
 @given(data=columns(), hole=st.none() | st.integers(0, 4))
 def test_lists_of_dicts(table: type[Table], data: dict[str, list[Any]], hole: int | None) -> None:
     rows = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
@@ -128,7 +129,7 @@ def test_lists_of_dicts(table: type[Table], data: dict[str, list[Any]], hole: in
 
 
 @pytest.mark.parametrize("table", [Contexts, Judgments])
-@settings(max_examples=80)
+@examples(80)
 @given(
     data=st.dictionaries(
         st.text(max_size=2) | st.integers() | st.none(),
@@ -140,7 +141,7 @@ def test_nested_dicts(table: type[Table], data: dict[Any, Any]) -> None:
     check(table, data)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     data=CELLS
     | st.lists(CELLS, max_size=4)
@@ -153,7 +154,7 @@ def test_anything(data: Any) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: str(table.name))
-@settings(max_examples=40)
+@examples(40)
 @given(data=columns())
 def test_pandas(table: type[Table], data: dict[str, list[Any]]) -> None:
     pandas = pytest.importorskip("pandas")
@@ -165,7 +166,7 @@ def test_pandas(table: type[Table], data: dict[str, list[Any]]) -> None:
     check(table, inferred)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=columns())
 def test_collections(data: dict[str, list[Any]]) -> None:
     for part in ("queries", "passages", "answers", "subquestions", "relevance", "ratings"):

@@ -8,8 +8,9 @@ import struct
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import examples
 
 from ragworth import Contexts
 from ragworth.errors import TableError
@@ -71,7 +72,7 @@ def frame_of(rows: list[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"query": pl.String, "passage": pl.String, "score": pl.Float64}, orient="row")
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(rows=runs(), ties=st.sampled_from(["float64", "float32"]), block=st.sampled_from([1, 2, 3, 7, 1 << 19]))
 def test_order_is_trec_evals(rows: list[Row], ties: Ties, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -81,7 +82,7 @@ def test_order_is_trec_evals(rows: list[Row], ties: Ties, block: int) -> None:
     assert shown == by_hand(rows, ties)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(rows=runs(), cuts=st.lists(st.integers(0, 25), max_size=4))
 def test_pieces_of_a_column_do_not_matter(rows: list[Row], cuts: list[int]) -> None:
     """A file read in chunks makes columns of many pieces."""
@@ -91,7 +92,7 @@ def test_pieces_of_a_column_do_not_matter(rows: list[Row], cuts: list[int]) -> N
     assert Contexts(pl.concat(parts, rechunk=False)) == Contexts(whole)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(rows=runs(), seed=st.integers(0, 99))
 def test_order_does_not_depend_on_the_order_of_rows(rows: list[Row], seed: int) -> None:
     mixed = frame_of(rows).sample(fraction=1.0, shuffle=True, seed=seed)
@@ -99,7 +100,7 @@ def test_order_does_not_depend_on_the_order_of_rows(rows: list[Row], seed: int) 
     assert Contexts(mixed).frame.sort(sort).equals(Contexts(frame_of(rows)).frame.sort(sort))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from("abcd"), st.just(1.0)), max_size=12),
     block=st.sampled_from([1, 2, 5, 1 << 19]),
@@ -117,7 +118,7 @@ def test_duplicates_are_found(rows: list[Row], block: int) -> None:
     assert (f"{many} duplicates in all" in caught.value.found) == (many > 1)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy")), max_size=20),
     block=st.sampled_from([1, 2, 3, 1 << 19]),

@@ -21,8 +21,7 @@ from ragworth.text_match import bertscore, token_encoder
 from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
 from tests.text_match import tiny_encoders
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
 
 CLOSE = 1e-5
 TEXTS = [
@@ -342,14 +341,15 @@ def test_equal_to_the_package_of_the_authors(
     kind: str, idf: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "MPLBACKEND", "agg")
-    package = pytest.importorskip("bert_score", reason="bert-score is not installed")
+    import bert_score
+
     if kind == "bert":
         folder = tiny_encoders.bert(tmp_path)
     else:
         # With transformers 5 the package no longer puts a blank before RoBERTa's first word, so its tokenizer must.
         folder = tiny_encoders.roberta(tmp_path, add_prefix_space=True, model_max_length=24)
     left, right = crossed([*TEXTS, LONG])
-    wanted = package.score(left, right, model_type=str(folder), num_layers=2, idf=idf, device="cpu", nthreads=0)
+    wanted = bert_score.score(left, right, model_type=str(folder), num_layers=2, idf=idf, device="cpu", nthreads=0)
     found = numbers(BERTScore(str(folder), layer=2, idf=idf).score(left, right))
     for place in range(3):
         assert [row[place] for row in found] == pytest.approx(wanted[place].tolist(), abs=CLOSE)

@@ -77,8 +77,8 @@ def test_the_file_has_the_form_of_examples_without_what_is_to_be_avoided(
     assert "about a" in items[0]["messages"][-1][1]
 
 
+@pytest.mark.torch
 def test_in_calibration_sources_and_kinds_count_the_same(files: Path) -> None:
-    pytest.importorskip("torch")
     from training.reader.calibrate import shown, weights
 
     output = files / "dev.jsonl"
@@ -110,10 +110,10 @@ class Sure:
         return [Chosen((p,), (p,), (p,), "first-token", Usage(1, 1, 0.0)) for p in values]
 
 
+@pytest.mark.torch
 def test_the_temperature_makes_probabilities_mean_what_they_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("torch")
     from training.reader import calibrate
 
     declines = [number % 2 == (number % 8 > 1) for number in range(80)]

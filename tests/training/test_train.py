@@ -11,12 +11,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("transformers")
-pytest.importorskip("safetensors")
-pytest.importorskip("gguf")
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-pytest.importorskip("jinja2")
 
 import torch
 from training.reader import figures, recipe, train
@@ -35,6 +29,7 @@ from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from tests.llm.local import made_gguf
 from tests.training.samples import as_nq
 
+pytestmark = pytest.mark.torch
 EVERYTHING = list(range(275))
 STEPS, RANK, ALPHA = 3, 4, 8.0
 

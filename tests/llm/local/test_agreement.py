@@ -11,12 +11,9 @@ import pytest
 
 import ragworth
 from ragworth.llm.contract import Choose, Generate, Prompt, Score
+from ragworth.llm.embedded import weights_file
 
-for package in ("onnxruntime", "onnx", "gguf", "tokenizers"):
-    pytest.importorskip(package)
-
-from ragworth.llm.embedded import weights_file  # noqa: E402
-
+pytestmark = [pytest.mark.server, pytest.mark.model]
 PASSAGES = (
     ("Who built the mill?", "Ann built the mill of Larkmoor in 1820; it burned down twice."),
     ("Where is Paris?", "Paris is the capital of France, a country in Europe."),
@@ -29,10 +26,7 @@ TEXT = Prompt.text("The capital of France is")
 
 @pytest.fixture(scope="module")
 def embedded() -> Iterator[Any]:
-    try:
-        model = ragworth.llm("embedded:base", threads=1)
-    except ragworth.InputError as error:
-        pytest.skip(str(error))
+    model = ragworth.llm("embedded:base", threads=1)
     yield model
     model.close()
 
@@ -45,8 +39,8 @@ def prompts() -> list[Prompt]:
 
 @pytest.fixture(scope="module")
 def server(embedded: Any) -> Iterator[Any]:
-    xllamacpp: Any = pytest.importorskip("xllamacpp")
-    pytest.importorskip("h11")
+    import xllamacpp
+
     settings = xllamacpp.CommonParams()
     settings.model.path = str(weights_file())
     settings.n_ctx, settings.n_parallel, settings.port, settings.verbosity = 1024, 1, 0, -1

@@ -63,9 +63,10 @@ def test_any_text_comes_back(text: str, splitting: str) -> None:
     assert BUILT[splitting].inner.decode(ids, skip_special_tokens=False) == text
 
 
+@pytest.mark.torch
 def test_it_is_the_tokenizer_that_transformers_makes_of_the_file(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     path = made_gguf.write(tmp_path / "tiny.gguf")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path, gguf_file=path.name)
     ours = made("gpt-2")

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
 
 from ragworth.errors import ModelError  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
@@ -32,6 +31,7 @@ from ragworth.llm.contract import (  # noqa: E402
 )
 from tests.llm.local import tiny  # noqa: E402
 
+pytestmark = pytest.mark.torch
 WORDS = tuple("the cat sat on a mat in the rain and thought of other theatres near the inn NO".split())  # noqa: SIM905
 
 

@@ -55,10 +55,11 @@ def test_sizes_vocabulary_and_template_are_read(file: Path) -> None:
     assert found.ends == (0, 2)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("options", [{"packed": True}, {"tied": False}], ids=["packed", "untied"])
 def test_weights_are_those_that_transformers_reads(tmp_path: Path, options: dict[str, Any]) -> None:
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     transformers.utils.logging.disable_progress_bar()
     path = made_gguf.write(tmp_path / "tiny.gguf", **options)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=path.name).state_dict()

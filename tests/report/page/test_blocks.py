@@ -27,6 +27,7 @@ def whole() -> page.Page:
     return page.build(samples.realistic())
 
 
+@pytest.mark.slow
 def test_blocks_of_queries_give_what_all_together_give(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_blocks, "BLOCK", 7)
     made = page.build(whole.results)
@@ -45,6 +46,7 @@ def test_blocks_of_queries_give_what_all_together_give(whole: page.Page, monkeyp
     assert not others
 
 
+@pytest.mark.slow
 def test_rows_in_any_order_and_queries_without_passages(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """One system has nothing for some queries, which then count as empty contexts in their block."""
     frame = whole.results.contexts.frame
@@ -64,6 +66,7 @@ def test_rows_in_any_order_and_queries_without_passages(whole: page.Page, monkey
     assert made.overview == together.overview
 
 
+@pytest.mark.slow
 def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
     total = whole.overview.queries
     made = page.build(whole.results, queries=12)

@@ -134,6 +134,7 @@ def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
     assert found["apart"].to_list() == [None, True]
 
 
+@pytest.mark.slow
 def test_the_explorer_goes_by_the_same_rating_as_the_diagnosis() -> None:
     """With η = 5, a sub-question whose best rating is 4 has no answer anywhere."""
     given = samples.realistic(queries=2, requests=1)

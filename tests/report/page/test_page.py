@@ -90,6 +90,7 @@ def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
             assert bool(set(groups[a]) & set(groups[b])) == ((a, b) not in different)
 
 
+@pytest.mark.slow
 def test_sentences_say_what_each_system_is_worth() -> None:
     made = page.build(samples.realistic())
     view = made.overview
@@ -112,6 +113,7 @@ def test_sentences_say_what_each_system_is_worth() -> None:
     assert best.means["UDCG@5"].mean == means["mean"][0]
 
 
+@pytest.mark.slow
 def test_a_baseline_of_the_settings_is_what_systems_are_held_against() -> None:
     given = samples.realistic()
     made = page.build(replace(given, manifest={"settings": {"baseline": "BM25"}}))
@@ -152,6 +154,7 @@ def test_pictures_that_the_tables_do_not_allow_are_named_with_the_reason() -> No
         assert reason in words
 
 
+@pytest.mark.slow
 def test_all_pictures_are_there_where_all_tables_are(report: Report) -> None:
     made = page.build(samples.realistic())
     assert made.pictures.absent == {}
@@ -165,6 +168,7 @@ def test_all_pictures_are_there_where_all_tables_are(report: Report) -> None:
             assert f"figures/{panel.name}.svg" in (folder / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_shares_add_up_and_curves_end_at_the_reported_mean() -> None:
     made = page.build(samples.realistic())
     figures = {each.name: each.data for each in made.pictures.figures}
@@ -178,6 +182,7 @@ def test_shares_add_up_and_curves_end_at_the_reported_mean() -> None:
         assert mean == pytest.approx(standing.means["nDCG@5"].mean)
 
 
+@pytest.mark.slow
 def test_curves_are_left_out_where_the_tables_do_not_give_the_scores() -> None:
     given = samples.realistic()
     other = given.scores.frame.with_columns(
@@ -220,6 +225,7 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
     assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
 
 
+@pytest.mark.slow
 def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     pairs = [(f"s{i}", f"q{j}") for i in range(2) for j in range(3000)]
@@ -246,6 +252,7 @@ def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.Monk
         assert (np.abs((found[name] - drawn[name]).to_numpy()) < 0.5 * error).all()
 
 
+@pytest.mark.slow
 def test_a_chart_names_colours_that_both_themes_have() -> None:
     made = page.build(samples.realistic())
     text = json.dumps([panel.spec for figure in made.pictures.figures for panel in figure.panels])
@@ -336,6 +343,7 @@ def test_columns_number_what_repeats_and_leave_out_what_says_nothing() -> None:
     }
 
 
+@pytest.mark.slow
 def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "LIMIT", 20_000)
     html = page.build(samples.realistic()).html
@@ -346,6 +354,7 @@ def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.Mon
     assert any(text.endswith("…") for text in texts)
 
 
+@pytest.mark.slow
 def test_a_thousand_queries_of_ten_systems_stay_under_twenty_megabytes() -> None:
     # A tenth of the queries, with all passages of their contexts different: their share of the page grows with them.
     given = odd_samples.large(queries=100, unique=60)

@@ -40,6 +40,7 @@ def words(drawing: str) -> list[str]:
     return [each.text or "" for each in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("findings", [samples.realistic, samples.hostile])
 def test_every_kind_is_drawn_in_colours_that_both_themes_have(findings: Any) -> None:
     for figure in findings().figures:
@@ -64,6 +65,7 @@ def test_the_numbers_of_a_chart_are_those_of_its_frame_with_names_in_full() -> N
     assert charts.spec_numbers({"mark": "bar"}) is None
 
 
+@pytest.mark.slow
 def test_what_is_no_number_is_said_to_be_missing() -> None:
     frame = pl.DataFrame(
         {"label": [*"abc"], "value": [0.5, float("nan"), None], "low": [0.4, 0.0, None], "high": [0.6, 1.0, None]}
@@ -90,12 +92,14 @@ def test_curves_have_bands_where_there_are_intervals() -> None:
     assert charts.curve_chart(frame, "k", "y", log=True)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
 
 
+@pytest.mark.slow
 def test_places_that_are_names_keep_their_order() -> None:
     frame = pl.DataFrame({"line": ["a"] * 3, "place": ["none", "few", "all"], "value": [1.0, 2.0, 3.0]})
     drawn = words(render_svg(charts.curve_chart(frame, "context", "y")))
     assert [word for word in drawn if word in ("none", "few", "all")] == ["none", "few", "all"]
 
 
+@pytest.mark.slow
 def test_cells_without_a_value_are_marked_and_words_can_stand_in_cells() -> None:
     frame = pl.DataFrame({"first": ["a", "a", "b"], "second": ["x", "y", "x"], "value": [-0.001, 0.5, None]})
     drawn = words(render_svg(charts.heat_chart(frame, ["a", "b"], ["x", "y"], "ρ")))
@@ -124,6 +128,7 @@ def test_parts_of_a_bar_follow_each_other_best_first_and_end_at_one() -> None:
         assert parts[-1]["end"] == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_groups_of_outcomes_stand_below_their_names() -> None:
     drawn = words(render_svg(charts.outcome_chart(samples.answered())))
     assert {"RGB", "HotpotQA", "2WikiMultihopQA"} <= set(drawn)
@@ -154,6 +159,7 @@ def test_lines_are_those_of_least_squares_for_each_group() -> None:
     assert len(list(data(charts.point_chart(same, "x", "y")))) == 2  # no line through one x
 
 
+@pytest.mark.slow
 def test_of_many_points_some_are_drawn_and_the_chart_says_so() -> None:
     spec = charts.point_chart(samples.cloud(4000).drop("group"), "nDCG@5", "utility", fit=False)
     assert len(list(data(spec))) == 1500
@@ -180,6 +186,7 @@ def test_a_frame_that_lacks_a_column_is_refused() -> None:
         charts.dot_chart(pl.DataFrame({"label": ["a"], "value": [1.0]}), "x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 1])
 def test_one_row_and_none_at_all_can_be_drawn(rows: int) -> None:
     table = samples.aligned().head(rows)
@@ -198,6 +205,7 @@ def test_one_row_and_none_at_all_can_be_drawn(rows: int) -> None:
         assert (found is None) if rows == 0 else (found is not None and found.height == 1)
 
 
+@pytest.mark.slow
 def test_a_place_without_a_logarithm_is_drawn_with_the_others() -> None:
     frame = pl.DataFrame({"line": ["a"] * 3, "place": [0, 1, 10], "value": [0.1, 0.2, 0.3]})
     drawn = render_svg(charts.curve_chart(frame, "k", "y", log=True))
