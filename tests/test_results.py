@@ -115,7 +115,7 @@ def test_what_are_no_results_is_said(tmp_path: Path, content: str | None, words:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="there is no such folder"):
+    with pytest.raises(FormatError, match="no such folder"):
         Results.read(tmp_path / "nowhere")
 
 

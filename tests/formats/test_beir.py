@@ -139,7 +139,7 @@ def test_ids_without_text_are_noted(folder: Path, save: Save) -> None:
 
 def test_duplicate_passage_is_refused(folder: Path, save: Save) -> None:
     save("corpus.jsonl", CORPUS + '{"_id": "d1", "text": "again"}\n')
-    with pytest.raises(InputError, match="'d1' is there twice"):
+    with pytest.raises(InputError, match="'d1' occurs twice"):
         load(folder)
 
 

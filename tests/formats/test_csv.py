@@ -134,7 +134,7 @@ def test_line_numbers_count_lines_within_quotes(save: Save) -> None:
 def test_numbers_that_are_none(number: str, save: Save) -> None:
     """Python and Polars disagree about some of them; TREC files and CSV do not."""
     path = save("a.csv", f'query;passage;score\nq;a;1\nq;b;"{number}"\n')
-    with pytest.raises(FormatError, match="the score is no number") as caught:
+    with pytest.raises(FormatError, match="the score is not a number") as caught:
         read_contexts(path)
     assert caught.value.line == 3
     with pytest.raises(FormatError):

@@ -97,7 +97,7 @@ def test_a_format_nobody_registered_is_a_path(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     Path("jason:run").write_text("q Q0 d 1 1.0 t\n")
     assert len(read_contexts("jason:run")) == 1
-    with pytest.raises(FormatError, match="jason:other: there is no such file"):
+    with pytest.raises(FormatError, match="jason:other: no such file"):
         read_contexts("jason:other")
 
 

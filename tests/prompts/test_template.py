@@ -296,7 +296,7 @@ def test_a_folder_may_add_prompts(save: Save) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="there is no such folder"):
+    with pytest.raises(PromptError, match="no such folder"):
         load_prompt("abstention", tmp_path / "none")
 
 

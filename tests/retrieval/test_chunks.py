@@ -213,7 +213,7 @@ def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
 
 def test_documents_that_cannot_be() -> None:
     for data, words in (
-        ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' is there twice"),
+        ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
         ({"document": ["a"], "text": [None]}, "row 1: the document 'a' has no text"),
         ({"text": ["x"]}, "documents need an id and a text"),
         ({"document": ["a"], "text": [5]}, "the column 'text' holds Int64 values"),
@@ -236,7 +236,7 @@ def test_files(tmp_path: Path) -> None:
     lines.write_text('{"_id": "d"}\n')
     with pytest.raises(FormatError, match="line 1: the text is 'None', not text"):
         chunk(lines)
-    with pytest.raises(FormatError, match="the ending tells no format"):
+    with pytest.raises(FormatError, match="unknown file extension"):
         chunk(tmp_path / "documents.pdf")
 
 

@@ -182,7 +182,7 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
         OnnxEncoder(folder)
     with pytest.raises(ModelError, match=r"no tokenizer\.json"):
         open_encoder(f"onnx:{tmp_path}")
-    with pytest.raises(ModelError, match="nowhere: there is no such folder"):
+    with pytest.raises(ModelError, match="nowhere: no such folder"):
         open_encoder(f"onnx:{tmp_path}/nowhere")
 
 

@@ -175,7 +175,7 @@ def test_value_and_status_go_together(table: type[Table]) -> None:
 
 @VALUED
 def test_missing_value_needs_a_reason(table: type[Table]) -> None:
-    with pytest.raises(TableError, match="row 2: the value is missing and nothing says why"):
+    with pytest.raises(TableError, match="row 2: the value is missing without a reason"):
         table(rows(table, value=[1, None], status=None))
 
 
@@ -223,7 +223,7 @@ def test_an_answer_has_a_text_or_a_reason() -> None:
     both = Answers(rows(Answers, text=[None, None], status=["refused", "too-long"]))
     assert both.frame["text"].to_list() == [None, None]
     for status in ("ok", "truncated"):
-        with pytest.raises(TableError, match=f"row 2: there is no text, and the status is '{status}'"):
+        with pytest.raises(TableError, match=f"row 2: the text is missing, but the status is '{status}'"):
             Answers(rows(Answers, text=["so", None], status=["ok", status]))
     with pytest.raises(TableError, match="row 2: there is no text"):
         Answers(rows(Answers, text=["so", None], status=None))

@@ -66,7 +66,7 @@ class JobLimits:
                 remedy="give its price: --price IN/OUT, per million tokens",
             )
         if not all(limit is None or limit >= 0 for limit in (self.calls, self.tokens, self.cost)):
-            raise InputError("a limit is no number, or negative", expected="0 or more")
+            raise InputError("a limit is not a number, or negative", expected="0 or more")
 
 
 class TokenEstimate(NamedTuple):

@@ -50,7 +50,7 @@ def open_model(
     """
     path = Path(rest).expanduser()
     if not path.is_file():
-        raise ModelError("there is no such file", file=rest, expected="gguf:FILE")
+        raise ModelError("no such file", file=rest, expected="gguf:FILE")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelError("this is not a GGUF file", file=rest, expected="a file that begins with GGUF")

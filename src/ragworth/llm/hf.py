@@ -218,7 +218,7 @@ def _model_folder(name: str, revision: str, download: bool) -> Path:
     if path.exists():
         raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
     if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
-        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
     found = find_snapshot("model", name, revision, download, ("*.jinja",))
     if found is None:
         raise ModelError(

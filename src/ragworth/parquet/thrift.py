@@ -1,7 +1,7 @@
 """Thrift's compact protocol, strictly: the encoding of Parquet's footer and page headers.
 
 A struct is read as ``{field id: value}``. Integers of all widths are ``int``, strings are ``bytes``, lists are lists
-of one kind of value. Everything that a careful writer does not do is an error: a field that is there twice, an
+of one kind of value. Everything that a careful writer does not do is an error: a field that occurs twice, an
 integer beyond its width, a list longer than the data.
 """
 
@@ -41,7 +41,7 @@ class ThriftReader:
             step, kind = head >> 4, head & 15
             number = number + step if step else self._integer(I16)
             if number in fields:
-                raise DamagedError(f"field {number} is there twice")
+                raise DamagedError(f"field {number} occurs twice")
             fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
         return fields
 

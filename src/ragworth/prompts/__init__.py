@@ -52,7 +52,7 @@ def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "
     Parameters
     ----------
     folder: a user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. ``plain`` or ``fenced``,
-        where there is no such folder, is one of ragworth's own sets, whatever ``prompt_set`` says.
+        where no such folder, is one of ragworth's own sets, whatever ``prompt_set`` says.
     prompt_set: which of ragworth's own, where the user has none; a model's card says which it takes (``card.prompts``).
     """
     if folder is not None and Path(folder).name in PROMPT_SETS and not Path(folder).is_dir():
@@ -60,7 +60,7 @@ def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "
     own = Path(folder) / f"{name}.txt" if folder else None
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(
-            "there is no such folder",
+            "no such folder",
             file=str(folder),
             expected=f"a folder of prompts, NAME.txt each, or {' or '.join(PROMPT_SETS)}",
         )

@@ -35,7 +35,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Documents:
     if name.endswith((".jsonl", ".ndjson")):
         return _read_lines(path, skip_bad_lines)
     if not name.endswith((".csv", ".tsv", ".parquet")):
-        raise FormatError("the ending tells no format", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
+        raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return Documents(coerce_documents(frame, str(path)), notes)
 
@@ -84,7 +84,7 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
     again = (~ids.is_first_distinct()).arg_true()
     if len(again):
         raise TableError(
-            f"row {again[0] + 1}: the document {quote_short(ids[again[0]])} is there twice",
+            f"row {again[0] + 1}: the document {quote_short(ids[again[0]])} occurs twice",
             expected="each document once",
             file=source,
         )

@@ -184,7 +184,7 @@ class PipelineParser:
                 remedy=f"did you mean {' or '.join(near)}?" if near else "",
             )
         if name.text in taken:
-            self.fail(f"the setting {name} is there twice", name, expected="each setting once")
+            self.fail(f"the setting {name} occurs twice", name, expected="each setting once")
 
     def value(self, sign: ParsedToken) -> Any:
         """A number, a text, true or false."""

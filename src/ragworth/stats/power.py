@@ -1,6 +1,6 @@
-"""How much a number of queries can show: the power of a paired test, and what would be needed.
+"""Power of a paired test, and the number of queries needed.
 
-All by Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
+Uses Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
 nearly the same power; the sign test has less.
 """
 
@@ -16,22 +16,22 @@ import numpy.typing as npt
 from ragworth.stats.paired import is_constant
 
 MOST = 10**9
-"""Queries beyond which there is no use to count."""
+"""Largest number of queries considered."""
 
 FEW = "there are fewer than two differences"
 FLAT = "the differences do not vary"
 
 
 class DetectableDifference(NamedTuple):
-    """The smallest true difference that a comparison can show, or why that cannot be said.
+    """The smallest true difference that a comparison can show, or why it is undefined.
 
     Attributes
     ----------
-    value: true mean difference found with the power asked for; None where it cannot be said.
-    reason: why not; empty where it can.
+    value: true mean difference found with the requested power, or None.
+    reason: why it is undefined, or empty.
     spread: standard deviation of the differences; None for fewer than two.
-    n: differences.
-    missing: differences that are NaN; they are left out.
+    n: number of differences.
+    missing: NaN differences; they are left out.
     """
 
     value: float | None
@@ -54,7 +54,7 @@ def test_power(difference: float, spread: float, n: int, *, alpha: float = 0.05)
     shift = abs(difference) / spread * math.sqrt(n)
     bound = float(stdtrit(n - 1, 1 - alpha / 2))
     far, other = 1 - float(nctdtr(n - 1, shift, bound)), float(nctdtr(n - 1, shift, -bound))
-    if math.isnan(far):  # so far off that the distribution leaves the range of its function
+    if math.isnan(far):  # so far out that the function fails
         return 1.0
     return min(1.0, far + (0.0 if math.isnan(other) else other))
 
@@ -62,9 +62,9 @@ def test_power(difference: float, spread: float, n: int, *, alpha: float = 0.05)
 def detectable_difference(
     differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8
 ) -> DetectableDifference:
-    """The smallest true mean difference that as many queries, spread like these, show with probability ``chance``.
+    """Smallest true mean difference that this many queries, spread like these, show with probability ``chance``.
 
-    Exact where :func:`ragworth.stats.paired.smallest_detectable` adds two quantiles; from ten queries on they differ
+    Exact, whereas :func:`ragworth.stats.paired.smallest_detectable` adds two quantiles; from ten queries on they differ
     by less than 2 %.
     """
     given = np.asarray(differences, dtype=np.float64)
@@ -81,16 +81,16 @@ def detectable_difference(
 
 
 def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, chance: float = 0.8) -> int | None:
-    """How many queries show a true mean difference with probability ``chance``; None for a difference of 0.
+    """Number of queries that show a true mean difference with probability ``chance``.
 
-    Also None where it would be more than a thousand million.
+    None for a difference of 0, and above a billion queries.
     """
     _check(alpha=alpha, spread=spread, chance=chance)
     return smallest_enough(lambda n: test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
 
 
 def smallest_enough(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number that is enough, where every larger one is too; None beyond a thousand million."""
+    """Smallest number that is enough, if every larger one is too; None beyond a billion."""
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high
@@ -103,7 +103,7 @@ def smallest_enough(enough: Callable[[int], bool]) -> int | None:
 
 
 def _solve_increasing(function: Callable[[float], float], target: float) -> float:
-    """Where a rising function reaches the target."""
+    """Find where an increasing function reaches the target."""
     from scipy.optimize import brentq
 
     high = 1.0

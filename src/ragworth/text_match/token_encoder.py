@@ -255,7 +255,7 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     if own := local_folder(path):
         return own
     if path.exists() or path.is_absolute() or name.startswith((".", "~")):
-        raise ModelError("there is no such folder", file=name, expected="a folder, or a name of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or a name of the hub")
     owner = HUB_OWNERS.get(name.partition("-")[0]) if "/" not in name else None
     for known_as in [f"{owner}/{name}", name] if owner else [name]:
         if found := find_snapshot("encoder", known_as, revision, download):

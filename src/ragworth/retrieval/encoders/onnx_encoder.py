@@ -52,7 +52,7 @@ class OnnxEncoder:
             if find_spec(package) is None:
                 raise MissingExtraError(package, "embedded", "an encoder on this machine")
         if not folder.is_dir():
-            raise ModelError("there is no such folder", file=str(folder), expected="an encoder's folder")
+            raise ModelError("no such folder", file=str(folder), expected="an encoder's folder")
         if not (folder / "tokenizer.json").is_file():
             raise ModelError("there is no tokenizer.json in it", file=str(folder), expected="an encoder's folder")
         self.folder = folder

@@ -22,7 +22,7 @@ from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 
 NOT_FINITE = "not-finite"
-"""Why a passage counts as not judged: its score is no number, or infinite."""
+"""Why a passage counts as not judged: its score is not a number, or infinite."""
 
 CUT_REMARK = "prompts that were too long for the model, and show only the beginning of their passages"
 

@@ -38,7 +38,7 @@ def model_folder(name: str, base: Path | None) -> Path:
     if (own := local_folder((base or Path()) / path)) is not None:
         return own
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1:
-        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
     found = find_snapshot("model", name, "main", False)
     if found is None:
         raise ModelError(f"the model {name!r} is not in the local cache", remedy=f"hf download {name}")
