@@ -165,7 +165,7 @@ def test_answers_of_others(folder: Path) -> None:
             "greedy answers to a question are all the same",
         ),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--oracle"), "and there is none"),
-        (("answer", "run.jsonl", "-M", "scripted:says.json", "--prompt", "nonsense"), "there is no prompt 'nonsense'"),
+        (("answer", "run.jsonl", "-M", "scripted:says.json", "--prompt", "nonsense"), "unknown prompt 'nonsense'"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "-o", "x.doc"), "tells no format"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--order", "odd"), "is not one of"),
         (("grade", "jugde", "run.jsonl"), "did you mean judge?"),

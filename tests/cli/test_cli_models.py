@@ -286,7 +286,7 @@ def test_an_empty_text_to_score(desk: Desk) -> None:
 def test_columns_of_the_rows_are_not_lost(desk: Desk) -> None:
     desk.script({"*": "an answer"})
     desk.rows([ROWS[0] | {"text": "mine", "status": "checked"}])
-    refused(desk.ask(), "row 1: there are columns that results go into: status, text", "other names")
+    refused(desk.ask(), "row 1: these columns are reserved for results: status, text", "other names")
 
 
 def edited(text: str | bytes, name: str = "rows.jsonl") -> Callable[[Desk], Result]:
@@ -323,7 +323,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
         ["no prompt 'abstentoin'"],
     ),
     "prompt-folder-missing": (lambda desk: desk.ask("--prompts", "none"), ["none"]),
-    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' names no kind of model", "openai"]),
+    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' is not a kind of model", "openai"]),
     "model-script-missing": (lambda desk: desk.ask("-M", "scripted:none.json"), ["none.json"]),
     "option-unknown": (lambda desk: desk.ask("-O", "device=cuda"), ["no option device", "concurrency"]),
     "option-no-value": (lambda desk: desk.ask("-O", "batch"), ["'batch'", "NAME=VALUE"]),
@@ -334,7 +334,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     "one-label": (lambda desk: desk.ask("--choose", "yes"), ["two or more, each once"]),
     "a-label-twice": (lambda desk: desk.ask("--choose", "yes,no,yes"), ["two or more, each once"]),
     "an-empty-label": (lambda desk: desk.ask("--choose", "yes,,no"), ["two or more, each once"]),
-    "labels-and-score": (lambda desk: desk.ask("--choose", "a,b", "--score", "query"), ["give one of them"]),
+    "labels-and-score": (lambda desk: desk.ask("--choose", "a,b", "--score", "query"), ["choose one of them"]),
     "score-no-column": (lambda desk: desk.ask("--score", "answer"), ["row 1", "'answer'"]),
     "negative-length": (lambda desk: desk.ask("--length", "0"), ["--length"]),
     "negative-budget": (lambda desk: desk.ask("--max-calls", "-1"), ["--max-calls"]),
@@ -553,7 +553,7 @@ def test_calls_are_taken_out(kept: Desk) -> None:
 @pytest.mark.parametrize("command", ["show", "export", "verify", "prune"])
 def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
     more = ["--errors", "--yes"] if command == "prune" else []
-    refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "there is no such store")
+    refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "no such store")
     assert not (desk.folder / "none.sqlite").exists()
     refused(desk("calls", command, str(desk.folder / "rows.jsonl"), *more), "rows.jsonl")
 

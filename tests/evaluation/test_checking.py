@@ -95,7 +95,7 @@ def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, m
         ('second = {run = "second.run"}', '"*" = ["run(first.run)", "reversed"]', "more than a file of runs"),
         ('second = {run = "second.run"}', 'second = "reversed"', "cannot stand first"),
         ("[answers]", "[answers]\noracle = true\noracle_by = 'ratings'", "ratings"),
-        ("[answers]", "[answers]\nprompt = 'nonsense'", "there is no prompt 'nonsense'"),
+        ("[answers]", "[answers]\nprompt = 'nonsense'", "unknown prompt 'nonsense'"),
         ("[answers]\nlength = 8", "", "grades.judge grades answers, and there are none"),
         ("[metrics]", "[metrics]\nbaseline = 'third'", "the baseline 'third' is no system"),
     ],
@@ -110,7 +110,7 @@ def test_an_unknown_model_is_found_for_every_task(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {model = "nonsense:x"}'))
     change(folder, "k = 2", 'k = 2\nmodel = {use = "scripted:none.json", colour = 1}')
     found = problems(folder)
-    assert "'nonsense:x' names no kind of model" in found
+    assert "'nonsense:x' is not a kind of model" in found
     assert "has no option colour" in found
 
 

@@ -166,11 +166,11 @@ def test_bad_headers(save: Save) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"query,passage\n", b"PAR1" + b"\0" * 40 + b"PAR1"])
 def test_no_parquet(content: bytes, save: Save) -> None:
     path = save("a.parquet", content)
-    with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(FormatError, match="can't be read as Parquet") as caught:
         read_contexts(path)
     assert caught.value.file == str(path)
     assert len(str(caught.value).splitlines()) <= 4
-    with pytest.raises(RagworthError, match="cannot be read as Parquet"):
+    with pytest.raises(RagworthError, match="can't be read as Parquet"):
         Contexts.read(path)
 
 

@@ -108,8 +108,8 @@ BAD = {
     "score is true": (line(retrieved_context=[{"doc_id": "d", "score": True}]), "score of passage 1"),
     "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
     "query twice": (line(query_id="q0"), "occurs twice for system"),
-    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "has a different text on an earlier line"),
-    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "has different answers on an earlier line"),
+    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "has a different text"),
+    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "has different answers"),
     "not UTF-8": ("\udcff", "this is not JSON"),
 }
 

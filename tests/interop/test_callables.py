@@ -58,7 +58,7 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
     ("back", "words"),
     [
         (None, "a NoneType came back"),
-        ("p1", "a str came back: 'p1'"),
+        ("p1", "a str was returned: 'p1'"),
         (7, "an int came back"),
         ([None], "hit 1 is a NoneType"),
         (["p1", 1.5], "hit 2 is a float"),
@@ -70,10 +70,10 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
         ([("p1", 1.0, "more")], "hit 1 is a tuple"),
         ([{"score": 1.0}], "hit 1 has neither an id nor a text"),
         ([{"text": 5}], "the text of hit 1 is an int"),
-        ([("p1", 1.0), "p2"], "1 hit of 2 with a score, and the others without"),
+        ([("p1", 1.0), "p2"], "1 hit of 2 have a score, the others don't"),
         ({"p1": None}, "not a finite number"),
-        ({"p1", "p2"}, "a set came back, which has no order"),
-        (frozenset({("p1", 1.0)}), "a frozenset came back, which has no order"),
+        ({"p1", "p2"}, "a set was returned, which has no order"),
+        (frozenset({("p1", 1.0)}), "a frozenset was returned, which has no order"),
         (pl.DataFrame({"docno": ["p1"], "score": [math.nan]}), "the score of hit 1 is 'nan', not a finite number"),
         (pl.DataFrame({"docno": ["p1"], "score": [None]}), "the score of hit 1 is missing"),
         (pl.DataFrame({"name": ["p1"]}), "hit 1 has neither an id nor a text"),
@@ -222,7 +222,7 @@ def test_errors_name_the_system_and_the_query() -> None:
     assert isinstance(caught.value.__cause__, InputError)
     with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine came back[^$]*expected: a list"):
         retrieve({"mine": later}, world())
-    with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str came back: 'p1'"):
+    with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str was returned: 'p1'"):
         retrieve({"mine": lambda text: "p1"}, world())
 
 
@@ -236,7 +236,7 @@ def test_texts_of_queries_are_needed() -> None:
 def test_what_is_no_retriever(thing: Any) -> None:
     with pytest.raises(InputError, match=r"s: .* is no pipeline"):
         retrieve({"s": thing}, world())
-    with pytest.raises(InputError, match="is no retriever"):
+    with pytest.raises(InputError, match="is not a retriever"):
         retrieval.called(thing)
 
 

@@ -95,5 +95,5 @@ def test_the_text_of_the_collection_counts() -> None:
     assert setting.texts.passages.height == 6
     with pytest.raises(InputError, match=r"for the query 'q2' it brought another text for the passage 'x' than before"):
         retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, setting)
-    with pytest.raises(InputError, match="two texts came under one id, 'p1'"):
+    with pytest.raises(InputError, match="two texts have the same id, 'p1'"):
         retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, setting)

@@ -29,7 +29,7 @@ def test_the_reader_and_the_base_are_two_models() -> None:
 
 
 def test_there_is_no_other() -> None:
-    with pytest.raises(ModelError, match="there is no embedded model 'large'") as error:
+    with pytest.raises(ModelError, match="unknown embedded model 'large'") as error:
         ragworth.llm("embedded:large")
     assert error.value.expected == "embedded, or embedded:base"
 

@@ -81,7 +81,7 @@ def test_parquet_reads_back_equal(table: type[Table], tmp_path: Path) -> None:
 
 @TABLES
 def test_reading_what_is_not_there(table: type[Table], tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(TableError, match="can't be read as Parquet") as caught:
         table.read(tmp_path / "absent.parquet")
     assert caught.value.file == str(tmp_path / "absent.parquet")
 

@@ -90,9 +90,7 @@ def _udcg_bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> t
     bounds=lambda values, _: _udcg_bounds(**values),
     paper=PAPER,
     parameters=(
-        Parameter(
-            "gamma", 1 / 3, "weight of distraction against help; 0 ignores irrelevant passages", low=0, high=1
-        ),
+        Parameter("gamma", 1 / 3, "weight of distraction against help; 0 ignores irrelevant passages", low=0, high=1),
         Parameter("raw", False, "omit σ"),
         REL,
     ),

@@ -126,7 +126,7 @@ def test_what_is_no_adapter_is_refused(tmp_path: Path, names: list[str]) -> None
     path = write(tmp_path / "x", dict.fromkeys(names, np.ones((2, 2), np.float16)), {"a": "b"})
     with path.open("ab") as file:
         file.write(b" ")  # a header alone is no file of arrays
-    with pytest.raises(ModelError, match="it is no adapter"):
+    with pytest.raises(ModelError, match="it is not an adapter"):
         Adapter(path).deltas()
 
 

@@ -371,7 +371,7 @@ def test_a_template_that_drops_instructions_gets_them_in_the_first_turn() -> Non
 
 @pytest.mark.parametrize("source", ["{{ messages[0].content }}", "{{ messages | length }}", ""])
 def test_a_template_that_drops_the_question_is_an_error(source: str) -> None:
-    with pytest.raises(ModelError, match="leaves out what the user says: 'What"):
+    with pytest.raises(ModelError, match="omits the message of the user: 'What"):
         writer(source or "{# nothing #}").text(
             Prompt((Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "What is it?")))
             if source.startswith("{{ messages[0]")

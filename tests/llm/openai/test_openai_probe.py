@@ -73,8 +73,8 @@ def test_notes_are_plain_words() -> None:
         notes = card_of(server).notes
     assert notes[:3] == (
         "chats",
-        "shows the 20 likeliest tokens of each place",
-        "cannot tell how likely a given text is",
+        "shows the 20 likeliest tokens at each position",
+        "can't return the probability of a given text",
     )
     assert any("300,000" in note for note in notes)
     with Endpoint() as server:

@@ -1,4 +1,4 @@
-"""Extending many prompts at once, token by token, until each has come to its end."""
+"""Extend many prompts at once, token by token, until each has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragworth.llm.local.runtime import NextTokens, SamplingDraw
 
 @dataclass
 class SampleInProgress:
-    """One text in the making: its tokens so far and, in the end, why it ended."""
+    """A text in the making: its tokens so far and, in the end, why it ended."""
 
     request: Generate
     random: np.random.Generator
@@ -31,14 +31,14 @@ class SampleInProgress:
     seconds: float = 0.0
 
     def draw(self) -> SamplingDraw:
-        """How the next token is to be picked."""
+        """How to pick the next token."""
         request = self.request
         return SamplingDraw(
             request.temperature, request.top_p, self.random.random() if request.temperature > 0 else 0.0
         )
 
     def add(self, token: int, logprob: float, entropy: float, writer: PromptEncoder) -> None:
-        """Take one more token, and see whether this is the end. The token that ends a turn is not kept."""
+        """Add a token, and check whether this is the end. The token that ends a turn is dropped."""
         if token in writer.ends:
             self._end("stop", writer.tokenizer.decode(self.ids))
             return
@@ -61,7 +61,7 @@ class SampleInProgress:
 def generate_all(
     loaded: LoadedModel, asked: Sequence[tuple[Generate, list[int]]], share: bool
 ) -> list[list[SampleInProgress]]:
-    """Texts for each request and prompt: n when sampling, one when greedy."""
+    """Generate texts for each request and prompt: n when sampling, one when greedy."""
     made = [
         [SampleInProgress(request, _sample_rng(request, ids, i)) for i in range(_sample_count(request))]
         for request, ids in asked
@@ -85,8 +85,8 @@ def generate_all(
 
 
 def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any) -> None:
-    """Extend one batch until all of it has ended; rows that have are dropped on the way."""
-    for sample in samples:  # a batch may be tried again after it ran out of memory
+    """Extend a batch until every row has ended, dropping finished rows."""
+    for sample in samples:  # a batch may be retried after it ran out of memory
         sample.ids, sample.logprobs, sample.entropies, sample.finish = [], [], [], ""
     state, alive = loaded.runtime.decode(rows, prefix), samples
     while True:
@@ -105,6 +105,6 @@ def _sample_count(request: Generate) -> int:
 
 
 def _sample_rng(request: Generate, ids: list[int], sample: int) -> np.random.Generator:
-    """Random numbers of one sample: from the seed, its number and its prompt, whatever else is asked with it."""
+    """Random numbers of one sample, from the seed, its number and its prompt, independent of other requests."""
     prompt = hashlib.blake2b(np.asarray(ids, np.int64).tobytes(), digest_size=8).digest()
     return np.random.default_rng([request.seed, sample, int.from_bytes(prompt, "little")])

@@ -38,12 +38,13 @@ from ragworth.llm.local.onnx_weights import (
 )
 
 MAX_SCORE_GAP = 45.0
-"""How far below a token's score of itself those of others may fall, and the hidden ones are held. A share of e⁻⁴⁵
-is lost in any sum of 32-bit floats, and yet is no denormal number; those take many times as long to compute with."""
+"""Lower limit of attention scores relative to a token's score of itself, also used for hidden tokens. A share of e⁻⁴⁵
+is lost in any sum of 32-bit floats, but isn't a denormal number, which would take many times as long to compute with.
+"""
 
 
 def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic) -> None:
-    """Write the graph of a decoder and its constants into a folder."""
+    """Write the graph of a decoder and its constants to a folder."""
     with (folder / DATA).open("wb") as data:
         decoder = _DecoderBuilder(sizes, weights, arithmetic, data)
         decoder.build()
@@ -69,7 +70,7 @@ def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithme
 
 
 def write_probe(folder: Path) -> None:
-    """Write a graph that multiplies bytes with the largest weights there are; see `onnx_session.exact`."""
+    """Write a graph that multiplies bytes with the largest possible weights; see `onnx_session.has_exact_int8`."""
     t = GraphBuilder(BytesIO())
     products = IntegerArithmetic(signed=True).times(t, MatmulInput("bytes", ""), np.ones((64, 16), np.float32))
     ends = [_value_info("bytes", TensorProto.UINT8, "M", 64)], [_value_info(products, TensorProto.FLOAT, "M", 16)]
@@ -96,7 +97,7 @@ class _TokenInputs(NamedTuple):
 
 
 class _DecoderBuilder:
-    """Puts the layers together. Vectors are (tokens, width) between them."""
+    """Builds the layers. Vectors between them are (tokens, width)."""
 
     def __init__(self, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic, data: IO[bytes]) -> None:
         self.t = GraphBuilder(data)
@@ -109,7 +110,7 @@ class _DecoderBuilder:
         self._ones = self.t.constant([1.0] * sizes.hidden)
 
     def build(self) -> None:
-        """All nodes, from tokens to logits."""
+        """Add all nodes, from tokens to logits."""
         t, sizes = self.t, self.sizes
         everywhere = self._places("positions", "mask")
         asked = self._places(t.op("Gather", t.op("Reshape", "positions", t.ints(-1)), "at"), "mask_at")
@@ -152,7 +153,7 @@ class _DecoderBuilder:
         return _TokenInputs(shape, cosines, sines, numbers, mask)
 
     def _norm(self, vectors: str) -> str:
-        """Scaled to length √width. The gain is in the matrices that follow."""
+        """Scale to length √width. The gain is in the matrices that follow."""
         kind = "SimplifiedLayerNormalization"
         return self.t.op(kind, vectors, self._ones, axis=-1, epsilon=self.sizes.epsilon)
 
@@ -160,13 +161,13 @@ class _DecoderBuilder:
         return self.t.op("Mul", products, scale) if scale else products
 
     def _heads(self, vectors: str, places: _TokenInputs, out: str = "") -> str:
-        """(tokens, heads × width) as (rows, heads, tokens of a row, width)."""
+        """Reshape (tokens, heads × width) to (rows, heads, tokens of a row, width)."""
         t = self.t
         shape = t.op("Concat", places.shape, t.ints(-1, self.sizes.head), axis=0)
         return t.op("Transpose", t.op("Reshape", vectors, shape), perm=[0, 2, 1, 3], out=out)
 
     def _rotated(self, products: str, scale: str, places: _TokenInputs) -> str:
-        """Turned by their positions, and scaled on the way."""
+        """Rotate by position, and scale."""
         t = self.t
         angles = [self._scaled(table, scale) for table in (places.cosines, places.sines)]
         rows = t.op("Reshape", products, t.op("Concat", places.shape, t.ints(-1), axis=0))
@@ -181,14 +182,14 @@ class _DecoderBuilder:
         asking: _TokenInputs,
         places: _TokenInputs,
     ) -> str:
-        """What each of the ``asking`` places takes from the places that it sees."""
+        """Attention output of each of the ``asking`` places over the places that it sees."""
         t, sizes, times = self.t, self.sizes, self._way.times
         q = self._heads(self._rotated(times(t, queries, layer.q), queries.scale, asking), asking)
         rotated = self._rotated(times(t, keys, layer.k), keys.scale, places)
         k = self._heads(rotated, places, out=f"present.{number}.key")
         v = self._scaled(times(t, keys, layer.v), keys.scale)
         v = self._heads(v, places, out=f"present.{number}.value")
-        # Heads that share keys are taken together: (rows, shared keys, heads of them × tokens, width).
+        # Heads that share keys are computed together: (rows, shared keys, heads of them × tokens, width).
         apart = t.op("Reshape", q, t.ints(0, sizes.kv_heads, sizes.heads // sizes.kv_heads, -1, sizes.head))
         together = t.op("Reshape", q, t.ints(0, sizes.kv_heads, -1, sizes.head))
         seen = self._seen(f"past.{number}.key", k)
@@ -214,7 +215,7 @@ class _DecoderBuilder:
         return t.op("ScatterND", t.op("Concat", past, new, axis=2), self._slots, new)
 
     def _rest(self, x: str, taken: str, layer: LayerWeights) -> str:
-        """What was taken is added, and then what comes of it."""
+        """Add the attention output, then the output of the feed-forward part."""
         t, times = self.t, self._way.times
         x = t.op("Add", x, taken)
         read = self._way.enter(t, self._norm(x))
