@@ -58,7 +58,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_path_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file")
-    with pytest.raises(StoreError, match="cannot be opened") as caught:
+    with pytest.raises(StoreError, match="can't be opened") as caught:
         Store(tmp_path / "file" / "calls.sqlite")
     assert "calls.sqlite" in str(caught.value)
 

@@ -340,7 +340,7 @@ def test_only_options_that_a_command_has_are_advised(
     (tmp_path / "bad.jsonl").write_text("x\n")
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
-    assert "mend the file" in result.stderr
+    assert "fix the file" in result.stderr
     assert ("--skip-bad-lines" in result.stderr) is advised
 
 

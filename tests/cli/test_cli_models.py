@@ -530,7 +530,7 @@ def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
     with closing(sqlite3.connect(kept.store)) as db, db:
         db.execute("UPDATE answers SET response = '[]'")
     result = kept("calls", "verify", str(kept.store))
-    refused(result, "2 problems in 2 calls", "not as it was written")
+    refused(result, "2 problems in 2 calls", "changed after it was written")
     assert result.stdout == ""
 
 
@@ -559,7 +559,7 @@ def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
 
 
 def test_pruning_needs_to_know_what(kept: Desk) -> None:
-    refused(kept("calls", "prune", str(kept.store), "--yes"), "nothing was said")
+    refused(kept("calls", "prune", str(kept.store), "--yes"), "no criteria")
     refused(kept("calls", "prune", str(kept.store), "--model", "gpt", "--yes"), "no model 'gpt'", "script.json")
 
 

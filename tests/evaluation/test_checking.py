@@ -40,7 +40,7 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path, models: Models) -> N
         ("abstention has no setting lenght", "abstention = "),
         ("unknown kind of judgment 'sureness'", "sureness = "),
         ("answers has no setting lenght", "[answers]"),
-        ("cannot read the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
+        ("can't parse the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
         ("utility has no setting whithout", "utility = "),
     ):
         number = next(n for n, line in enumerate(text, 1) if line.startswith(key))
@@ -93,7 +93,7 @@ def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, m
     [
         ('first = {run = "first.run"}\nsecond = {run = "second.run"}\n', "", "there are no systems"),
         ('second = {run = "second.run"}', '"*" = ["run(first.run)", "reversed"]', "more than a file of runs"),
-        ('second = {run = "second.run"}', 'second = "reversed"', "cannot stand first"),
+        ('second = {run = "second.run"}', 'second = "reversed"', "can't be first"),
         ("[answers]", "[answers]\noracle = true\noracle_by = 'ratings'", "ratings"),
         ("[answers]", "[answers]\nprompt = 'nonsense'", "unknown prompt 'nonsense'"),
         ("[answers]\nlength = 8", "", "grades.judge grades answers, and there are none"),

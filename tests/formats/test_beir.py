@@ -92,7 +92,7 @@ def test_several_splits_and_no_test(folder: Path, save: Save) -> None:
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
 def test_missing_part(name: str, folder: Path) -> None:
     (folder / name).unlink()
-    with pytest.raises(FormatError, match=f"there is no {name}") as caught:
+    with pytest.raises(FormatError, match=f"no {name}") as caught:
         load(folder)
     assert caught.value.file == str(folder)
     assert "corpus.jsonl" in caught.value.expected

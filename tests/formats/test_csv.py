@@ -123,7 +123,7 @@ def test_line_numbers_count_lines_within_quotes(save: Save) -> None:
     with pytest.raises(FormatError) as caught:
         load(path)
     assert caught.value.line == 6
-    assert "3 fields where 2 belong" in caught.value.found
+    assert "3 fields instead of 2" in caught.value.found
     assert [more.split(":")[0] for more in caught.value.more] == ["line 9"]
     loaded = load(path, skip_bad_lines=True)
     assert loaded.collection.passages.rows() == [("d1", "one\ntwo\nthree"), ("d3", "six\nseven")]

@@ -145,6 +145,6 @@ def test_formats_are_imported_when_asked_for() -> None:
 
 
 def test_an_unknown_prefix_names_the_known_ones() -> None:
-    with pytest.raises(FormatError, match="no format 'beri'") as caught:
+    with pytest.raises(FormatError, match="no format named 'beri'") as caught:
         load("beri:folder")
     assert "beir:" in caught.value.expected

@@ -233,7 +233,7 @@ def test_damaged_compression(compress: Callable[[bytes], bytes], damage: str, sa
         "head only": whole[:6],
     }[damage]
     path = save("run", damaged)
-    with pytest.raises(FormatError, match="damaged or cut short") as caught:
+    with pytest.raises(FormatError, match="damaged or truncated") as caught:
         read_contexts(path, skip_bad_lines=True)
     assert caught.value.file == str(path)
     assert caught.value.remedy

@@ -228,18 +228,18 @@ def test_errors_name_the_system_and_the_query() -> None:
 
 def test_texts_of_queries_are_needed() -> None:
     setting = StepContext.of(world().collection, ["q1", "unknown"])
-    with pytest.raises(InputError, match="mine: called needs what is not there: no text of 1 query"):
+    with pytest.raises(InputError, match="mine: called lacks an input: no text of 1 query"):
         retrieve({"mine": search}, setting)
 
 
 @pytest.mark.parametrize("thing", [7, None, SimpleNamespace(), retrieval.bm25, {"a": 1}])
 def test_what_is_no_retriever(thing: Any) -> None:
-    with pytest.raises(InputError, match=r"s: .* is no pipeline"):
+    with pytest.raises(InputError, match=r"s: .* is not a pipeline"):
         retrieve({"s": thing}, world())
     with pytest.raises(InputError, match="is not a retriever"):
         retrieval.called(thing)
 
 
 def test_it_stands_first() -> None:
-    with pytest.raises(InputError, match="called cannot stand behind bm25"):
+    with pytest.raises(InputError, match="called can't follow bm25"):
         retrieve({"s": ["bm25", search]}, world())

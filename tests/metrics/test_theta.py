@@ -194,7 +194,7 @@ def test_what_scores_depend_on_has_a_hash_and_what_is_told_about_it_has_none(fol
 
 
 def test_the_engine_reads_no_files_and_says_so(folder: Path) -> None:
-    with pytest.raises(MetricError, match="score it by ragworth"):
+    with pytest.raises(MetricError, match="use ragworth"):
         engine.score_tables(shown(A="a"), judged(RELEVANCE, ABSTENTION), "UDCG(theta=theta.json)@3")
 
 

@@ -160,10 +160,10 @@ def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
 
 
 def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="sparse names no model"):
+    with pytest.raises(InputError, match="sparse lacks a model"):
         retrieve({"s": "sparse"}, world())
     pytest.importorskip("sentence_transformers")
-    with pytest.raises(InputError, match=r"s: .*: it holds no model"):
+    with pytest.raises(InputError, match=r"s: .*: it contains no model"):
         retrieve({"s": f'sparse("{tmp_path}")'}, world())
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(InputError, match="neither a folder nor in the local cache"):
@@ -184,7 +184,7 @@ def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path)
     with pytest.raises(ModelError, match=r"of the architecture BertModel[^$]*…ForMaskedLM"):
         SparseTextEncoder(str(dense), None)
     (dense / "config.json").write_text('{"model_type": "bert"}')
-    with pytest.raises(ModelError, match="does not say what its architecture is"):
+    with pytest.raises(ModelError, match="doesn't state its architecture"):
         SparseTextEncoder(str(dense), None)
 
 

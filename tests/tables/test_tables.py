@@ -170,7 +170,7 @@ def test_value_and_status_go_together(table: type[Table]) -> None:
     for value, status in (([1, None], ["ok", "ok"]), ([1, 2], ["ok", "refused"])):
         with pytest.raises(TableError, match=r"row 2: value .* with status") as caught:
             table(rows(table, value=value, status=status))
-        assert "where the status is 'ok'" in caught.value.expected
+        assert "if the status is 'ok'" in caught.value.expected
 
 
 @VALUED
@@ -225,7 +225,7 @@ def test_an_answer_has_a_text_or_a_reason() -> None:
     for status in ("ok", "truncated"):
         with pytest.raises(TableError, match=f"row 2: the text is missing, but the status is '{status}'"):
             Answers(rows(Answers, text=["so", None], status=["ok", status]))
-    with pytest.raises(TableError, match="row 2: there is no text"):
+    with pytest.raises(TableError, match="row 2: the text is missing"):
         Answers(rows(Answers, text=["so", None], status=None))
     with pytest.raises(TableError, match="'text' must hold text"):
         Answers(rows(Answers, text=[1, 2]))

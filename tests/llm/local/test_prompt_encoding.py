@@ -132,7 +132,7 @@ def test_blanks_take_tokens_apart_unless_a_token_has_them() -> None:
 
 
 def test_tokens_that_cannot_be_taken_apart_are_an_error() -> None:
-    with pytest.raises(ModelError, match="take them apart"):
+    with pytest.raises(ModelError, match="break them up"):
         find_separator(("".join(chr(n) for n in range(0x10000) if not 0xD800 <= n < 0xE000),))
 
 

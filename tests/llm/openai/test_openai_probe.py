@@ -97,7 +97,7 @@ def test_only_the_named_interface_is_asked() -> None:
 def test_a_model_that_is_not_there() -> None:
     with Endpoint() as server:
         model = open_model(f"tyo@{server.url}")
-        with pytest.raises(ModelError, match="refuses to go on") as caught:
+        with pytest.raises(ModelError, match="refuses to generate") as caught:
             model.probe()
         model.close()
         assert "one of 'toy'" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Asking models for the steps of a pipeline: for real, or only to see what it would take."""
+"""Call models for the steps of a pipeline, or only plan the calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class StepForecast(NamedTuple):
-    """What a step would take, in words, and the system that it is run for first."""
+    """What a step would take, in words, and the first system that needs it."""
 
     system: str
     step: str
@@ -27,16 +27,16 @@ class StepForecast(NamedTuple):
 
 
 class WorkForecast(NamedTuple, Generic[T]):
-    """What comes of work as far as the store has the answers, None where it lacks one; and what is to be asked."""
+    """Results of programs as far as the store has the answers, None otherwise; and the calls to make."""
 
     found: list[T | NoValue | None]
     words: str
 
 
 class StepAsker:
-    """A model, unless a step names another, and a store. With ``plan`` nothing is asked, and `told` says what would be.
+    """A default model and a store. With ``plan``, no calls are made, and `told` lists what they would be.
 
-    ``store``: file in which every answer is kept; None keeps none.
+    ``store``: file in which every answer is saved, or None.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class StepAsker:
         with self._job(model) as job:
             if not self.plan:
                 return list(run_programs(job, work(job.card)))
-            # Without a store, nothing that a step has asked is there for the next one.
+            # Without a store, the next step has none of the answers of earlier ones.
             seen = forecast_work(job, work(job.card), most, self._counted if self.store is not None else set())
         self.told.append(StepForecast(self._system, step, seen.words))
         return seen.found
 
     def _job(self, model: str) -> Job:
-        # A store that is not there yet has no answers to look for.
+        # A store that doesn't exist yet has no answers.
         store = (
             None if self.plan and isinstance(self.store, str | Path) and not Path(self.store).exists() else self.store
         )
@@ -80,10 +80,10 @@ class StepAsker:
 
 
 def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[bytes]) -> WorkForecast[T]:
-    """What `run` would do, without asking.
+    """Plan what `run` would do, without calls.
 
-    ``most``: calls that all of the work may take together. ``before``: keys of the requests of steps before it, to
-    which its own are added: their answers will be in the store by then.
+    ``most``: maximum calls of all programs together. ``before``: keys of requests of earlier steps, to which this
+    step's are added, because their answers will be in the store by then.
     """
     found: list[T | NoValue | None] = [None] * len(work)
     asked: list[Request] = []
@@ -115,7 +115,7 @@ def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[b
 
 
 def _record_requests(steps: Program[T], asked: list[Request]) -> Program[T]:
-    """The same work; what it asks is written down."""
+    """Run the same program, recording its requests."""
     try:
         requests = next(steps)
         while True:

@@ -1,6 +1,6 @@
-"""``called``: what somebody else's retriever gives: a function, or an object of a library.
+"""``called``: results of a third-party retriever, a function or an object of a library.
 
-It has no written form that could be read again, because it is made of a living object; it prints for people.
+It wraps a live object, so its written form can't be parsed again; it is only for people.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ragworth.tables import Contexts
 class Called(Step):
     """Passages from a function of the query's text, a PyTerrier transformer, a retriever of LangChain, LlamaIndex, ….
 
-    Two of them are equal that call the same object, or the same method of one. Texts that come along are remembered
-    in `Setting.brought`, where the collection does not have their ids; one without an id is the passage that has
-    exactly this text. A query without a word in it is not passed on and has nothing.
+    Two of them are equal if they call the same object, or the same method of one. Texts that the collection doesn't
+    have are remembered in `StepContext.brought`; a text without an id is the passage with exactly this text. A query
+    without words isn't sent and retrieves nothing.
     """
 
     thing: Any
     id: str = field(default="", kw_only=True)
-    """Field of what comes back that holds a passage's id, as it is in the collection."""
+    """Field of a result with a passage's id in the collection."""
 
     kind: ClassVar[str] = "called"
-    title: ClassVar[str] = "what somebody else's retriever gives"
+    title: ClassVar[str] = "results of a third-party retriever"
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("query texts",)
 
@@ -59,7 +59,7 @@ class Called(Step):
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
     def _known(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
-        """Take in texts that came along, and say what does not agree with the collection."""
+        """Remember returned texts, and note where they disagree with the collection."""
         texts = self._texts(found)
         own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
         strange = {each: text for each, text in texts.items() if each not in own}
@@ -70,7 +70,7 @@ class Called(Step):
             if text is not None and setting.brought.setdefault(passage, text) != text:
                 raise self._two("it or another system", passage)
         if not setting.known:
-            return []  # what is brought along are the passages
+            return []  # the returned texts are the passages
         apart = {
             "with another text than the collection's, which counts": [
                 each for each, text in own.items() if texts[each] not in (None, text)
@@ -81,7 +81,7 @@ class Called(Step):
         return [self._note(passages, words) for words, passages in apart.items() if passages]
 
     def _texts(self, found: dict[str, RankedHits]) -> dict[str, str | None]:
-        """The text of each passage, where it came along."""
+        """The text of each passage, if returned."""
         texts: dict[str, str | None] = {}
         for query, ranked in found.items():
             for hit in ranked.hits:
@@ -99,7 +99,7 @@ class Called(Step):
         )
 
     def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext) -> InputError:
-        """Why a retriever cannot be evaluated none of whose ids is known, and what to do about it."""
+        """The error for a retriever none of whose ids is known, with a remedy."""
         one = next(iter(same or strange))
         text = f" ({quote_short(strange[one], 40)})" if strange[one] is not None else ""
         other = f"; the collection has its text as {quote_short(same[one], 40)}" if same else ""
@@ -122,7 +122,7 @@ class Called(Step):
         )
 
     def _again(self, found: dict[str, RankedHits]) -> list[str]:
-        """A note on passages that came more than once for a query."""
+        """Note passages that were returned more than once for a query."""
         twice = [query for query, ranked in found.items() if ranked.again]
         number = sum(ranked.again for ranked in found.values())
         few = format_list([quote_short(query, 24) for query in twice], 3)
@@ -141,36 +141,36 @@ class Called(Step):
 
     @property
     def _address(self) -> str:
-        """Where its object lies, which the step keeps, so that nothing else comes to lie there.
+        """Address of its object, which the step keeps alive, so that nothing else can get it.
 
-        A method is made anew whenever it is named, so it goes by what it is made of.
+        A method is a new object whenever it is accessed, so it goes by its parts.
         """
         thing = self.thing
         parts = (thing.__self__, thing.__func__) if isinstance(thing, MethodType) else (thing,)
         return ".".join(f"{id(part):x}" for part in parts)
 
     def __str__(self) -> str:
-        # The address tells apart functions of one name.
+        # The address distinguishes functions with the same name.
         field = f", id={format_value(self.id)}" if self.id else ""
         return f"called({self.retriever.name} at {self._address}{field})"
 
 
 @dataclass(frozen=True, eq=False)
 class PassagesByText:
-    """The passages of a collection by their texts: those whose text no other one has."""
+    """The passages of a collection by text, for texts that only one passage has."""
 
     passages: pl.DataFrame
 
     @cached_property
     def _ids(self) -> dict[str, str]:
-        """By the id that would be made of the text, which takes less room."""
+        """Ids by the id derived from the text, which takes less memory."""
         alone = self.passages.unique("text", keep="none")
         return {text_id(text): passage for passage, text in alone.select("passage", "text").iter_rows()}
 
     def get(self, text: str | None) -> str | None:
-        """The passage that has a text, if one alone has."""
+        """The passage with this text, if there is exactly one."""
         return self._ids.get(text_id(text)) if text is not None else None
 
     def name(self, text: str) -> str:
-        """The id of a text that came without one: that of the passage that has it, or one made of the text."""
+        """The id of a text without one: that of the passage with this text, or one derived from the text."""
         return self.get(text) or text_id(text)
