@@ -110,7 +110,9 @@ def export_calls(store: Store) -> Iterator[dict[str, Any]]:
             response, request = response_from_json(entry.kind, entry.response), entry.request()
         except DECODE_ERRORS as error:
             raise StoreError(
-                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair_remedy(store)
+                f"call {entry.key.hex()} can't be read: {error}",
+                file=str(store.path),
+                remedy=f"ragworth calls prune {store.path} --damaged removes only what is damaged",
             ) from error
         model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY_FIELDS)
         yield {
@@ -122,10 +124,6 @@ def export_calls(store: Store) -> Iterator[dict[str, Any]]:
             "usage": response.usage._asdict(),
             "made": format_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
         }
-
-
-def _repair_remedy(store: Store) -> str:
-    return f"ragworth calls prune {store.path} --damaged removes only what is damaged"
 
 
 IDENTITY_FIELDS = ("backend", "name", "revision", "quantisation", "template", "endpoint")

@@ -51,9 +51,5 @@ def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
         if texts.dtype == pl.String:
             risky = texts.str.contains(FORMULA) & ~texts.str.contains(NUMBER)
             texts = pl.select(pl.when(risky).then(pl.lit("'") + texts).otherwise(texts)).to_series().alias(column.name)
-        columns.append(texts.alias(_escape_name(column.name)))
+        columns.append(texts.alias(f"'{column.name}" if re.match(FORMULA, column.name) else column.name))
     return pl.DataFrame(columns)
-
-
-def _escape_name(name: str) -> str:
-    return f"'{name}" if re.match(FORMULA, name) else name

@@ -26,7 +26,7 @@ def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None
     name = name or ("" if isinstance(source, bytes) else str(source))
     try:
         layout = check_layout(memoryview(source)) if isinstance(source, bytes) else _check_file(source)
-        _check_size(layout, _size(source), name)
+        _check_size(layout, len(source) if isinstance(source, bytes) else Path(source).stat().st_size, name)
         if not layout.plain:
             try_reading(source, layout.size)
         with quiet_stderr():
@@ -43,10 +43,6 @@ def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None
 
 def _unreadable_error(found: str, name: str) -> FormatError:
     return FormatError(f"can't be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=REWRITE_HINT)
-
-
-def _size(source: str | Path | bytes) -> int:
-    return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
 
 
 def _check_file(path: str | Path) -> ParquetLayout:

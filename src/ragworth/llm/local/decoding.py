@@ -63,7 +63,10 @@ def generate_all(
 ) -> list[list[SampleInProgress]]:
     """Generate texts for each request and prompt: n when sampling, one when greedy."""
     made = [
-        [SampleInProgress(request, _sample_rng(request, ids, i)) for i in range(_sample_count(request))]
+        [
+            SampleInProgress(request, _sample_rng(request, ids, i))
+            for i in range(request.n if request.temperature > 0 else 1)
+        ]
         for request, ids in asked
     ]
     rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
@@ -98,10 +101,6 @@ def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[lis
             return
         state.step([found.ids[i] for i in keep], keep)
         alive = [alive[i] for i in keep]
-
-
-def _sample_count(request: Generate) -> int:
-    return request.n if request.temperature > 0 else 1
 
 
 def _sample_rng(request: Generate, ids: list[int], sample: int) -> np.random.Generator:

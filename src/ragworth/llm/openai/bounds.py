@@ -62,12 +62,8 @@ def build_trace(steps: Sequence[GeneratedToken], vocabulary: int) -> Trace:
 
 def _own_if_hidden(step: GeneratedToken) -> list[float]:
     """The log-probability of the token itself, if it isn't among the likeliest."""
-    among = any(_is_same_token(step.token, other) for other in step.top)
+    among = any((step.token.id, step.token.text) == (other.id, other.text) for other in step.top)
     return [] if among or step.token.logprob > min(one.logprob for one in step.top) else [step.token.logprob]
-
-
-def _is_same_token(one: TokenLogprob, other: TokenLogprob) -> bool:
-    return (one.id, one.text) == (other.id, other.text)
 
 
 def exact_shares(values: Sequence[float]) -> LabelShares:

@@ -114,13 +114,9 @@ class LlmReranker(Reranker):
 
         found = setting.asking.ask(self.model, work, step=str(self), most=most)
         return [
-            one if not isinstance(one, NoValue) else _failed_list(head, one)
+            one if not isinstance(one, NoValue) else RerankedList(head.passages, failed=Counter({one.status: 1}))
             for head, one in zip(heads, found, strict=True)
         ]
-
-
-def _failed_list(head: RerankInput, none: NoValue) -> RerankedList:
-    return RerankedList(head.passages, failed=Counter({none.status: 1}))
 
 
 def judge_each(head: RerankInput, judge: JudgePassage) -> Program[RerankedList]:
