@@ -32,10 +32,10 @@ def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> p
         raise TableError(
             f"row {row + 1}: {kind} {quote_short(ids[row])} has no text", expected="text in every row", file=source
         )
-    again = duplicate_rows(texts, [kind])
-    if unique and len(again):
+    duplicates = duplicate_rows(texts, [kind])
+    if unique and len(duplicates):
         raise TableError(
-            f"row {again[0] + 1}: the {kind} {quote_short(ids[int(again[0])])} occurs twice",
+            f"row {duplicates[0] + 1}: the {kind} {quote_short(ids[int(duplicates[0])])} occurs twice",
             expected=f"each {kind} once",
             file=source,
         )
@@ -94,9 +94,9 @@ class Collection:
             frame = coercion.to_frame(subquestions, source=source)
             query = coercion.id_column(frame, "query", table="sub-question", source=source)
             named = _text_table("subquestion", frame, source, unique=False).insert_column(0, query)
-            again = duplicate_rows(named, ["query", "subquestion"])
-            if len(again):
-                number = int(again[0])
+            duplicates = duplicate_rows(named, ["query", "subquestion"])
+            if len(duplicates):
+                number = int(duplicates[0])
                 raise TableError(
                     f"row {number + 1}: the query {quote_short(query[number], 24)} has the sub-question "
                     f"{quote_short(named['subquestion'][number], 24)} twice",
@@ -123,11 +123,11 @@ class Collection:
             for verb, table in tables.items():
                 if table is None or kind not in table.columns or not known.height:
                     continue
-                strange = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
-                if len(strange):
+                unknown = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
+                if len(unknown):
                     plural = "queries" if kind == "query" else "passages"
-                    few = format_list([quote_short(s, 24) for s in strange[:3]], 3)
-                    notes.append(f"{format_count(len(strange), kind, plural)} {verb} but without text ({few})")
+                    few = format_list([quote_short(s, 24) for s in unknown[:3]], 3)
+                    notes.append(f"{format_count(len(unknown), kind, plural)} {verb} but without text ({few})")
         return notes
 
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
@@ -142,8 +142,8 @@ class Collection:
                 .unique(maintain_order=True)
                 for part in contexts.parts
             ]
-            strange = pl.concat(found).unique(maintain_order=True)
-            for (system,), part in strange.group_by("system", maintain_order=True):
+            missing = pl.concat(found).unique(maintain_order=True)
+            for (system,), part in missing.group_by("system", maintain_order=True):
                 few = format_list([quote_short(s, 24) for s in part[kind].head(4)], 3)
                 notes.append(f"{system}: {format_count(part.height, kind, plural)} not in the collection ({few})")
         return tuple(notes)
@@ -176,9 +176,9 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
-        again = duplicate_rows(every, keys)
-        if len(again):
-            row = every.row(int(again[0]), named=True)
+        duplicates = duplicate_rows(every, keys)
+        if len(duplicates):
+            row = every.row(int(duplicates[0]), named=True)
             name = ", ".join(f"{key} {quote_short(row[key], 24)}" for key in keys)
             raise TableError(f"two texts for {name}", expected="one text for each id", remedy="give it in one place")
         texts[kind] = every

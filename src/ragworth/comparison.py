@@ -305,8 +305,8 @@ def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floa
             "after": column[b],
         }
     ).with_columns(pl.Series("difference", _rounded_difference(column[a], column[b])))
-    moved = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
-    return moved.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
+    changed = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+    return changed.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
 
 
 def correlate(

@@ -84,12 +84,12 @@ def _result_columns(way: AskOptions) -> tuple[str, ...]:
 
 def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: AskOptions, file: str) -> list[Request]:
     """Build one request per row, ignoring columns without a slot. Invalid rows are reported together."""
-    made: list[Request] = []
+    requests: list[Request] = []
     problems: list[str] = []
     expected = ""
     for number, row in enumerate(rows, 1):
         try:
-            made.append(_request(template, row, way))
+            requests.append(_request(template, row, way))
         except InputError as error:
             problems.append(f"row {number}: {error.found}")
             expected = expected or error.expected
@@ -102,7 +102,7 @@ def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: A
             expected=expected,
             more=(*shown, *((f"… and {rest:,} more",) if rest > 0 else ())),
         )
-    return made
+    return requests
 
 
 def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Request:

@@ -48,14 +48,14 @@ def metric_file_digests(metrics: Metrics, folder: Path | None = None) -> dict[st
 
 def _bind_files(metrics: list[Metric], folder: Path | None) -> list[Metric]:
     """Load the files that metrics name, reporting all errors together."""
-    made: list[Metric] = []
+    bound: list[Metric] = []
     problems: list[InputError] = []
     for metric in metrics:
         if "theta" not in metric.files or metric.held:
-            made.append(metric)
+            bound.append(metric)
             continue
         try:
-            made.append(bind_theta(metric, _read_theta(metric, folder)))
+            bound.append(bind_theta(metric, _read_theta(metric, folder)))
         except InputError as error:
             problems.append(error)
     if len(problems) == 1:
@@ -64,7 +64,7 @@ def _bind_files(metrics: list[Metric], folder: Path | None) -> list[Metric]:
         raise MetricError(
             f"{len(problems)} metrics can't be computed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
         )
-    return made
+    return bound
 
 
 def _read_theta(metric: Metric, folder: Path | None) -> Theta:

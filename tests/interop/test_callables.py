@@ -205,7 +205,7 @@ def test_passages_that_come_again() -> None:
     made = retrieve({"s": lambda text: ["p1", "p2", "p1", "p1"]}, world())
     assert passages(made, "s")["q2"] == ["p1", "p2"]
     (note,) = [note for note in made.notes if "again" in note]
-    assert note.endswith("6 hits left out that came again for the same query ('q1', 'q2', 'q3')")
+    assert note.endswith("6 repeated hits for the same query left out ('q1', 'q2', 'q3')")
 
 
 def test_errors_name_the_system_and_the_query() -> None:

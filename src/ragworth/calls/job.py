@@ -147,10 +147,10 @@ class Job:
         missing: dict[bytes, TokenEstimate] = {}
         for request in requests:
             asked += 1
-            self._able(request)
+            self._check_abilities(request)
             missing.setdefault(call_key(self._digest, request), estimate_tokens(request, self._choice))
         distinct = len(missing)
-        for key in self._known(list(missing)):
+        for key in self._find_known(list(missing)):
             del missing[key]
         read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
         return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price)
@@ -158,7 +158,7 @@ class Job:
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
         keys = [call_key(self._digest, request) for request in requests]
-        known = self._known(list(dict.fromkeys(keys)))
+        known = self._find_known(list(dict.fromkeys(keys)))
         return [known.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
@@ -180,11 +180,11 @@ class Job:
         try:
             while window := list(islice(requests, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
-                found = self._known(list(dict.fromkeys(keys)))
+                found = self._find_known(list(dict.fromkeys(keys)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
                     if key not in found and key not in missing:
-                        self._able(request)
+                        self._check_abilities(request)
                         missing[key] = request
                 self._count(len(window), found, missing)
                 found.update(self._ask(work, missing))
@@ -204,17 +204,17 @@ class Job:
         self.tally.cached += len(new)
         self.tally.distinct += len(new) + len(fresh)
 
-    def _known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
+    def _find_known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
         """Outcomes for these keys in the store, and failures of this job."""
         known: dict[bytes, Response | Failure] = {}
         if self._store is not None:
             for kept in self._store.look_up(keys):
-                known.update(self._stored(kept))
+                known.update(self._decode_stored(kept))
         if self._kept:
             known.update((key, self._kept[key]) for key in keys if key in self._kept)
         return known
 
-    def _stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
+    def _decode_stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
         """Stored answers. One to a truncated prompt is reused only by a model that would truncate it the same way."""
         limit = (self.card.context_length or 0) if self.card.cuts else -1
         try:
@@ -243,7 +243,7 @@ class Job:
                     if not work.busy:
                         break
                     ended = work.wait(0.2)
-                    self._keep(ended, keys, outcomes)
+                    self._commit(ended, keys, outcomes)
                     if self.watcher is not None:
                         self.watcher.update(self.tally, len(missing) - len(outcomes))
                     self._give_up(ended)
@@ -279,9 +279,9 @@ class Job:
 
     def _drain(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
         """Store the outcomes of calls under way; they are paid for."""
-        self._keep([], keys, outcomes)  # an interrupt may have come before the last commit
+        self._commit([], keys, outcomes)  # an interrupt may have come before the last commit
         while work.busy:
-            self._keep(work.wait(0.2), keys, outcomes)
+            self._commit(work.wait(0.2), keys, outcomes)
 
     def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
         """Order the requests: a model that batches gets those of one kind and similar length together.
@@ -313,7 +313,7 @@ class Job:
             batch.append(queue.popleft())
         return batch
 
-    def _keep(
+    def _commit(
         self, ended: list[FinishedBatch], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]
     ) -> None:
         """Commit finished calls, then count them as done."""
@@ -349,7 +349,7 @@ class Job:
                 f"  to do: {remedy} and run the same command again"
             )
 
-    def _able(self, request: Request) -> None:
+    def _check_abilities(self, request: Request) -> None:
         """Reject requests that the model can't handle before sending any."""
         if self._only_plan:
             return

@@ -163,7 +163,7 @@ def verify(store: Store) -> VerificationResult:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
-            if (damage := _damage(entry)) is not None:
+            if (damage := _find_damage(entry)) is not None:
                 damaged.append(f"call {entry.key.hex()}: {damage.problem}")
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
@@ -189,7 +189,7 @@ class CallDamage(NamedTuple):
     answer: bool
 
 
-def _damage(entry: StoreEntry) -> CallDamage | None:
+def _find_damage(entry: StoreEntry) -> CallDamage | None:
     if not entry.intact:
         return CallDamage("its response changed after it was written", answer=True)
     try:
@@ -259,17 +259,17 @@ def _prune_damaged(store: Store, choice: CallFilter, *, dry: bool) -> int:
     """Remove damaged data: an answer with its prompt, or only the prompt if the answer is intact."""
     if choice != CallFilter(damaged=True):
         raise InputError("--damaged can't be combined with other criteria", remedy="use --damaged alone")
-    number = sum(1 for _ in _damaged(store))
+    number = sum(1 for _ in _damaged_keys(store))
     if not dry and number:
         with store.writing():
-            store.remove(_damaged(store))
+            store.remove(_damaged_keys(store))
     return number
 
 
-def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
+def _damaged_keys(store: Store) -> Iterator[tuple[bytes, bool]]:
     """Keys of damaged data, and whether the answer is damaged."""
     for entry in store.entries():
-        if (damage := _damage(entry)) is not None:
+        if (damage := _find_damage(entry)) is not None:
             yield entry.key, damage.answer
 
 

@@ -54,9 +54,9 @@ def rebuild(store: Store) -> RebuildResult:
             raise StoreError("this file already exists", file=str(path), remedy="move it away, or delete it")
     with store.locked():
         try:
-            with Store(new) as made:
-                _copy(store, made)
-                counts = [made.query(f"SELECT count(*) FROM {table}")[0][0] for table in ("answers", "errors")]
+            with Store(new) as rebuilt:
+                _copy(store, rebuilt)
+                counts = [rebuilt.query(f"SELECT count(*) FROM {table}")[0][0] for table in ("answers", "errors")]
             store.close()
             _replace(store.path, new, damaged)
         finally:

@@ -110,14 +110,14 @@ class Store:
         self._db.text_factory = _text
         self._models: dict[bytes, int] = {}
         try:
-            with self._guarded():
+            with self._translate_errors():
                 self._prepare_in_turn()
         except StoreError:
             self._db.close()
             raise
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Reword SQLite's errors about a damaged or foreign file."""
         try:
             yield
@@ -177,8 +177,8 @@ class Store:
         rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
         foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
-        made = schema_after(MIGRATIONS[: max(0, version)])
-        foreign += [f"another form of {name!r}" for name in made if found.get(name) != made[name]]
+        expected = schema_after(MIGRATIONS[: max(0, version)])
+        foreign += [f"another form of {name!r}" for name in expected if found.get(name) != expected[name]]
         if version < 0 or foreign:
             raise StoreError(
                 f"its schema was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
@@ -220,7 +220,7 @@ class Store:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Block all writers without writing."""
-        with self._guarded(), closing(self._lock(0.0)):
+        with self._translate_errors(), closing(self._lock(0.0)):
             yield
 
     @contextmanager
@@ -229,7 +229,7 @@ class Store:
 
         It is SQLite's lock on a file beside the store, so it ends with its process, however that ends.
         """
-        with self._guarded(), closing(self._lock(wait)):
+        with self._translate_errors(), closing(self._lock(wait)):
             with self._transaction():
                 self._db.execute("DELETE FROM writer")
                 holder = (os.getpid(), socket.gethostname(), time.time())
@@ -259,12 +259,12 @@ class Store:
                 if not busy:
                     raise
                 raise StoreError(
-                    f"another process is writing to it{self._holder()}",
+                    f"another process is writing to it{self._describe_holder()}",
                     file=str(self.path),
                     remedy="wait for it (--wait SECONDS), or name another store",
                 ) from error
 
-    def _holder(self) -> str:
+    def _describe_holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
         return (
             "" if row is None else f" (process {row[0]} on {row[1]}, since {format_time(row[2], '%Y-%m-%d %H:%M:%S')})"
@@ -297,7 +297,7 @@ class Store:
     def refuse_damage(self) -> None:
         """Raise an error with the number of damaged answers, if there are any."""
         answers = damaged = 0
-        with self._guarded():
+        with self._translate_errors():
             for row in self._db.execute(f"SELECT {SEALED_COLUMNS} FROM answers"):
                 answers += 1
                 damaged += not is_intact(row)
@@ -324,7 +324,7 @@ class Store:
                 answers.append((key, kind, text, *outcome.usage.bounded()[:3], now, seal(key, kind, text)))
             if self.keep_requests:
                 requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
-        with self._guarded(), self._transaction():
+        with self._translate_errors(), self._transaction():
             model = self._model(card)
             run = self._db.executemany
             run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", answers)
@@ -371,12 +371,12 @@ class Store:
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run a reading statement."""
-        with self._guarded():
+        with self._translate_errors():
             return self._db.execute(statement, values).fetchall()
 
     def change(self, statements: Iterable[tuple[str, Sequence[object]]]) -> None:
         """Apply changes atomically, then free unused space in the file."""
-        with self._guarded():
+        with self._translate_errors():
             with self._transaction():
                 for statement, values in statements:
                     self._db.execute(statement, values)
@@ -402,7 +402,7 @@ class Store:
     def entries(self) -> Iterator[StoreEntry]:
         """Yield all answers, with their prompts if stored."""
         cards = self.cards()
-        with self._guarded():
+        with self._translate_errors():
             rows = self._db.execute(
                 f"SELECT {SEALED_COLUMNS}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests "
                 "USING (key) "

@@ -39,12 +39,12 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
 
 def numeric_columns(frame: pl.DataFrame) -> list[pl.Series]:
     """Return the numeric columns, parsing text columns of CSV files."""
-    made = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
-    return [column for column in made if column is not None]
+    columns = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
+    return [column for column in columns if column is not None]
 
 
 def _as_numbers(column: pl.Series) -> pl.Series | None:
     if column.dtype != pl.String:
         return column.cast(pl.Float64) if column.dtype.is_numeric() else None
-    made = column.cast(pl.Float64, strict=False)
-    return made if made.null_count() == column.null_count() < len(column) else None
+    numbers = column.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() < len(column) else None

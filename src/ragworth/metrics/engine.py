@@ -149,16 +149,16 @@ def drop_unjudged(
         for each in (shown, kept)
     )
     what = "rated" if universe == "ratings" else "judged"
-    told = []
+    notes = []
     for system, all_, left in zip(shown.systems, before, after, strict=True):
         if all_ and not left:
             words = (
                 f"none of the passages it shows is {what}, so nothing is left; check that ids are written the same way"
             )
-            told.append((system, words))
+            notes.append((system, words))
         elif left < all_:
-            told.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were removed"))
-    return kept, _merge_notes(told)
+            notes.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were removed"))
+    return kept, _merge_notes(notes)
 
 
 def _check_needs(
@@ -236,7 +236,7 @@ class ScoringJob:
 
     def check_overlap(self, complete: bool) -> list[str]:
         """Note where runs and judgments don't match; raise if they have nothing in common."""
-        told: list[tuple[str, str]] = []
+        notes: list[tuple[str, str]] = []
         total, query = len(self.queries), self.blocks.query
         what = "rated" if self.universe == "ratings" else "judged"
         cells = self.blocks.cells(self.universe)
@@ -252,22 +252,22 @@ class ScoringJob:
                 )
             if known < total:
                 fate = "count as empty contexts" if complete else "are left out"
-                told.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
+                notes.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
             if extra := len(asked) - known:
-                strange = self.shown.query.filter(pl.Series(mine & (query < 0)))
+                unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")
-                told.append((system, f"{queries} not {what} and so not scored ({_first_ids(strange)})"))
+                notes.append((system, f"{queries} not {what} and so not scored ({_first_ids(unknown)})"))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
             if unmatched and not self.blocks.any_known(i, self.universe):
-                told.append(
+                notes.append(
                     (
                         system,
                         f"none of the passages it shows is {what}; check that passage ids are written the same way",
                     )
                 )
-        return [*_merge_notes(told), *self._thresholds()]
+        return [*_merge_notes(notes), *self._thresholds()]
 
     def _thresholds(self) -> list[str]:
         """Note ratings outside the scale of 0 to 5, and thresholds that no rating reaches."""

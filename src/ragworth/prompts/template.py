@@ -95,9 +95,9 @@ class Template:
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
-        code = self._code(values) if self.fenced else ""
+        code = self._fence_code(values) if self.fenced else ""
         for number, source in enumerate(self.messages):
-            pieces = list(self._filled(source.pieces, [values], code))
+            pieces = list(self._fill(source.pieces, [values], code))
             text = "".join(piece for piece, _ in pieces)
             front = len(text) - len(text.lstrip())
             whole = len(text.rstrip())
@@ -112,9 +112,9 @@ class Template:
             messages.append(Message(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
-    def _code(self, values: Mapping[str, object]) -> str:
+    def _fence_code(self, values: Mapping[str, object]) -> str:
         """The code of the fences: the same for all passages of a question, and in none of the values."""
-        pieces = [piece for source in self.messages for piece in self._filled(source.pieces, [values], "")]
+        pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
         seed = "".join(text for text, passage in pieces if not passage)
         shown = "".join(text for text, _ in pieces).casefold()
         for number in count():
@@ -124,7 +124,7 @@ class Template:
                 return code
         raise AssertionError("unreachable")
 
-    def _filled(
+    def _fill(
         self, pieces: Sequence[Piece], scopes: list[Mapping[str, object]], code: str
     ) -> Iterator[tuple[str, bool]]:
         """The pieces as texts, each with whether it belongs to a passage."""
@@ -134,29 +134,29 @@ class Template:
             elif isinstance(piece, Slot):
                 yield (code, False) if piece.name == FENCE else (self._text(piece.name, scopes), piece.passage)
             else:
-                yield from self._repeated(piece, scopes, code)
+                yield from self._repeat(piece, scopes, code)
 
-    def _repeated(
+    def _repeat(
         self, part: TemplateSection, scopes: list[Mapping[str, object]], code: str
     ) -> Iterator[tuple[str, bool]]:
         value = _look_up(part.name, scopes)
         if isinstance(value, str) or value is None:
             if value:
-                yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}], code)
+                yield from self._fill(part.pieces, [*scopes, {".": value, "number": "1"}], code)
             return
         if not isinstance(value, Sequence):
-            raise self._wrong(part.name, value, "a list, or a text")
+            raise self._value_error(part.name, value, "a list, or a text")
         for number, item in enumerate(value, 1):
             scope: dict[str, object] = dict(item) if isinstance(item, Mapping) else {".": item}
-            yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}], code)
+            yield from self._fill(part.pieces, [*scopes, scope | {"number": str(number)}], code)
 
     def _text(self, name: str, scopes: list[Mapping[str, object]]) -> str:
         value = _look_up(name, scopes)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._wrong(name, value, "a text")
+            raise self._value_error(name, value, "a text")
         return value if isinstance(value, str) else f"{value}"
 
-    def _wrong(self, name: str, value: object, expected: str) -> PromptError:
+    def _value_error(self, name: str, value: object, expected: str) -> PromptError:
         found = "nothing" if value is None else quote_short(value)
         return PromptError(f"the slot {name!r} was given {found}", file=self.file, expected=expected)
 

@@ -40,12 +40,12 @@ def digest(facts: Mapping[str, Any]) -> str:
 
 def table_fingerprint(frame: pl.DataFrame) -> str:
     """Digest of a text table: its values in order, however it is chunked."""
-    made = hashlib.sha256()
+    digest_so_far = hashlib.sha256()
     for part in frame.iter_slices(HASHED_ROWS):
         for column in part.iter_columns():
-            made.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
-            made.update("".join(column.str.join("")).encode())
-    return made.hexdigest()
+            digest_so_far.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
+            digest_so_far.update("".join(column.str.join("")).encode())
+    return digest_so_far.hexdigest()
 
 
 def load_or_build(
@@ -63,10 +63,10 @@ def load_or_build(
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # any result of damage
         if is_intact(place):
             return load(place)
-    made = make()
+    built = make()
     with suppress(OSError):
-        _store(place, lambda part: save(made, part))
-    return made
+        _store(place, lambda part: save(built, part))
+    return built
 
 
 def is_intact(place: Path) -> bool:

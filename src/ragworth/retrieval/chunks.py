@@ -87,13 +87,13 @@ class Chunks:
         """Give each passage the relevance label of its document."""
         table = of_documents if isinstance(of_documents, Judgments) else Judgments(of_documents)
         judged = table.of("relevance").rename({"passage": "document"})
-        made = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
-        strange = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
-        few = format_list([quote_short(each, 24) for each in strange], 3)
+        labelled = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
+        unknown = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
+        few = format_list([quote_short(each, 24) for each in unknown], 3)
         notes = (
-            (f"{format_count(len(strange), 'labelled document')} without a passage ({few})",) if len(strange) else ()
+            (f"{format_count(len(unknown), 'labelled document')} without a passage ({few})",) if len(unknown) else ()
         )
-        return Judgments.trusted(made.select(list(Judgments.schema)), (*table.notes, *notes))
+        return Judgments.trusted(labelled.select(list(Judgments.schema)), (*table.notes, *notes))
 
 
 def chunk(

@@ -194,8 +194,8 @@ class StepContext:
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
     """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.tasks.options.option`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
-    made: Any = field(default=default, metadata=about)
-    return made  # type: ignore[no-any-return]
+    declared: Any = field(default=default, metadata=about)
+    return declared  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -81,10 +81,10 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
         raise TableError(
             f"row {row + 1}: the document {quote_short(ids[row])} has no text", expected="a text", file=source
         )
-    again = (~ids.is_first_distinct()).arg_true()
-    if len(again):
+    duplicates = (~ids.is_first_distinct()).arg_true()
+    if len(duplicates):
         raise TableError(
-            f"row {again[0] + 1}: the document {quote_short(ids[again[0]])} occurs twice",
+            f"row {duplicates[0] + 1}: the document {quote_short(ids[duplicates[0]])} occurs twice",
             expected="each document once",
             file=source,
         )

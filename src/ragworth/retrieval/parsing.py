@@ -56,10 +56,10 @@ class ParsedToken(NamedTuple):
 def parse(text: str) -> Pipeline:
     """Parse a pipeline from its written form."""
     parser = PipelineParser(text)
-    made = parser.pipeline()
+    pipeline = parser.pipeline()
     if parser.next.kind != "end":
         parser.fail(f"{parser.next} where a step ends", expected=">> and another step, % and a number, or the end")
-    return made
+    return pipeline
 
 
 class PipelineParser:
@@ -90,29 +90,29 @@ class PipelineParser:
         return self.signs[self.at - 1]
 
     def pipeline(self) -> Pipeline:
-        made = self.cut()
+        pipeline = self.cut()
         while True:
             place = self.next
             if not self.take(">>"):
-                return made
-            made = self.pointed(place, lambda before, after: before >> after, made, self.cut())
+                return pipeline
+            pipeline = self.pointed(place, lambda before, after: before >> after, pipeline, self.cut())
 
     def cut(self) -> Pipeline:
-        made = self.step()
+        pipeline = self.step()
         while self.take("%"):
             number = self.read()
             if not re.fullmatch(r"[0-9]{1,9}", number.text):
                 self.fail(f"{number} after %", number, expected="a whole number, such as % 10")
-            made = self.pointed(number, lambda before, k: before % k, made, int(number.text))
-        return made
+            pipeline = self.pointed(number, lambda before, k: before % k, pipeline, int(number.text))
+        return pipeline
 
     def step(self) -> Pipeline:
         place = self.next
         if self.take("("):
-            made = self.nested(place)
+            pipeline = self.nested(place)
             if not self.take(")"):
                 self.fail(f"{self.next} where a parenthesis should end", expected=")")
-            return made
+            return pipeline
         name = self.next
         if name.kind != "word":
             self.fail(f"{name} where a step should stand", expected=EXAMPLE_FORM)
@@ -129,16 +129,16 @@ class PipelineParser:
         self.depth += 1
         if self.depth > 50:
             self.fail("too many parentheses", place)
-        made = self.pipeline()
+        pipeline = self.pipeline()
         self.depth -= 1
-        return made
+        return pipeline
 
     def part(self) -> Pipeline:
         """Parse a pipeline among the values of a step; it must be able to run."""
         place = self.next
-        made = self.nested(place)
-        self.pointed(place, made.complete)
-        return made
+        pipeline = self.nested(place)
+        self.pointed(place, pipeline.complete)
+        return pipeline
 
     def values(self, kind: type[Step], positional: list[Any], named: dict[str, Any]) -> None:
         """Parse the values in the parentheses of a step."""

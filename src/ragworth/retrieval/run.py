@@ -43,9 +43,9 @@ def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
         except InputError as error:
             raise _name_system_in_error(name, error) from error
         tables.append(_rename_system(found, name))
-    made = Contexts.concat(tables)
-    made.notes = tuple(dict.fromkeys(made.notes))
-    return made
+    contexts = Contexts.concat(tables)
+    contexts.notes = tuple(dict.fromkeys(contexts.notes))
+    return contexts
 
 
 def _name_system_in_error(name: str, error: InputError) -> InputError:
@@ -122,9 +122,9 @@ class PipelineRunner:
 
     def _run(self, step: Step, before: Contexts | None, setting: StepContext) -> Contexts:
         earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
-        made = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
-        made.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *made.notes)))
-        return made
+        contexts = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
+        contexts.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *contexts.notes)))
+        return contexts
 
 
 def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:

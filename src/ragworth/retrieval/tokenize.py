@@ -64,7 +64,7 @@ class WordTokenizer:
             runs = part.str.normalize("NFKC").str.to_lowercase().str.extract_all(WORD)
             rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
             rows = rows.filter(pl.col("run").is_not_null())
-            table = self._numbered(rows["run"].unique(maintain_order=True), vocabulary, grow)
+            table = self._number_runs(rows["run"].unique(maintain_order=True), vocabulary, grow)
             found = rows.join(table, on="run", how="inner", maintain_order="left")
             ends = np.cumsum(np.bincount(found["row"].to_numpy(), minlength=len(part)))
             # The same few objects over and over: a list of new numbers would be five times as large.
@@ -72,7 +72,7 @@ class WordTokenizer:
             every = shared[found["number"].to_numpy()].tolist()
             yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
 
-    def _numbered(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
+    def _number_runs(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
         """Word numbers of each run of characters: run, number."""
         owners: list[int] = []
         numbers: list[int] = []

@@ -109,13 +109,13 @@ def _merge_graphemes(text: str, units: list[TextUnit]) -> list[TextUnit]:
     if text.isascii():
         return units
     halves = {match.start() + 1 for match in FLAG.finditer(text)}
-    made: list[TextUnit] = []
+    merged: list[TextUnit] = []
     for unit in units:
-        if made and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
-            made[-1] = TextUnit(made[-1].start, made[-1].size + unit.size)
+        if merged and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
+            merged[-1] = TextUnit(merged[-1].start, merged[-1].size + unit.size)
         else:
-            made.append(unit)
-    return made
+            merged.append(unit)
+    return merged
 
 
 def _is_inside_grapheme(text: str, at: int) -> bool:
@@ -184,11 +184,11 @@ def load_tokenizer(name: str) -> Any:
         expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"
         raise InputError("no such tokenizer", file=str(path), expected=expected)
     try:
-        made = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more specific
         raise InputError(
             f"it cannot be read: {str(error)[:200]}", file=str(path), expected="a tokenizer.json"
         ) from error
-    made.no_truncation()
-    made.no_padding()
-    return made
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -59,7 +59,7 @@ class FileRecord:
 
     def foreign(self, names: Iterable[str]) -> list[str]:
         """Those of ``names`` that exist but weren't written by ragworth."""
-        return [name for name in names if self._taken(name) and not self._ours(name)]
+        return [name for name in names if self._taken(name) and not self._is_ours(name)]
 
     def refuse_foreign(self, names: Iterable[str]) -> None:
         """Raise an error if some of ``names`` exist but weren't written by ragworth."""
@@ -91,7 +91,7 @@ class FileRecord:
     def remove(self, names: Iterable[str]) -> None:
         """Delete files that ragworth wrote and nobody has changed since."""
         for name in names:
-            if self._ours(name):
+            if self._is_ours(name):
                 (self.folder / name).unlink(missing_ok=True)
 
     def finish(self) -> None:
@@ -117,7 +117,7 @@ class FileRecord:
         path = self.folder / name
         return path.exists() or path.is_symlink()
 
-    def _ours(self, name: str) -> bool:
+    def _is_ours(self, name: str) -> bool:
         """Whether a file is as ragworth wrote it, and has no links to or from it."""
         path = self.folder / name
         above = [each for each in path.parents if each != self.folder and each.is_relative_to(self.folder)]
@@ -154,8 +154,8 @@ def _digest(path: Path) -> str:
 def _read_record(path: Path) -> dict[str, tuple[str, ...]]:
     """Read a record; a damaged one counts as empty, so that nothing is replaced or deleted."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        files = said["files"] if said["format"] == FORMAT else {}
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files = record["files"] if record["format"] == FORMAT else {}
         return {name: tuple(each) for name, each in files.items() if _is_plain_name(name) and isinstance(each, list)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

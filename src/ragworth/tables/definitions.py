@@ -103,8 +103,8 @@ class Contexts(Table):
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
-        made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
-        self.frame, self.starts = made.frame.select(list(self.schema)), made.starts
+        ordered = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        self.frame, self.starts = ordered.frame.select(list(self.schema)), ordered.starts
         self.notes = notes
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
@@ -141,14 +141,14 @@ class Contexts(Table):
                 remedy="leave out the name; the table already names its systems",
             )
         frames = [with_constant_text(part, "system", system) for part in self.parts]
-        made = self._like(frames, frozenset((system, query) for _, query in self.empty))
-        made.starts = self.starts
-        return made
+        contexts = self._like(frames, frozenset((system, query) for _, query in self.empty))
+        contexts.starts = self.starts
+        return contexts
 
     def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
-        made = Contexts.of_parts(frames, self.notes)
-        made.empty = empty
-        return made
+        contexts = Contexts.of_parts(frames, self.notes)
+        contexts.empty = empty
+        return contexts
 
     @staticmethod
     def concat(tables: list[Contexts]) -> Contexts:
@@ -164,12 +164,12 @@ class Contexts(Table):
                     )
                 seen.add(system)
         frames = [part for table in tables for part in table.parts]
-        made = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
-        made.empty = frozenset(pair for table in tables for pair in table.empty)
+        contexts = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
+        contexts.empty = frozenset(pair for table in tables for pair in table.empty)
         starts = [table.starts for table in tables if table.starts is not None]
         if tables and len(starts) == len(tables):
-            made.starts = _concat_starts(starts)
-        return made
+            contexts.starts = _concat_starts(starts)
+        return contexts
 
 
 def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
@@ -252,13 +252,13 @@ class Judgments(Table):
             if "value" in frame.columns:
                 frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
             else:
-                frame, empty = self._unpivoted(frame, source)
+                frame, empty = self._unpivot(frame, source)
                 notes = (*notes, *empty)
         self.frame = self._checked(frame, source)
         self.notes = notes
 
     @classmethod
-    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
+    def _unpivot(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
         """Convert one column per aspect to long form, with a note on empty cells."""
         ids = pl.DataFrame([coercion.id_column(frame, n, table=cls.name, source=source) for n in ("query", "passage")])
         parts: list[pl.DataFrame] = []
@@ -286,12 +286,12 @@ class Judgments(Table):
     @staticmethod
     def concat(tables: list[Judgments]) -> Judgments:
         """Combine judgments from several files; each judgment may occur in only one of them."""
-        made = Judgments.of_parts(
+        judgments = Judgments.of_parts(
             [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
         )
         if len(tables) > 1:  # a single table was checked on creation
-            check_key(made.parts, Judgments, "the judgments together")
-        return made
+            check_key(judgments.parts, Judgments, "the judgments together")
+        return judgments
 
 
 class Ratings(Table):

@@ -215,12 +215,12 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
         frame = frame.with_columns(move.apply(frame[name]) for name in moved)
         if by_rank:
             _check_ranks(frame, groups, source)
-    again = duplicate_passages(frame["passage"], groups.starts)
-    if len(again):
-        row = frame.row(int(again[0]), named=True)
+    duplicates = duplicate_passages(frame["passage"], groups.starts)
+    if len(duplicates):
+        row = frame.row(int(duplicates[0]), named=True)
         raise DuplicatePassageError(
             f"passage {quote_short(row['passage'])} occurs twice for query {quote_short(row['query'])}"
-            + (f" ({format_count(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
+            + (f" ({format_count(len(duplicates), 'duplicate')} in all)" if len(duplicates) > 1 else ""),
             expected="each passage once in a context",
             remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own id",
             file=source,

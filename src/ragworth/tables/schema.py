@@ -185,12 +185,12 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
 
 
 def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
-    again = duplicate_rows(rows, table.key)
-    if len(again):
+    duplicates = duplicate_rows(rows, table.key)
+    if len(duplicates):
         frame = rows if isinstance(rows, pl.DataFrame) else parts.join_frames(rows)
-        row = frame.row(int(again[0]), named=True)
+        row = frame.row(int(duplicates[0]), named=True)
         raise TableError(
-            f"row {again[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
+            f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
             expected=f"one row for each ({', '.join(table.key)})",
             remedy="remove the duplicates, or keep the one that counts",
             file=source,

@@ -158,7 +158,7 @@ class BERTScore:
                 wanted.append(pair)
             else:
                 found[pair] = BERTScorePair(None, None, None, status, *(tokens[text].cut for text in pair))
-        for pair, precision, recall in self._matched(wanted, tokens, weights):
+        for pair, precision, recall in self._match_pairs(wanted, tokens, weights):
             found[pair] = self._pair(precision, recall, *(tokens[text].cut for text in pair))
         return [found[pair] for pair in zip(left, right, strict=True)]
 
@@ -187,7 +187,7 @@ class BERTScore:
             table, unseen = self._corpus_weights, math.log(len(self._corpus) + 1)
         return {text: _normalised([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
 
-    def _matched(
+    def _match_pairs(
         self,
         pairs: Sequence[tuple[str, str]],
         tokens: Mapping[str, EncodedText],
@@ -265,7 +265,7 @@ def _greedy_match(
 
 def _idf(texts: Sequence[EncodedText]) -> tuple[dict[int, float], float]:
     """−log of the share of texts with each token, with both counts plus one, and the value of an unseen token."""
-    count = Counter(token for made in texts for token in set(made.ids))
+    count = Counter(token for text in texts for token in set(text.ids))
     total = len(texts) + 1
     return {token: math.log(total / (number + 1)) for token, number in count.items()}, math.log(total)
 

@@ -185,16 +185,16 @@ class TokenEncoder:
         stripped = [text.strip() for text in texts]
         read = [blank + text if text else "" for text in stripped]
         whole = self._tokenizer(read, return_special_tokens_mask=True, return_attention_mask=False, verbose=False)
-        made = [
+        encoded = [
             EncodedText(tuple(ids), all(mask), 0)
             for ids, mask in zip(whole["input_ids"], whole["special_tokens_mask"], strict=True)
         ]
-        long = [i for i, tokens in enumerate(made) if self.limit is not None and len(tokens.ids) > self.limit]
+        long = [i for i, tokens in enumerate(encoded) if self.limit is not None and len(tokens.ids) > self.limit]
         if long:
             again = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
             for i, ids in zip(long, again, strict=True):
-                made[i] = EncodedText(tuple(ids), made[i].empty, len(made[i].ids) - len(ids))
-        return made
+                encoded[i] = EncodedText(tuple(ids), encoded[i].empty, len(encoded[i].ids) - len(ids))
+        return encoded
 
     def vectors(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         """A matrix for each row of token ids: one vector per token, of length 1, on the encoder's device."""

@@ -49,19 +49,21 @@ def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
     whole = vocabulary.splitting == "llama-bpe"
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in vocabulary.merges)]
     try:
-        made = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
+        tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
     except Exception as error:  # the library raises nothing more specific
         raise ModelError(f"the model's vocabulary cannot be used: {error}") from error
-    made.pre_tokenizer = _pre_tokenizer(vocabulary.splitting)
-    made.decoder = decoders.ByteLevel()
+    tokenizer.pre_tokenizer = _pre_tokenizer(vocabulary.splitting)
+    tokenizer.decoder = decoders.ByteLevel()
     for kind, special in ((CONTROL, True), (ADDED, False)):
         texts = [token for token, found in zip(vocabulary.tokens, vocabulary.types, strict=True) if found == kind]
         added = [AddedToken(text, normalized=False, special=special) for text in texts]
-        made.add_special_tokens(added) if special else made.add_tokens(added)
+        tokenizer.add_special_tokens(added) if special else tokenizer.add_tokens(added)
     if vocabulary.bos is not None:
         bos = vocabulary.tokens[vocabulary.bos]
-        made.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, vocabulary.bos)])
-    return made
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{bos} $A", special_tokens=[(bos, vocabulary.bos)]
+        )
+    return tokenizer
 
 
 def _pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:

@@ -62,14 +62,14 @@ def generate_all(
     loaded: LoadedModel, asked: Sequence[tuple[Generate, list[int]]], share: bool
 ) -> list[list[SampleInProgress]]:
     """Generate texts for each request and prompt: n when sampling, one when greedy."""
-    made = [
+    samples_by_request = [
         [
             SampleInProgress(request, _sample_rng(request, ids, i))
             for i in range(request.n if request.temperature > 0 else 1)
         ]
         for request, ids in asked
     ]
-    rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
+    rows = [(sample, ids) for samples, (_, ids) in zip(samples_by_request, asked, strict=True) for sample in samples]
     prompts = [ids for _, ids in rows]
     for group in group_by_prefix(prompts, [len(ids) - 1 for ids in prompts], share):
         first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
@@ -84,7 +84,7 @@ def generate_all(
 
         room = [len(prompts[n]) - shared + rows[n][0].request.max_tokens for n in group.rows]
         loaded.budget.batches([max(room)] * len(room), work)
-    return made
+    return samples_by_request
 
 
 def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any) -> None:

@@ -112,14 +112,14 @@ class Engine:
                 max(sizes[label] for label in request.labels) + 1 if request.estimator == "sequence" else 1
                 for request in requests
             ]
-            fitted = self._fitted([request.prompt for request in requests], rooms, continued=True)
-            made = [
+            fitted = self._fit_prompts([request.prompt for request in requests], rooms, continued=True)
+            rows = [
                 one
                 if isinstance(one, Failure)
                 else _choice_rows(request, one, [ids(one.written, x) for x in request.labels])
                 for request, one in zip(requests, fitted, strict=True)
             ]
-            return self._each(requests, made, _label_probabilities)
+            return self._answer_rows(requests, rows, _label_probabilities)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probability and entropy at every token of the continuation."""
@@ -134,11 +134,11 @@ class Engine:
                 given = [list(r.ids) for r in mine]
                 texts = given if exactly else tokenizer.encode([r.continuation for r in mine], whole=False)
                 rooms = [len(ids) + 1 for ids in texts]
-                fitted = self._fitted([r.prompt for r in mine], rooms, continued=not exactly)
+                fitted = self._fit_prompts([r.prompt for r in mine], rooms, continued=not exactly)
                 for n, request, one in zip(numbers, mine, fitted, strict=True):
                     if isinstance(one, FittedPrompt):
                         ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
-                        made[n] = _score_rows(one, ids) if self._known(ids or []) else UNKNOWN_TOKEN
+                        made[n] = _score_rows(one, ids) if self._has_tokens(ids or []) else UNKNOWN_TOKEN
                     else:
                         made[n] = one
 
@@ -148,7 +148,7 @@ class Engine:
                 trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies), None, ids)
                 return Scored(trace, rows.fitted.usage(len(texts), seconds))
 
-            return self._each(requests, made, result)
+            return self._answer_rows(requests, made, result)
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Greedy or sampled texts. Greedy repeats are equal and computed once."""
@@ -157,17 +157,21 @@ class Engine:
             fitted = [
                 Failure("cannot", "this model cannot be held to a JSON schema", retry=False) if request.schema else one
                 for request, one in zip(
-                    requests, self._fitted([r.prompt for r in requests], [r.max_tokens for r in requests]), strict=True
+                    requests,
+                    self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests]),
+                    strict=True,
                 )
             ]
             wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, FittedPrompt)]
-            made = iter(generate_all(loaded, wanted, self.share))
+            texts = iter(generate_all(loaded, wanted, self.share))
             return [
-                one if isinstance(one, Failure) else _build_generated(request, one, next(made), loaded.writer.tokenizer)
+                one
+                if isinstance(one, Failure)
+                else _build_generated(request, one, next(texts), loaded.writer.tokenizer)
                 for request, one in zip(requests, fitted, strict=True)
             ]
 
-    def _fitted(
+    def _fit_prompts(
         self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False
     ) -> list[FittedPrompt | Failure]:
         """Encode the prompts, each with room for more tokens."""
@@ -177,7 +181,7 @@ class Engine:
             if not written.ids:
                 fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
                 continue
-            if not self._known(written.ids):
+            if not self._has_tokens(written.ids):
                 fitted.append(UNKNOWN_TOKEN)
                 continue
             if limit is None or len(written.ids) + room <= limit:
@@ -192,11 +196,11 @@ class Engine:
                 fitted.append(FittedPrompt(again, shorter[1], limit))
         return fitted
 
-    def _known(self, ids: Sequence[int]) -> bool:
+    def _has_tokens(self, ids: Sequence[int]) -> bool:
         """Whether the model has all these tokens. Ids may come from another model, or a mismatched tokenizer."""
         return not ids or (min(ids) >= 0 and max(ids) < self.loaded.runtime.tokens)
 
-    def _each(
+    def _answer_rows(
         self,
         requests: Sequence[Any],
         made: Sequence[RequestRows | Failure],
@@ -204,7 +208,7 @@ class Engine:
     ) -> list[T | Failure]:
         """Read the rows of all requests in batches, and combine the results by request."""
         rows = [row for one in made if isinstance(one, RequestRows) for row in one.rows]
-        reads = iter(self._read(rows))
+        reads = iter(self._read_rows(rows))
         results: list[T | Failure] = []
         for request, one in zip(requests, made, strict=True):
             if isinstance(one, Failure):
@@ -214,7 +218,7 @@ class Engine:
                 results.append(result(request, one, [read for read, _ in found], sum(spent for _, spent in found)))
         return results
 
-    def _read(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
+    def _read_rows(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
         """Read all rows; returns each with the seconds it took."""
         found: dict[int, tuple[RowLogprobs, float]] = {}
         loaded, ids = self.loaded, [row.ids for row in rows]

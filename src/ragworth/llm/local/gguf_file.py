@@ -133,8 +133,8 @@ class _GgufMetadata:
 
     def sizes(self, tensors: dict[str, ReaderTensor]) -> DecoderShape:
         """Read the shape of the decoder."""
-        heads = self._whole("llama.attention.head_count", 1 << 10)
-        hidden = self._whole("llama.embedding_length", 1 << 17)
+        heads = self._size("llama.attention.head_count", 1 << 10)
+        hidden = self._size("llama.embedding_length", 1 << 17)
         if "token_embd.weight" not in tensors:
             raise ModelError("it has no token_embd.weight", file=str(self.path), expected="a complete GGUF file")
         if hidden % BLOCK:
@@ -144,17 +144,17 @@ class _GgufMetadata:
         return DecoderShape(
             vocabulary=int(tensors["token_embd.weight"].shape[1]),
             hidden=hidden,
-            inner=self._whole("llama.feed_forward_length", 1 << 20),
-            layers=self._whole("llama.block_count", 1 << 10),
+            inner=self._size("llama.feed_forward_length", 1 << 20),
+            layers=self._size("llama.block_count", 1 << 10),
             heads=heads,
-            kv_heads=self._whole("llama.attention.head_count_kv", heads, heads),
-            head=self._whole("llama.attention.key_length", 1 << 10, hidden // heads),
-            context=self._whole("llama.context_length", 1 << 20),
+            kv_heads=self._size("llama.attention.head_count_kv", heads, heads),
+            head=self._size("llama.attention.key_length", 1 << 10, hidden // heads),
+            context=self._size("llama.context_length", 1 << 20),
             theta=float(self.fields.get("llama.rope.freq_base", 10000.0)),
             epsilon=float(self.get("llama.attention.layer_norm_rms_epsilon")),
         )
 
-    def _whole(self, name: str, most: int, default: int | None = None) -> int:
+    def _size(self, name: str, most: int, default: int | None = None) -> int:
         """Read a size, limited because memory is allocated for it."""
         found = self.get(name) if default is None else self.fields.get(name, default)
         if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:

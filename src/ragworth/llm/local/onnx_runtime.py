@@ -146,7 +146,7 @@ class OnnxDecoding:
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         """Extend the rows that continue, and drop the others."""
         self._seen = [self._seen[i] for i in keep]
-        self._slots = self._closed([self._slots[i] for i in keep])
+        self._slots = self._close_gaps([self._slots[i] for i in keep])
         longest, context, threads = max(self._seen), self._runtime.context, self._runtime.threads
         if longest >= context:
             raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
@@ -169,7 +169,7 @@ class OnnxDecoding:
         self._runtime.share(range(0, len(rows), size), work)
         self._seen = [seen + 1 for seen in self._seen]
 
-    def _closed(self, slots: list[int]) -> list[int]:
+    def _close_gaps(self, slots: list[int]) -> list[int]:
         """Positions of the rows in memory, without gaps: the last ones move into freed slots."""
         free = iter(sorted(set(range(len(slots))) - set(slots)))
         for i, slot in enumerate(slots):

@@ -65,9 +65,9 @@ class PromptEncoder:
             return messages[0].content, defused
         if self.render is None:
             return "\n\n".join(message.content for message in messages) + "\n\n", defused
-        return self._rendered(self.render, messages), defused
+        return self._render_chat(self.render, messages), defused
 
-    def _rendered(self, render: RenderChat, messages: Sequence[Message]) -> str:
+    def _render_chat(self, render: RenderChat, messages: Sequence[Message]) -> str:
         """Render the messages with the chat template, and check that it omits none.
 
         Some templates reject a system turn, and some ignore it silently; the instructions then open the user's turn.

@@ -82,7 +82,7 @@ class Connections:
         Raises the errors of this module, and `EndpointError` for a reply with an unreadable encoding.
         """
         target = self._target(url)
-        connection = self._unused() or await self._connected(target, tls=url.startswith("https:"))
+        connection = self._pop_unused() or await self._connect(target, tls=url.startswith("https:"))
         is_reusable = False
         try:
             response = await connection.request(self._request(target, content), content)
@@ -105,7 +105,7 @@ class Connections:
             self._idle.pop().close()
         await asyncio.sleep(0)  # let the loop close them
 
-    def _unused(self) -> Connection | None:
+    def _pop_unused(self) -> Connection | None:
         """The connection used last, since it is the least likely to have been closed."""
         while self._idle:
             connection = self._idle.pop()
@@ -114,7 +114,7 @@ class Connections:
             connection.close()
         return None
 
-    async def _connected(self, target: Target, *, tls: bool) -> Connection:
+    async def _connect(self, target: Target, *, tls: bool) -> Connection:
         if tls and self._context is None:
             self._context = _ssl_context()
         loop = asyncio.get_running_loop()

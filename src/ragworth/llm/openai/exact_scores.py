@@ -81,7 +81,7 @@ async def split_tokens(
     reading = await tokens.read(ask, prompt)
     if not reading.ids:
         raise EndpointError(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
-    made = []
+    splits = []
     for continuation in continuations:
         together = await tokens.ids(ask, f"{reading.text}{blanks}{continuation}", reading.whole)
         if together[: len(reading.ids)] != reading.ids:
@@ -91,8 +91,8 @@ async def split_tokens(
         after = together[len(reading.ids) :]
         if not continuation or not after:
             raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
-        made.append(TokenSplit(reading.ids, after))
-    return made
+        splits.append(TokenSplit(reading.ids, after))
+    return splits
 
 
 class LlamaCppServer:
@@ -121,14 +121,14 @@ class LlamaCppServer:
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         if self.grammar:
             rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
-            return await self._completed(ask, before, after, {"grammar": rule})
+            return await self._complete(ask, before, after, {"grammar": rule})
         made: list[GeneratedToken] = []
         for i, token in enumerate(after):
             bias = {"logit_bias": [[token, FORCING_BIAS]]}
-            made += await self._completed(ask, [*before, *after[:i]], [token], bias)
+            made += await self._complete(ask, [*before, *after[:i]], [token], bias)
         return made
 
-    async def _completed(
+    async def _complete(
         self, ask: SendRequest, before: Sequence[int], after: Sequence[int], force: dict[str, Any]
     ) -> list[GeneratedToken]:
         fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0, **force}
@@ -136,10 +136,10 @@ class LlamaCppServer:
 
         def read(value: Any) -> list[GeneratedToken]:
             found = value.get("completion_probabilities") if isinstance(value, dict) else None
-            made = [read_token(one) for one in found] if isinstance(found, list) else []
-            if [one.token.id for one in made] != list(after):
+            tokens = [read_token(one) for one in found] if isinstance(found, list) else []
+            if [one.token.id for one in tokens] != list(after):
                 raise malformed_reply("the server went on with other tokens than those it was held to")
-            return made
+            return tokens
 
         return await ask("/completion", fields, read)
 
@@ -195,15 +195,15 @@ async def score_by_echo(
     """
     start = joined_text(prompt)
     fields = {"model": model, "prompt": start + continuation, "max_tokens": 1, "temperature": 0, "logprobs": 1}
-    made = await ask("completions", fields | {"echo": True}, _read_echo)
-    return _continuation_tokens(made, start, continuation)
+    tokens = await ask("completions", fields | {"echo": True}, _read_echo)
+    return _continuation_tokens(tokens, start, continuation)
 
 
 def _read_echo(value: Any) -> tuple[GeneratedToken, ...]:
-    made = read_tokens(raw_choices(value)[0])
-    if not made:
+    tokens = read_tokens(raw_choices(value)[0])
+    if not tokens:
         raise malformed_reply("the prompt was not repeated with its log-probabilities")
-    return made
+    return tokens
 
 
 def _continuation_tokens(

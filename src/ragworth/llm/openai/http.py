@@ -131,11 +131,11 @@ class EndpointChannel:
                 async with asyncio.timeout(attempts.left):
                     return await self._persist(pace, call, read, place, attempts)
             except TimeoutError:
-                raise self._late(pace, attempts) from None
+                raise self._deadline_error(pace, attempts) from None
         except PausedTooLong as pause:
             raise EndpointError(Failure("rate-limited", str(pause)), 429) from None
 
-    def _late(self, pace: RateLimiter, attempts: RetryState) -> EndpointError:
+    def _deadline_error(self, pace: RateLimiter, attempts: RetryState) -> EndpointError:
         """Why there is no reply at the deadline: the last error, or no reply at all."""
         if attempts.waiting and attempts.last is not None:
             return attempts.last
@@ -158,7 +158,7 @@ class EndpointChannel:
             place = place or await pace.enter(call.cost, again=True)
             attempts.began, attempts.waiting = place.began, False
             try:
-                result, spent = await self._once(call, read)
+                result, spent = await self._attempt(call, read)
                 if spent:
                     pace.correct(place, spent)
                 pace.faster()
@@ -177,7 +177,7 @@ class EndpointChannel:
                 raise failed.cause
             await asyncio.sleep(wait)
 
-    async def _once(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, int]:
+    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, int]:
         """Make one attempt: the result of ``read``, and the tokens used."""
         content = encode_body(call.body)
         try:

@@ -103,26 +103,26 @@ class EndpointProbe:
     ask: SendRequest
 
     async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
-        found = await self._listed()
+        found = await self._read_models()
         tokens: TokenServer | None = VllmServer(self.model) if found.is_vllm else None
         facts = EndpointFacts(RequestFormat(True), vocabulary=vocabulary or found.vocabulary or DEFAULT_VOCABULARY)
         told = found.context_length
         if found.owner == "llamacpp":
             tokens = LlamaCppServer()
-            told, template = await self._props(told)
+            told, template = await self._read_properties(told)
             facts = replace(facts, quantisation=found.quantisation, template=template)
         more = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
         facts = replace(facts, context_length=context_length or told, text_top=20 if tokens else 5)
-        facts = await self._generates(replace(facts, manner=RequestFormat(True, more=more)), found)
+        facts = await self._probe_generation(replace(facts, manner=RequestFormat(True, more=more)), found)
         if facts.manner.chat:
-            facts = replace(facts, schema=await self._obeys(facts.manner))
+            facts = replace(facts, schema=await self._probe_schema(facts.manner))
         if tokens is not None:
-            facts = await self._tells(facts, tokens)
+            facts = await self._probe_tokens(facts, tokens)
         elif not facts.manner.chat:
-            facts = replace(facts, echo=await self._echoes())
+            facts = replace(facts, echo=await self._probe_echo())
         return replace(facts, notes=tuple(_describe_facts(facts, found, vocabulary)))
 
-    async def _listed(self) -> ModelListing:
+    async def _read_models(self) -> ModelListing:
         """Read the list of models, which some endpoints lack."""
         try:
             found: ModelListing = await self.get("models", lambda value: read_model_list(value, self.model))
@@ -132,7 +132,7 @@ class EndpointProbe:
             found = ModelListing()
         return found
 
-    async def _props(self, told: int | None) -> tuple[int | None, str]:
+    async def _read_properties(self, told: int | None) -> tuple[int | None, str]:
         """Read llama.cpp's properties: the context of one slot, and the hash of the chat template."""
         try:
             value = await self.get("/props", lambda value: value)
@@ -150,7 +150,7 @@ class EndpointProbe:
         )
         return context or told, digest
 
-    async def _generates(self, facts: EndpointFacts, found: ModelListing) -> EndpointFacts:
+    async def _probe_generation(self, facts: EndpointFacts, found: ModelListing) -> EndpointFacts:
         """Find the interface that works, with the most log-probabilities that it accepts."""
         troubles: list[EndpointError] = []
         interfaces = {"chat": (True,), "completions": (False,)}.get(self.api, (True, False))
@@ -158,7 +158,7 @@ class EndpointProbe:
         while manners:
             manner = manners[0]
             try:
-                shown = await self._glimpse(manner)
+                shown = await self._probe_top_tokens(manner)
             except EndpointError as trouble:
                 if wants_newer_limit_field(trouble, manner):
                     manners = [one._replace(limit=NEWER_LIMIT_FIELD) for one in manners]
@@ -173,13 +173,13 @@ class EndpointProbe:
             return replace(facts, manner=manner._replace(top=shown), text_top=top)
         raise _generation_refused(self.model, troubles, found)
 
-    async def _glimpse(self, manner: RequestFormat) -> int:
+    async def _probe_top_tokens(self, manner: RequestFormat) -> int:
         """Request one token, and return how many of the likeliest are shown."""
         request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1)
         path = "chat/completions" if manner.chat else "completions"
         return await self.ask(path, request_body(self.model, request, manner, seed=0, n=1), _count_top_tokens)
 
-    async def _obeys(self, manner: RequestFormat) -> bool:
+    async def _probe_schema(self, manner: RequestFormat) -> bool:
         """Whether a JSON schema is followed, and not only accepted."""
         request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
         fields = request_body(self.model, request, manner._replace(top=0), seed=0, n=1)
@@ -194,7 +194,7 @@ class EndpointProbe:
             pass
         return False
 
-    async def _tells(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
+    async def _probe_tokens(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
         """Whether the server really returns tokens and their log-probabilities."""
         try:
             ids = await tokens.ids(self.ask, TEXT.messages[0].content, True)
@@ -211,7 +211,7 @@ class EndpointProbe:
             return replace(facts, tokens=other, scores=True)
         return facts
 
-    async def _echoes(self) -> bool:
+    async def _probe_echo(self) -> bool:
         try:
             await score_by_echo(self.ask, self.model, TEXT, ", five")
         except EndpointError as trouble:
@@ -257,8 +257,8 @@ def _token_count(value: Any) -> int | None:
 
 def _count_top_tokens(value: Any) -> int:
     """Number of likeliest tokens in a reply, which may have no text: a reasoning model may have none yet."""
-    made: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
-    return min((len(one.top) for one in made), default=0)
+    tokens: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
+    return min((len(one.top) for one in tokens), default=0)
 
 
 def _generation_refused(model: str, troubles: list[EndpointError], found: ModelListing) -> ModelError:

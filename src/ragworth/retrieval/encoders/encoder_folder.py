@@ -50,31 +50,31 @@ def read_config(folder: Path) -> EncoderConfig:
     if not all(isinstance(each, dict) for each in modules):
         raise ModelError("a part is not an object", file=str(folder / "modules.json"), expected="a list of parts")
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
-    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
-    if strange:
+    unknown = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    if unknown:
         raise ModelError(
-            f"its module {strange[0]} is not supported",
+            f"its module {unknown[0]} is not supported",
             file=str(folder / "modules.json"),
             expected="a transformer, pooling and normalising",
             remedy=f'use "st:{folder}", which needs pip install "ragworth[sentence-transformers]"',
         )
     paths = {kind: folder / str(each.get("path", "")) for kind, each in zip(kinds, modules, strict=True)}
-    said = read_json(folder / "config_sentence_transformers.json", {})
-    dot = said.get("similarity_fn_name") == "dot"
+    settings = read_json(folder / "config_sentence_transformers.json", {})
+    dot = settings.get("similarity_fn_name") == "dot"
     return EncoderConfig(
         pooling=_read_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
         normalised="Normalize" in paths or not dot,
         longest=_max_length(folder),
-        prompts=_read_prompts(said.get("prompts") or {}, folder / "config_sentence_transformers.json"),
+        prompts=_read_prompts(settings.get("prompts") or {}, folder / "config_sentence_transformers.json"),
     )
 
 
 def _read_pooling(path: Path) -> str:
-    said = read_json(path, {})
-    named = said.get("pooling_mode")
-    wanted = [name for name in said if name.startswith("pooling_mode_") and said[name] is True]
+    settings = read_json(path, {})
+    named = settings.get("pooling_mode")
+    wanted = [name for name in settings if name.startswith("pooling_mode_") and settings[name] is True]
     found = named if isinstance(named, str) else POOLINGS.get(wanted[0], wanted[0]) if len(wanted) == 1 else None
-    if said and found not in POOLINGS.values():
+    if settings and found not in POOLINGS.values():
         raise ModelError(
             f"vectors are pooled by {found or ', '.join(wanted) or 'nothing'}",
             file=str(path),
@@ -112,11 +112,11 @@ def int_field(said: dict[str, Any], name: str, path: Path, default: int) -> int:
 def read_json(path: Path, default: Any) -> Any:
     """Read a JSON file; the default if it doesn't exist."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:
         raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
-    if not isinstance(said, type(default)):
+    if not isinstance(value, type(default)):
         raise ModelError("it has the wrong type", file=str(path), expected=f"a JSON {type(default).__name__}")
-    return said
+    return value

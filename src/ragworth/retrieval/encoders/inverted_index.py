@@ -53,10 +53,10 @@ def load_postings(
         say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
         if say is not None and not block.start:
             say(0, len(texts))  # the first block takes as long as any
-        made = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
+        weights = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
         if say is not None:
             say(block.stop, len(texts))
-        return made._asdict()
+        return weights._asdict()
 
     if cache is None:
         return _invert(map(make, block_ranges(len(texts))), len(texts))
@@ -74,12 +74,12 @@ def load_postings(
         )
 
     try:
-        made = index(lambda: build_blocks(beside, len(texts), make))
+        postings = index(lambda: build_blocks(beside, len(texts), make))
     except OSError:  # another process has built it meanwhile, and removed the blocks
-        made = index(lambda: map(make, block_ranges(len(texts))))
+        postings = index(lambda: map(make, block_ranges(len(texts))))
     if (cache / name).is_dir():
         shutil.rmtree(beside, ignore_errors=True)
-    return made
+    return postings
 
 
 def _invert(blocks: Iterable[Arrays], total: int) -> Postings:

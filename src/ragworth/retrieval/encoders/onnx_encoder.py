@@ -91,16 +91,16 @@ class OnnxEncoder:
         front = self.prefix(role) if prefix is None else prefix
         tokens = [each.ids for each in self._tokenizer.encode_batch([front + text for text in texts])]
         order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]))
-        made: list[tuple[list[int], Floats]] = []
+        batches: list[tuple[list[int], Floats]] = []
         start = 0
         while start < len(order):
             end = _batch_end(start, [len(tokens[number]) for number in order])
-            made.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
+            batches.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
             start = end
-        if not made:
+        if not batches:
             return np.empty((0, self.dimension), dtype=np.float32)
-        vectors = np.empty((len(texts), made[0][1].shape[1]), dtype=np.float32)
-        for numbers, found in made:
+        vectors = np.empty((len(texts), batches[0][1].shape[1]), dtype=np.float32)
+        for numbers, found in batches:
             vectors[numbers] = found
         return normalize(vectors) if self.normalised else vectors
 
@@ -115,13 +115,13 @@ class OnnxEncoder:
     def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
         """A vector for each row of tokens."""
         longest = _round_up(max(map(len, rows)))
-        ids = np.full((len(rows), longest), self._filler, dtype=np.int64)
+        ids = np.full((len(rows), longest), self._padding_id, dtype=np.int64)
         mask = np.zeros((len(rows), longest), dtype=np.int64)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = self._computed(feeds)
+        hidden = self._run_graph(feeds)
         if hidden.ndim == 2:  # the graph does the pooling itself
             return hidden
         if self.about.pooling == "cls":
@@ -129,7 +129,7 @@ class OnnxEncoder:
         sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
         return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    def _computed(self, feeds: dict[str, Any]) -> Floats:
+    def _run_graph(self, feeds: dict[str, Any]) -> Floats:
         """Run the graph on rows of tokens, and check that the output can be vectors."""
         rows, longest = feeds["input_ids"].shape
         wanted = [each.name for each in self._session.get_inputs()]
@@ -143,21 +143,21 @@ class OnnxEncoder:
                 file=str(self.folder),
                 expected="a graph and a tokenizer that were made for each other",
             ) from error
-        made = np.asarray(found)
-        shapes = ((rows, made.shape[-1]), (rows, longest, made.shape[-1])) if made.ndim else ()
-        if made.dtype.kind != "f" or made.shape not in shapes or not made.size:
+        output = np.asarray(found)
+        shapes = ((rows, output.shape[-1]), (rows, longest, output.shape[-1])) if output.ndim else ()
+        if output.dtype.kind != "f" or output.shape not in shapes or not output.size:
             raise ModelError(
-                f"its graph gives {made.dtype} of {made.shape} for {rows} rows of {longest} tokens",
+                f"its graph gives {output.dtype} of {output.shape} for {rows} rows of {longest} tokens",
                 file=str(self.folder),
                 expected="a vector of floats for each row, or for each token",
             )
-        if not np.isfinite(made).all():
+        if not np.isfinite(output).all():
             raise ModelError(
                 "its graph gives numbers that are not finite",
                 file=str(self.folder),
                 remedy="use another file of the model: this one is damaged, or its precision is too low",
             )
-        return made.astype(np.float32, copy=False)
+        return output.astype(np.float32, copy=False)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -165,17 +165,17 @@ class OnnxEncoder:
 
         path = self.folder / "tokenizer.json"
         try:
-            made = Tokenizer.from_file(str(path))
-            made.no_padding()
-            made.enable_truncation(self.about.longest)
+            tokenizer = Tokenizer.from_file(str(path))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(self.about.longest)
         except Exception as error:  # the library raises nothing more specific
             raise ModelError(f"it cannot be used as a tokenizer: {first_line(error)}", file=str(path)) from error
-        return made
+        return tokenizer
 
     @cached_property
-    def _filler(self) -> int:
-        said = folders.read_json(self.folder / "config.json", {})
-        return folders.int_field(said, "pad_token_id", self.folder / "config.json", 0)
+    def _padding_id(self) -> int:
+        config = folders.read_json(self.folder / "config.json", {})
+        return folders.int_field(config, "pad_token_id", self.folder / "config.json", 0)
 
     @cached_property
     def _session(self) -> Any:
@@ -186,17 +186,17 @@ class OnnxEncoder:
         options.log_severity_level = 3
         # Threads that spin while waiting would take a core from others on a busy machine.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        path = self._graph or self._built()
+        path = self._graph or self._build_graph()
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the library's errors have no common base
             raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
-        strange = [each.name for each in session.get_inputs() if each.name not in KNOWN_INPUTS]
-        if strange:
-            raise ModelError(f"its graph needs {', '.join(strange)}", file=str(path), expected=", ".join(KNOWN_INPUTS))
+        unknown = [each.name for each in session.get_inputs() if each.name not in KNOWN_INPUTS]
+        if unknown:
+            raise ModelError(f"its graph needs {', '.join(unknown)}", file=str(path), expected=", ".join(KNOWN_INPUTS))
         return session
 
-    def _built(self) -> Path:
+    def _build_graph(self) -> Path:
         """The graph built from the weights."""
         from ragworth.retrieval.encoders import bert_graph
 

@@ -67,9 +67,9 @@ class SentenceEncoder:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = Path(name).name if Path(name).exists() else name
         self.folder = folder
-        said = read_json(folder / "config_sentence_transformers.json", {})
-        prompts = {str(role): str(text) for role, text in (said.get("prompts") or {}).items()}
-        self._about = EncoderConfig("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
+        settings = read_json(folder / "config_sentence_transformers.json", {})
+        prompts = {str(role): str(text) for role, text in (settings.get("prompts") or {}).items()}
+        self._about = EncoderConfig("", settings.get("similarity_fn_name") not in ("dot",), 0, prompts)
 
     @cached_property
     def revision(self) -> str:
@@ -127,8 +127,8 @@ class SparseTextEncoder:
         way = self._model.encode_query if role == "query" else self._model.encode_document
         options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
         with model_errors("the model cannot weigh words", self.folder, TOKENIZER_REMEDY):
-            made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
-        (owners, words), values = made.indices().numpy(), made.values().numpy().astype(np.float32)
+            weights = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
+        (owners, words), values = weights.indices().numpy(), weights.values().numpy().astype(np.float32)
         good = values > 0
         counts = np.bincount(owners[good], minlength=len(texts))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])

@@ -90,12 +90,12 @@ def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[b
 
     def noted(number: int, steps: Program[T]) -> Program[T]:
         try:
-            made = yield from _record_requests(steps, asked)
+            result = yield from _record_requests(steps, asked)
         except NoValue as none:
             found[number] = none
             raise
-        found[number] = made
-        return made
+        found[number] = result
+        return result
 
     plan = forecast_programs(job, [noted(number, steps) for number, steps in enumerate(work)]).plan
     keys = {call_key(model_digest(job.card), request): request for request in asked}
@@ -122,5 +122,5 @@ def _record_requests(steps: Program[T], asked: list[Request]) -> Program[T]:
             asked.extend(requests)
             requests = steps.send((yield requests))
     except StopIteration as end:
-        made: T = end.value
-        return made
+        result: T = end.value
+        return result

@@ -134,10 +134,10 @@ def load_template(name: str, folder: Path | None, prompt_set: str) -> Template:
     template = prompts.load_prompt(name, folder, prompt_set)
     known = SLOTS.get(name, ())
     lacking = [slot for slot in known if slot not in template.names]
-    strange = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]
-    if lacking or strange:
+    unknown = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]
+    if lacking or unknown:
         words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
-        words += [f"there is no value for {format_list(strange)}"] if strange else []
+        words += [f"there is no value for {format_list(unknown)}"] if unknown else []
         raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
     return template
 

@@ -107,7 +107,7 @@ class PairScorer:
         remedy = f"use one of the {self.purpose.plural} that is complete, with safetensors weights"
         with model_errors("the transformers library cannot load it", self.folder, remedy):
             self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
-            made, about = getattr(transformers, self.auto).from_pretrained(
+            model, about = getattr(transformers, self.auto).from_pretrained(
                 self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
             )
         if lacking := sorted(about["missing_keys"]):
@@ -117,7 +117,7 @@ class PairScorer:
                 expected=f"one of the {self.purpose.plural}, complete",
                 remedy=f"use another model; {ModelPurpose.VECTORS.home(self.folder)}",
             )
-        return made.to(resolve_device("auto")).eval()
+        return model.to(resolve_device("auto")).eval()
 
     def fits(self, config: Any) -> None:
         """Reject a model that isn't a scorer of this kind."""

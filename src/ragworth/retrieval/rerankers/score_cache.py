@@ -27,8 +27,8 @@ class TextPair(NamedTuple):
 
     @property
     def key(self) -> str:
-        made = hashlib.sha256(f"{len(self.query)} {self.query}{self.passage}".encode("utf-8", "surrogatepass"))
-        return made.hexdigest()[:32]
+        digest = hashlib.sha256(f"{len(self.query)} {self.query}{self.passage}".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:32]
 
 
 def cached_scores(

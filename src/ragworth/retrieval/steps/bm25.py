@@ -88,12 +88,12 @@ class Bm25(Step):
         return load_or_build(
             cache,
             f"bm25-{name}",
-            make=lambda: self._made(passages["text"]),
+            make=lambda: self._build_index(passages["text"]),
             save=lambda index, folder: index.save(folder, show_progress=False),
             load=lambda folder: bm25s.BM25.load(folder, mmap=True, show_progress=False),
         )
 
-    def _made(self, texts: pl.Series) -> Any:
+    def _build_index(self, texts: pl.Series) -> Any:
         import bm25s
 
         vocabulary: dict[str, int] = {}

@@ -44,14 +44,15 @@ def missing_judgments(setting: StepContext, kind: str, aspect: str) -> list[str]
     """Report that judgments of an aspect are missing, if so."""
     if judged_values(setting, aspect):
         return []
-    made = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
-    if aspect in made:
+    aspects = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
+    if aspect in aspects:
         remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
         return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
     has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
     there = f"there are some of {format_list(has)}; " if has else ""
     return [
-        f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {format_list(made, 9)}"
+        f"{kind} needs judgments of {aspect}, and there are none: {there}"
+        f"ragworth annotate makes {format_list(aspects, 9)}"
     ]
 
 
@@ -115,10 +116,10 @@ class Gold(LabelledStep):
                 without.setdefault(f"fewer than {self.of - 1} {self._words}", []).append(query)
             else:
                 rows.append((query, [*others[:at], best, *others[at:]]))
-        made = unscored_contexts(rows)
+        contexts = unscored_contexts(rows)
         words = "stays empty, and is scored as a context without passages"
-        made.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
-        return made
+        contexts.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
+        return contexts
 
     @property
     def _words(self) -> str:
@@ -192,11 +193,11 @@ class BestBy(LabelledStep):
             rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
             left += len(passages) - len(known)
             without += [query] * (len(known) < len(passages))
-        made = unscored_contexts(rows)
+        contexts = unscored_contexts(rows)
         if left:
             words = describe_queries({f"{format_count(left, 'passage')} without a judgment of {self._aspect}": without})
-            made.notes = (f"{self} leaves out {words}",)
-        return made
+            contexts.notes = (f"{self} leaves out {words}",)
+        return contexts
 
     @property
     def _aspect(self) -> str:

@@ -127,6 +127,6 @@ def _open_scorer(
     kind: Callable[..., PairScorer], folder: Path, revision: str, how: tuple[tuple[str, int | str], ...]
 ) -> PairScorer:
     """The model with these files and settings, shared so that weights are loaded once."""
-    made = kind(folder, **dict(how))
-    made.revision = revision
-    return made
+    scorer = kind(folder, **dict(how))
+    scorer.revision = revision
+    return scorer

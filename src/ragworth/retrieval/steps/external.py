@@ -50,7 +50,7 @@ class Called(Step):
         asked = [RetrieverQuery(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
         by_text = PassagesByText(setting.collection.passages)
         found = dict(self.retriever.retrieve(asked, setting.depth, by_text.name))
-        notes = [*self._known(found, by_text, setting), *self._again(found)]
+        notes = [*self._record_texts(found, by_text, setting), *self._repeat_notes(found)]
         rows = [
             ("run", query, rank, hit.passage, hit.score)
             for query, ranked in found.items()
@@ -58,17 +58,17 @@ class Called(Step):
         ]
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
-    def _known(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
+    def _record_texts(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
         """Remember returned texts, and note where they disagree with the collection."""
         texts = self._texts(found)
         own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
-        strange = {each: text for each, text in texts.items() if each not in own}
-        same = {each: passage for each, text in strange.items() if (passage := by_text.get(text)) is not None}
-        if setting.known and strange and len(strange) == len(texts):
-            raise self._stranger(strange, same, setting)
-        for passage, text in strange.items():
+        unknown = {each: text for each, text in texts.items() if each not in own}
+        same = {each: passage for each, text in unknown.items() if (passage := by_text.get(text)) is not None}
+        if setting.known and unknown and len(unknown) == len(texts):
+            raise self._unknown_ids_error(unknown, same, setting)
+        for passage, text in unknown.items():
             if text is not None and setting.brought.setdefault(passage, text) != text:
-                raise self._two("it or another system", passage)
+                raise self._two_texts_error("it or another system", passage)
         if not setting.known:
             return []  # the returned texts are the passages
         apart = {
@@ -76,7 +76,7 @@ class Called(Step):
                 each for each, text in own.items() if texts[each] not in (None, text)
             ],
             "with a text that the collection has under another id": list(same),
-            "not in the collection": [each for each in strange if each not in same],
+            "not in the collection": [each for each in unknown if each not in same],
         }
         return [self._note(passages, words) for words, passages in apart.items() if passages]
 
@@ -87,18 +87,20 @@ class Called(Step):
             for hit in ranked.hits:
                 text = texts.get(hit.passage)
                 if None not in (text, hit.text) and text != hit.text:
-                    raise self._two(f"for the query {quote_short(query, 24)} it", hit.passage)
+                    raise self._two_texts_error(f"for the query {quote_short(query, 24)} it", hit.passage)
                 texts[hit.passage] = text if text is not None else hit.text
         return texts
 
-    def _two(self, who: str, passage: str) -> InputError:
+    def _two_texts_error(self, who: str, passage: str) -> InputError:
         return InputError(
-            f"{self.retriever.name}: {who} brought another text for the passage {quote_short(passage, 40)} than before",
+            f"{self.retriever.name}: {who} returned a second text for the passage {quote_short(passage, 40)}",
             expected="one text for each id",
             remedy="name the field that holds the id: retrieval.called(…, id=…)",
         )
 
-    def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext) -> InputError:
+    def _unknown_ids_error(
+        self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext
+    ) -> InputError:
         """The error for a retriever none of whose ids is known, with a remedy."""
         one = next(iter(same or strange))
         text = f" ({quote_short(strange[one], 40)})" if strange[one] is not None else ""
@@ -106,13 +108,13 @@ class Called(Step):
         remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
         if same:
             remedy = (
-                "keep the collection's id of each text in its metadata and name that field: retrieval.called(…, id=…); "
-                'or have a function give texts without ids, {"text": …}: each is then the passage that has it'
+                "store the collection's id of each text in its metadata and name that field: retrieval.called(…, id=…); "
+                'or return texts without ids from a function, {"text": …}: passages are then matched by text'
             )
         elif text:
             remedy = (
-                "name the field that holds the id: retrieval.called(…, id=…); if other texts are retrieved than the "
-                "collection's, leave its passages out: those that come along are the passages then"
+                "name the field that holds the id: retrieval.called(…, id=…); if the texts differ from the "
+                "collection's, leave out its passages: the returned texts are then the passages"
             )
         return InputError(
             f"none of {format_count(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
@@ -121,12 +123,12 @@ class Called(Step):
             remedy=remedy,
         )
 
-    def _again(self, found: dict[str, RankedHits]) -> list[str]:
+    def _repeat_notes(self, found: dict[str, RankedHits]) -> list[str]:
         """Note passages that were returned more than once for a query."""
         twice = [query for query, ranked in found.items() if ranked.again]
         number = sum(ranked.again for ranked in found.values())
         few = format_list([quote_short(query, 24) for query in twice], 3)
-        words = f"{format_count(number, 'hit')} left out that came again for the same query ({few})"
+        words = f"{format_count(number, 'repeated hit')} for the same query left out ({few})"
         return [f"{self.retriever.name}: {words}"] if twice else []
 
     def _note(self, passages: Sequence[str], words: str) -> str:

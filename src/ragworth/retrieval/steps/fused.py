@@ -57,9 +57,9 @@ class Fused(Step):
         weights: str | Sequence[float] = "",
         scale: str = "minmax",
     ) -> None:
-        made = tuple(Pipeline.of(part).complete() for part in parts)
-        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
-        values = {"parts": made, "method": method, "k": k, "scale": scale, "weights": _format_weights(weights)}
+        pipelines = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in pipelines for step in part.steps for need in step.needs)
+        values = {"parts": pipelines, "method": method, "k": k, "scale": scale, "weights": _format_weights(weights)}
         for name, value in (values | {"needs": tuple(needs)}).items():
             object.__setattr__(self, name, value)
         self.__post_init__()
@@ -109,7 +109,7 @@ class Fused(Step):
 
     def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
         planned = setting.asking is not None and setting.asking.plan
-        lists = [self._counted(each, number, planned) for number, each in enumerate(found)]
+        lists = [self._contributions(each, number, planned) for number, each in enumerate(found)]
         pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
         names = [f"s{number}" for number in range(len(lists))]
         wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
@@ -123,7 +123,7 @@ class Fused(Step):
         rank = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("query")
         return Contexts.trusted(ordered.with_columns(rank.alias("rank"), pl.lit("run").alias("system")))
 
-    def _counted(self, found: Contexts, number: int, planned: bool) -> pl.DataFrame:
+    def _contributions(self, found: Contexts, number: int, planned: bool) -> pl.DataFrame:
         """Contribution of a list to each of its passages: query, passage, and a separate column."""
         frame = found.frame
         name, share = f"s{number}", self.shares[number]
@@ -134,10 +134,10 @@ class Fused(Step):
                 if not planned or not any(isinstance(step, LlmReranker) for step in self.parts[number].steps):
                     raise self._without(self.parts[number])
                 frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))  # no scores in a plan
-            value = share * self._scaled()
+            value = share * self._scale_scores()
         return frame.select("query", "passage", value.alias(name)).drop_nulls(name)
 
-    def _scaled(self) -> pl.Expr:
+    def _scale_scores(self) -> pl.Expr:
         """A list's scores, scaled separately for each query."""
         score = pl.col("score")
         low, high = score.min().over("query"), score.max().over("query")

@@ -79,13 +79,13 @@ class Listwise(LlmReranker):
                 Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
             ]
             try:
-                made = require_response(outcome, Generated)
-                found = parse_permutation(made.outputs[0].text, len(part))
+                generated = require_response(outcome, Generated)
+                found = parse_permutation(generated.outputs[0].text, len(part))
             except NoValue as none:
                 failed[none.status] += 1
                 continue
             done += 1
-            remarks += found.remarks + Counter({CUT_REMARK: 1} if made.usage.cut else {})
+            remarks += found.remarks + Counter({CUT_REMARK: 1} if generated.usage.cut else {})
             order[start:end] = [part[place] for place in found.places]
         return RerankedList(order, {}, done, failed, remarks)
 

@@ -55,14 +55,14 @@ class Oracle(LabelledStep):
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         retrieved = passages_by_query(before) if before is not None else {}
-        made = []
+        rows = []
         for query in setting.ids:
             found = [each for each in retrieved.get(query, []) if self.is_relevant(setting, query, each)]
             if self.fill or before is None:
                 there = set(found)
                 found += [each for each in self.judged(setting, query, relevant=True) if each not in there]
-            made.append((query, found))
-        return unscored_contexts(made)
+            rows.append((query, found))
+        return unscored_contexts(rows)
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ class Pointwise(LlmReranker):
     def _helps(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         texts, template = desk.texts, desk.templates["rerank-yes"]
         prompt = template.render({"query": texts.query(query), "passage": texts.passage(passage)})
-        said = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
-        return PassageScore(said.value if said.expected is None else said.expected, said.usage)
+        result = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
+        return PassageScore(result.value if result.expected is None else result.expected, result.usage)
 
     def _likely(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         prompt = desk.templates["rerank-question"].render({"passage": desk.texts.passage(passage)})

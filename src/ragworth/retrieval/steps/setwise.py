@@ -125,15 +125,15 @@ class PassageSort:
         letters = tuple(ascii_uppercase[: len(some)])
         scale = LabelScale(letters, tuple(map(float, range(len(some)))))
         try:
-            said: LabelResult = yield from self._asked(some, scale)
+            result: LabelResult = yield from self._ask_label(some, scale)
         except NoValue as none:
             self.failed[none.status] += 1
             return some[0]
         self.done += 1
-        self.remarks += Counter({CUT_REMARK: 1} if said.usage.cut else {})
-        return some[letters.index(said.label)]
+        self.remarks += Counter({CUT_REMARK: 1} if result.usage.cut else {})
+        return some[letters.index(result.label)]
 
-    def _asked(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
+    def _ask_label(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
         query, card = self.desk.texts.query(self.head.query), self.desk.card
         shown = [
             {"letter": letter, "text": self.shown(each)} for letter, each in zip(scale.labels, passages, strict=True)
@@ -156,8 +156,8 @@ def _levels_below(passages: int, compared: int, root: int = 0) -> int:
 
 
 def _max_heap_calls(passages: int, k: int, compared: int) -> int:
-    made = sum(_levels_below(passages, compared, root) for root in range(_parent_count(passages, compared)))
-    return made + sum(_levels_below(passages - out, compared) for out in range(1, min(k, passages)))
+    build_calls = sum(_levels_below(passages, compared, root) for root in range(_parent_count(passages, compared)))
+    return build_calls + sum(_levels_below(passages - out, compared) for out in range(1, min(k, passages)))
 
 
 def _max_bubble_calls(passages: int, k: int, compared: int) -> int:

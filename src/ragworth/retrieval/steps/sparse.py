@@ -58,10 +58,10 @@ class Sparse(Step):
         if len(rows) and len(asked):
             model = open_sparse_encoder(self.model, setting.folder)
             index = load_postings(model, passages["text"].gather(rows), setting.cache, setting.told)
-            made = model.encode(queries["text"].gather(asked).to_list(), "query")
+            weights = model.encode(queries["text"].gather(asked).to_list(), "query")
             places = id_order(passages["passage"])[rows]
             for place, number in enumerate(asked):
-                part = slice(made.ends[place], made.ends[place + 1])
-                best = index.best(made.words[part], made.values[part], places, setting.depth)
+                part = slice(weights.ends[place], weights.ends[place + 1])
+                best = index.best(weights.words[part], weights.values[part], places, setting.depth)
                 found[number] = SearchHits(rows[best.rows], best.scores)
         return contexts_from_hits(found, queries["query"], passages["passage"])

@@ -36,9 +36,9 @@ class Within(Step):
     holds: ClassVar[bool] = True
 
     def __init__(self, *parts: StepLike, chunks: str = "") -> None:
-        made = tuple(Pipeline.of(part).complete() for part in parts)
-        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
-        for name, value in {"parts": made, "chunks": chunks, "needs": tuple(needs)}.items():
+        pipelines = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in pipelines for step in part.steps for need in step.needs)
+        for name, value in {"parts": pipelines, "chunks": chunks, "needs": tuple(needs)}.items():
             object.__setattr__(self, name, value)
         self.__post_init__()
 
