@@ -286,7 +286,7 @@ def test_an_empty_text_to_score(desk: Desk) -> None:
 def test_columns_of_the_rows_are_not_lost(desk: Desk) -> None:
     desk.script({"*": "an answer"})
     desk.rows([ROWS[0] | {"text": "mine", "status": "checked"}])
-    refused(desk.ask(), "row 1: these columns are reserved for results: status, text", "other names")
+    refused(desk.ask(), "row 1: these columns are reserved for results: status, text", "other column names")
 
 
 def edited(text: str | bytes, name: str = "rows.jsonl") -> Callable[[Desk], Result]:
@@ -320,7 +320,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     ),
     "prompt-missing": (
         lambda desk: desk("ask", "abstentoin", str(desk.folder / "rows.jsonl")),
-        ["no prompt 'abstentoin'"],
+        ["unknown prompt 'abstentoin'"],
     ),
     "prompt-folder-missing": (lambda desk: desk.ask("--prompts", "none"), ["none"]),
     "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' is not a kind of model", "openai"]),

@@ -256,7 +256,7 @@ def test_advice_is_that_of_a_workspace(tmp_path: Path, models: Models) -> None:
     (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
     (folder / "first.run").write_text("q1 Q0 p1 1 9 x\nq1 Q0 p1 2 8 x\n")
     found = problems(folder)
-    assert "to do: mend the file\n" in f"{found}\n"
+    assert "to do: fix the file\n" in f"{found}\n"
     assert "(chunks that share a document's id need different ids)\n" in f"{found}\n"
     assert "--skip-bad-lines" not in found
 

@@ -57,9 +57,9 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
 @pytest.mark.parametrize(
     ("back", "words"),
     [
-        (None, "a NoneType came back"),
+        (None, "a NoneType was returned"),
         ("p1", "a str was returned: 'p1'"),
-        (7, "an int came back"),
+        (7, "an int was returned"),
         ([None], "hit 1 is a NoneType"),
         (["p1", 1.5], "hit 2 is a float"),
         ([True], "hit 1 is a bool"),
@@ -220,7 +220,7 @@ def test_errors_name_the_system_and_the_query() -> None:
     words = "mine: test_errors_name_the_system_and_the_query.broken fails for the query 'q1' ('Who built the mill?')"
     assert str(caught.value).startswith(f"{words}: KeyError: 'no\\nindex'")
     assert isinstance(caught.value.__cause__, InputError)
-    with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine came back[^$]*expected: a list"):
+    with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine was returned[^$]*expected: a list"):
         retrieve({"mine": later}, world())
     with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str was returned: 'p1'"):
         retrieve({"mine": lambda text: "p1"}, world())

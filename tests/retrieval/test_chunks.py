@@ -216,7 +216,7 @@ def test_documents_that_cannot_be() -> None:
         ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
         ({"document": ["a"], "text": [None]}, "row 1: the document 'a' has no text"),
         ({"text": ["x"]}, "documents need an id and a text"),
-        ({"document": ["a"], "text": [5]}, "the column 'text' holds Int64 values"),
+        ({"document": ["a"], "text": [5]}, "the column 'text' has Int64 values"),
         ({"document": [""], "text": ["x"]}, "id is empty"),
     ):
         with pytest.raises(TableError, match=words):

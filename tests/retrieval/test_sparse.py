@@ -181,7 +181,7 @@ def test_what_is_no_sparse_encoder_is_not_made_one(folder: Path, tmp_path: Path)
     ):
         retrieve({"s": f'sparse("{dense}")'}, world())
     (dense / "modules.json").unlink()
-    with pytest.raises(ModelError, match=r"of the architecture BertModel[^$]*…ForMaskedLM"):
+    with pytest.raises(ModelError, match=r"the architecture BertModel[^$]*…ForMaskedLM"):
         SparseTextEncoder(str(dense), None)
     (dense / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(ModelError, match="doesn't state its architecture"):

@@ -1,8 +1,8 @@
 """The interface of models: requests, responses, and the card that describes a model.
 
-A backend is any object that implements `Model` and one or more of `Generates`, `Scores` and `Chooses`. Each of these
-takes a list of requests and returns a list of the same length and order, with a `Failure` in place of the response to
-a failed request. Requests and responses are plain values.
+A backend is any object that implements `Model` and one or more of `GeneratingModel`, `ScoringModel` and
+`ChoosingModel`. Each of these takes a list of requests and returns a list of the same length and order, with a
+`Failure` in place of the response to a failed request. Requests and responses are plain values.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class FoldedWeights:
     """All weights of a decoder, with every norm's gain folded into the next matrix.
 
     ``turned``: whether the spaces between the matrices are rotated too. ``turn`` is then the rotation of vectors
-    between layers, and ``mixing`` the factor of each `MIXED` inputs of ``down`` (None if their number doesn't allow
-    it).
+    between layers, and ``mixing`` the factor of each `MIXED_INPUTS` inputs of ``down`` (None if their number doesn't
+    allow it).
     """
 
     def __init__(self, sizes: DecoderShape, weights: WeightMap, *, turned: bool) -> None:

@@ -108,7 +108,7 @@ class Called(Step):
         remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
         if same:
             remedy = (
-                "store the collection's id of each text in its metadata and name that field: retrieval.called(…, id=…); "
+                "store the collection's id of each text in its metadata and name the field: retrieval.called(…, id=…); "
                 'or return texts without ids from a function, {"text": …}: passages are then matched by text'
             )
         elif text:
