@@ -66,7 +66,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
             frame = pl.read_csv(b"".join(read_chunks(path)), infer_schema=False, separator="\t", quote_char=None)
             return frame.fill_null("").to_dicts()
     except pl.exceptions.PolarsError as error:
-        raise FormatError(f"it can't be read: {str(error)[:200]}", file=path) from error
+        raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
     raise FormatError("unknown file extension", file=path, expected="JSONL, CSV, TSV or Parquet")
 
 

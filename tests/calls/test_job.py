@@ -317,7 +317,7 @@ def endpoint() -> Scripted:
 
 
 def test_a_cost_limit_needs_a_price() -> None:
-    with pytest.raises(InputError, match="what the endpoint charges is not known") as caught:
+    with pytest.raises(InputError, match="the endpoint's price is unknown") as caught:
         Job(endpoint(), limits=JobLimits(cost=1.0))
     assert "--price" in str(caught.value)
     assert Job(endpoint(), limits=JobLimits(cost=1.0), price=Price(0.1, 0.2)).price == Price(0.1, 0.2)
@@ -682,7 +682,7 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
     assert done.returncode == JobInterrupted.exit_code == 130, done.stderr
     kept = count(path, "answers")
     assert 22 <= kept < 200  # the call that the interrupt came in, and nothing much after it
-    assert done.stdout == f"interrupted after {kept} calls; work so far is saved; run the same command again\n"
+    assert done.stdout == f"interrupted after {kept} calls; what was done is kept: run the same again to go on\n"
     with Store(path) as store:
         assert maintenance.verify(store).problems == []
         model, noted = fresh()
@@ -693,7 +693,7 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
 def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     done = interrupted()
     assert done.returncode == 130, done.stderr
-    assert "work so far was not saved: there is no store" in done.stdout
+    assert "what was done was not kept: there is no store" in done.stdout
 
 
 def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

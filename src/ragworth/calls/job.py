@@ -270,11 +270,9 @@ class Job:
             self._drain(work, keys, outcomes)
         except KeyboardInterrupt:
             hurried = True
-        saved = (
-            "is saved; run the same command again" if self._store is not None else "was not saved: there is no store"
-        )
+        kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
         raise JobInterrupted(
-            f"interrupted after {format_count(self.tally.calls, 'call')}; work so far {saved}", hurried
+            f"interrupted after {format_count(self.tally.calls, 'call')}; what was done {kept}", hurried
         )
 
     def _drain(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
@@ -346,7 +344,7 @@ class Job:
             remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "fix the cause"
             raise JobStopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
-                f"  to do: {remedy} and run the same command again"
+                f"  to do: {remedy} and run the same again"
             )
 
     def _check_abilities(self, request: Request) -> None:

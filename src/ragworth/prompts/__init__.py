@@ -83,7 +83,7 @@ def _read(path: Path, name: str) -> Template:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"it can't be read: {error}", file=str(path), expected="a text file in UTF-8") from error
+        raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
     about, messages = parse_template(text, str(path))
     # The version depends on what is sent, not on the description.
     written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
