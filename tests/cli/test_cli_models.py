@@ -469,7 +469,7 @@ def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["none"], "no prompt 'none'"),
+        (["none"], "unknown prompt 'none'"),
         (["abstention", "--set", "query"], "sets nothing"),
         (["abstention", "--set", "query=Who?"], "no value for passage"),
         (["abstention", "--set", "query=@none.txt"], "none.txt"),

@@ -194,7 +194,7 @@ def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
     place = next(mine.rglob("tokenizer.json"))
     place.write_text(place.read_text(encoding="utf-8").replace('"mill": 8,', '"mill": 800,'), encoding="utf-8")
     assert '"mill": 800' in place.read_text(encoding="utf-8")
-    with pytest.raises(ModelError, match=r"mine: the model cannot weigh words: [^$]*to do: take a model"):
+    with pytest.raises(ModelError, match=r"mine: the model cannot weigh words: [^$]*to do: use a model"):
         SparseTextEncoder(str(mine), None).encode(["mill"], "query")
 
 
