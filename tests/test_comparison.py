@@ -111,7 +111,7 @@ def test_t_test_equals_scipy() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"baseline": "z"}, "no system 'z'"),
+        ({"baseline": "z"}, "unknown baseline 'z'"),
         ({"test": "chi"}, "unknown test 'chi'"),
         ({"level": 95}, "confidence level is 95"),
     ],

@@ -256,7 +256,7 @@ def test_what_is_no_toml_is_said_with_its_line(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"there is no such file(.|\n)*ragworth init {re.escape(str(tmp_path))}"):
+    with pytest.raises(InputError, match=f"no such file(.|\n)*ragworth init {re.escape(str(tmp_path))}"):
         config.read(tmp_path)
     (tmp_path / "ragworth.toml").write_bytes(b'title = "\xff"')
     with pytest.raises(FormatError, match="cannot be read"):

@@ -349,10 +349,10 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
         ("a.jsonl", "", "it is empty"),
         ("a.jsonl", '{"query_id": "q0", "query": "Who?", "retrieved_context": []}\n', "nothing was retrieved in it"),
         ("qrels.txt", "q0 0 p0 1\n".encode("utf-16"), "it is no text in UTF-8"),
-        ("a.parquet", "no parquet", "cannot be read as Parquet"),
+        ("a.parquet", "no parquet", "can't be read as Parquet"),
         ("a.run", RUN + "q0 Q0\n", "it looks like a run, but line 7: "),
         ("a.jsonl", '{"_id": "p0", "title": "", "text": 3}\n', "it looks like texts of passages, but line 1: "),
-        ("a.jsonl.gz", gzip.compress(b"{}\n" * 99, mtime=0)[:-9], "the compressed data are damaged or cut short"),
+        ("a.jsonl.gz", gzip.compress(b"{}\n" * 99, mtime=0)[:-9], "the compressed data is damaged or truncated"),
     ],
 )
 def test_what_is_not_understood_is_said(put: Put, name: str, content: str | bytes, reason: str) -> None:
@@ -471,7 +471,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "ragworth.toml").mkdir()
     with pytest.raises(FormatError, match="cannot be written"):
         init_workspace(tmp_path, force=True)
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="no such folder"):
         init_workspace(tmp_path / "nowhere")
     with pytest.raises(InputError, match="there is no template 'x'"):
         init_workspace(tmp_path, "x", force=True)

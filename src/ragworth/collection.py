@@ -1,4 +1,4 @@
-"""Texts and ground truth of one test collection."""
+"""Texts and ground truth of a test collection."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ragworth.tables.duplicates import duplicate_rows
 from ragworth.tables.notes import Note
 
 WORD_PATTERN = r"\w+|[^\w\s]"
-"""What is counted as a token: runs of letters and digits, and single other signs."""
+"""What counts as a token: runs of letters and digits, and single other characters."""
 
 WORD_UNIT = "words and punctuation marks"
-"""The same in words, for results."""
+"""The unit of these tokens, for results."""
 
 
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
-    """A table of (id, text) called after its id."""
+    """Check a table of (id, text) whose id column is named ``kind``."""
     frame = coercion.to_frame(data, source=source)
     ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
     if "text" not in frame.columns or (frame["text"].dtype != pl.String and frame.height):
@@ -33,10 +33,10 @@ def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> p
         raise TableError(
             f"row {row + 1}: {kind} {quote_short(ids[row])} has no text", expected="text in every row", file=source
         )
-    again = duplicate_rows(texts, [kind])
-    if unique and len(again):
+    duplicates = duplicate_rows(texts, [kind])
+    if unique and len(duplicates):
         raise TableError(
-            f"row {again[0] + 1}: the {kind} {quote_short(ids[int(again[0])])} is there twice",
+            f"row {duplicates[0] + 1}: the {kind} {quote_short(ids[int(duplicates[0])])} occurs twice",
             expected=f"each {kind} once",
             file=source,
         )
@@ -49,17 +49,17 @@ def empty_text_frame(*names: str) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Queries, passages, accepted answers, relevance, sub-questions and ratings; any of them may be absent.
+    """Queries, passages, accepted answers, relevance, sub-questions and ratings, all optional.
 
     Attributes
     ----------
     queries: query, text.
     passages: passage, text.
-    answers: query, text; several rows for a query are alternatives.
+    answers: query, text; several rows of a query are alternatives.
     subquestions: query, subquestion, text.
     relevance: judgments of relevance.
-    ratings: of sub-questions.
-    notes: what was noticed while reading.
+    ratings: ratings of sub-questions.
+    notes: problems found while reading.
     """
 
     queries: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "text"))
@@ -83,7 +83,7 @@ class Collection:
         source: str = "",
         notes: tuple[str, ...] = (),
     ) -> Collection:
-        """A checked collection from data frames or dicts of columns."""
+        """Check data frames or dicts of columns and collect them."""
         parts: dict[str, object] = {}
         if queries is not None:
             parts["queries"] = _text_table("query", queries, source)
@@ -95,9 +95,9 @@ class Collection:
             frame = coercion.to_frame(subquestions, source=source)
             query = coercion.id_column(frame, "query", table="sub-question", source=source)
             named = _text_table("subquestion", frame, source, unique=False).insert_column(0, query)
-            again = duplicate_rows(named, ["query", "subquestion"])
-            if len(again):
-                number = int(again[0])
+            duplicates = duplicate_rows(named, ["query", "subquestion"])
+            if len(duplicates):
+                number = int(duplicates[0])
                 raise TableError(
                     f"row {number + 1}: the query {quote_short(query[number], 24)} has the sub-question "
                     f"{quote_short(named['subquestion'][number], 24)} twice",
@@ -109,11 +109,11 @@ class Collection:
             parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
         if ratings is not None:
             parts["ratings"] = ratings if isinstance(ratings, Ratings) else Ratings(ratings, source=source)
-        made = cls(**parts, notes=notes)  # type: ignore[arg-type]
-        return cls(**{**made.__dict__, "notes": (*notes, *made._strangers())})
+        checked = cls(**parts, notes=notes)  # type: ignore[arg-type]
+        return cls(**{**checked.__dict__, "notes": (*notes, *checked._missing_text_notes())})
 
-    def _strangers(self) -> list[str]:
-        """Ids that are judged, rated or answered but have no text, where texts were given."""
+    def _missing_text_notes(self) -> list[str]:
+        """Note ids that are judged, rated or answered but have no text, if texts were given."""
         notes: list[str] = []
         tables = {
             "judged": self.relevance.frame if self.relevance else None,
@@ -124,15 +124,15 @@ class Collection:
             for verb, table in tables.items():
                 if table is None or kind not in table.columns or not known.height:
                     continue
-                strange = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
-                if len(strange):
+                unknown = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
+                if len(unknown):
                     plural = "queries" if kind == "query" else "passages"
-                    few = format_list([quote_short(s, 24) for s in strange[:3]], 3)
-                    notes.append(f"{format_count(len(strange), kind, plural)} {verb} but without text ({few})")
+                    few = format_list([quote_short(s, 24) for s in unknown[:3]], 3)
+                    notes.append(f"{format_count(len(unknown), kind, plural)} {verb} but without text ({few})")
         return notes
 
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
-        """What runs show or ask that the collection has no text for, in words."""
+        """Note queries and passages of runs that have no text in the collection."""
         notes: list[str] = []
         for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
             if not known.height:
@@ -143,19 +143,19 @@ class Collection:
                 .unique(maintain_order=True)
                 for part in contexts.parts
             ]
-            strange = pl.concat(found).unique(maintain_order=True)
-            for (system,), part in strange.group_by("system", maintain_order=True):
+            missing = pl.concat(found).unique(maintain_order=True)
+            for (system,), part in missing.group_by("system", maintain_order=True):
                 few = format_list([quote_short(s, 24) for s in part[kind].head(4)], 3)
                 number = format_count(part.height, kind, plural)
                 notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))
         return tuple(notes)
 
     def tokens(self) -> pl.DataFrame:
-        """How long each passage is, in words and punctuation marks: passage, tokens."""
+        """Length of each passage in words and punctuation marks: passage, tokens."""
         return self.passages.select("passage", pl.col("text").str.count_matches(WORD_PATTERN).alias("tokens"))
 
     def equals(self, other: Collection) -> bool:
-        """Whether both hold the same tables."""
+        """Whether both have the same tables."""
         frames = ("queries", "passages", "answers", "subquestions")
         return (
             all(getattr(self, name).equals(getattr(other, name)) for name in frames)
@@ -165,7 +165,7 @@ class Collection:
 
 
 def merge_collections(parts: Sequence[Collection]) -> Collection:
-    """Several collections as one. The same text may come twice; another text for the same id is an error."""
+    """Merge collections. Repeated texts are fine; different texts for the same id are an error."""
     texts: dict[str, pl.DataFrame] = {}
     for kind, keys in (
         ("queries", ["query"]),
@@ -178,9 +178,9 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
-        again = duplicate_rows(every, keys)
-        if len(again):
-            row = every.row(int(again[0]), named=True)
+        duplicates = duplicate_rows(every, keys)
+        if len(duplicates):
+            row = every.row(int(duplicates[0]), named=True)
             name = ", ".join(f"{key} {quote_short(row[key], 24)}" for key in keys)
             raise TableError(f"two texts for {name}", expected="one text for each id", remedy="give it in one place")
         texts[kind] = every
@@ -197,5 +197,5 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
 
 
 def text_id(text: str) -> str:
-    """An id for a passage that has none: a digest of its text, so that equal texts are one passage."""
+    """Derive an id from a text, so that equal texts are the same passage."""
     return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""From scores to statements: means with intervals, differences between systems, agreement of metrics."""
+"""Means with intervals, differences between systems, and correlations of metrics."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Floats = npt.NDArray[np.float64]
 
 
 MIN_RESAMPLES = 100
-"""Resamples below which an interval says nothing."""
+"""Minimum number of resamples for a meaningful interval."""
 
 
 class ScoreMatrix(NamedTuple):
-    """One metric's values, queries × systems; NaN where there is none."""
+    """One metric's values, queries × systems; NaN if missing."""
 
     metric: str
     queries: pl.Series
@@ -37,7 +37,7 @@ class ScoreMatrix(NamedTuple):
 
 
 def score_matrices(scores: Scores) -> list[ScoreMatrix]:
-    """The scores of each metric as a matrix."""
+    """Convert the scores of each metric to a matrix."""
     result: list[ScoreMatrix] = []
     for metric in scores.distinct("metric"):
         part = scores.having("metric", [metric]).frame
@@ -50,7 +50,7 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
 
 
 def higher_is_better(metric: str) -> bool:
-    """The direction of a metric by its written form; metrics of other tools count as higher is better."""
+    """Direction of a metric, by its written form; metrics of other tools count as higher is better."""
     try:
         return parse(metric).declaration.higher_is_better
     except RagworthError:
@@ -58,7 +58,7 @@ def higher_is_better(metric: str) -> bool:
 
 
 def value_bounds(metric: str) -> Bounds | None:
-    """Lowest and highest value of a metric by its written form; None for metrics of other tools."""
+    """Lowest and highest value of a metric, by its written form; None for metrics of other tools."""
     try:
         return parse(metric).bounds(np.inf)
     except RagworthError:
@@ -68,9 +68,9 @@ def value_bounds(metric: str) -> Bounds | None:
 def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
     """Mean of each metric for each system, with an interval over queries.
 
-    Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the
-    others have none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if
-    nearly all values are equal and the metric has no finite range.
+    Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the others have
+    none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if nearly all
+    values are equal and the metric has no finite range.
     """
     _check_arguments(level, resamples, seed)
     rows: list[dict[str, object]] = []
@@ -108,7 +108,7 @@ def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, see
 
 
 def _counts(part: pl.DataFrame) -> pl.DataFrame:
-    """By metric and system, how many rows there are, and the statuses of those without a value."""
+    """Number of rows by metric and system, and the statuses of rows without a value."""
     return part.group_by("metric", "system", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
     )
@@ -137,9 +137,9 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
-        n (queries both have a value for), total, detectable. Wins are queries on which ``system`` is better.
+        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better.
     changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
-    test: which test gave the p-values.
+    test: the test behind the p-values.
     """
 
     differences: pl.DataFrame
@@ -161,7 +161,7 @@ class Comparison(NamedTuple):
         if void.height:
             row = void.row(0, named=True)
             raise InputError(
-                f"{row['system']} cannot be held against {row['baseline']} by {metric}: "
+                f"{row['system']} can't be compared with {row['baseline']} by {metric}: "
                 f"0 of {row['total']} queries have a value for both",
                 remedy="see why the values are missing: ragworth score",
             )
@@ -185,14 +185,14 @@ def compare(
 
     Parameters
     ----------
-    baseline: what the others are compared with; the first system when not given.
+    baseline: the system to compare the others with; the first by default.
     all_pairs: compare every system with every later one instead.
-    test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` holds its level
-        also if two systems have equal means but very different distributions, and needs metrics with a finite range.
-    family: what Holm's correction goes over: the systems compared by one metric, or all comparisons made.
-    changes: how many queries to list that changed most.
+    test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` keeps its level
+        even if two systems have equal means but very different distributions, and needs metrics with a finite range.
+    family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
+    changes: how many of the queries that changed most to list.
 
-    A query counts when both systems have a value for it.
+    A query counts if both systems have a value for it.
     """
     _check_arguments(level, resamples, seed)
     if test not in TESTS:
@@ -205,7 +205,7 @@ def compare(
             f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
         )
     if baseline is not None and baseline not in systems:
-        raise InputError(f"there is no system {baseline!r} to compare with", expected=format_list(systems, 12))
+        raise InputError(f"unknown baseline {baseline!r}", expected=format_list(systems, 12))
     first = baseline if baseline is not None else systems[0]
     pairs = list(combinations(systems, 2)) if all_pairs else [(first, s) for s in systems if s != first]
     rows: list[dict[str, object]] = []
@@ -251,12 +251,12 @@ def compare(
             )
             changed.append(_largest_changes(matrix, a, b, column, changes))
     if not rows:
-        raise InputError("no metric was computed for two of the systems", expected="the same metrics for all systems")
+        raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
 
 
 def _rounded_difference(before: Floats, after: Floats) -> Floats:
-    """After − before, and exactly 0 where they differ by no more than rounding."""
+    """After − before, exactly 0 if they differ only by rounding."""
     difference = after - before
     return np.where(np.abs(difference) < 1e-12, 0.0, difference)
 
@@ -282,7 +282,7 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
-    """The rows with Holm's p-values beside the plain ones."""
+    """Add Holm's p-values to the rows."""
     frame = pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA)
     parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
     return pl.concat(
@@ -294,7 +294,7 @@ def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
 
 
 def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floats], most: int) -> pl.DataFrame:
-    """The queries on which two systems differ most; none that do not differ."""
+    """The queries on which two systems differ most, leaving out those without a difference."""
     frame = pl.DataFrame(
         {
             "metric": pl.repeat(matrix.metric, len(matrix.queries), eager=True),
@@ -305,8 +305,8 @@ def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floa
             "after": column[b],
         }
     ).with_columns(pl.Series("difference", _rounded_difference(column[a], column[b])))
-    moved = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
-    return moved.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
+    changed = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
+    return changed.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
 
 
 def correlate(
@@ -315,13 +315,13 @@ def correlate(
     over: Literal["systems", "queries"] = "systems",
     measures: Sequence[str] = tuple(CORRELATIONS),
 ) -> pl.DataFrame:
-    """How far metrics agree: correlation of every two of them.
+    """Correlate every two metrics.
 
-    ``over="systems"`` correlates the systems' means, over queries for which both metrics have a value for the
-    system; ``"queries"`` correlates the values of all (system, query) at once.
+    ``over="systems"`` correlates the systems' means, over queries for which both metrics have a value for the system.
+    ``"queries"`` correlates the values of all (system, query) at once.
 
-    Returns first, second, n and the ``measures``: pearson, spearman, kendall (τ-b); null where one side is constant or
-    n < 2.
+    Returns first, second, n and the ``measures``: pearson, spearman, kendall (τ-b); null if one side is constant or n <
+    2.
     """
     if over not in ("systems", "queries"):
         raise InputError(f"cannot correlate over {over!r}", expected="systems or queries")
@@ -338,13 +338,13 @@ def correlate(
 
 
 def _known_values(scores: Scores, metric: str) -> pl.DataFrame:
-    """system, query and value of the scores of one metric that have a value."""
+    """system, query and value of one metric's scores, without missing values."""
     rows = scores.having("metric", [metric]).frame
     return rows.filter(pl.col("status") == OK).select("system", "query", "value")
 
 
 def _join_metrics(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """The values of two metrics for the contexts that have both: system, query, value, value_right."""
+    """Values of two metrics for contexts that have both: system, query, value, value_right."""
     keys = ["system", "query"]
     if first.select(keys).equals(second.select(keys)):
         return first.with_columns(second["value"].alias("value_right"))

@@ -1,25 +1,24 @@
-"""Everything that can go wrong on purpose.
+"""Errors that ragworth raises on purpose.
 
 ::
 
     RagworthError
-    ├── InputError            what was given cannot be used; exit code 2
-    │   ├── MissingInputError queries, answers or labels are needed, and none fits
-    │   ├── UnknownNameError  a name that nobody registered
-    │   ├── FormatError       a file cannot be read as what it was said to be
-    │   │   ├── RunGivenError     it is a run, and judgments belong here
-    │   │   └── QrelsGivenError   it is qrels, and a run belongs here
-    │   ├── TableError        rows break a table's schema (ids, duplicates, types, ranks)
-    │   ├── MetricError       a metric is unknown, misspelt, or lacks what it needs
-    │   ├── ModelError        a model cannot be had, or cannot do what it is asked for
-    │   ├── PromptError       a prompt's file or the values for its slots are not right
-    │   └── StoreError        a store of calls cannot be opened, is in use, or is damaged
+    ├── InputError            unusable input; exit code 2
+    │   ├── MissingInputError queries, answers or labels are needed and missing
+    │   ├── UnknownNameError  an unregistered name
+    │   ├── FormatError       a file isn't in the expected format
+    │   │   ├── RunGivenError     a run instead of judgments
+    │   │   └── QrelsGivenError   qrels instead of a run
+    │   ├── TableError        rows violate a table's schema (ids, duplicates, types, ranks)
+    │   ├── MetricError       a metric is unknown, misspelt, or lacks its inputs
+    │   ├── ModelError        a model is unavailable or lacks a capability
+    │   ├── PromptError       a prompt file or the values for its slots are invalid
+    │   └── StoreError        a call store can't be opened, is in use, or is damaged
     ├── MissingExtraError     an optional dependency is not installed; exit code 2
-    ├── Stopped               a job ended early, on request or by its budget; what is done is kept; exit code 4
-    └── ResourceError         the machine has too little memory, or too few threads or files; exit code 5
+    ├── JobStopped            a job ended early, on request or out of budget; finished work is saved; exit code 4
+    └── ResourceError         too little memory, or too few threads or files; exit code 5
 
-Each says what was found, where, what was expected and what to do about it. None of them is worth
-retrying unchanged.
+Each error says what was found, where, what was expected and what to do about it. Retrying unchanged never helps.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 MAX_NAMED = 5
-"""How many problems of one kind an error spells out before it only counts them."""
+"""How many problems of one kind an error lists before it only counts them."""
 
 QUOTE_WIDTH = 80
-"""How much of a piece of input an error quotes."""
+"""Maximum length of a quotation in an error."""
 
 
 SURFACE: ContextVar[Literal["python", "command"]] = ContextVar("SURFACE", default="python")
@@ -71,10 +70,9 @@ class RagworthError(Exception):
 
 
 class InputError(RagworthError):
-    """What was given cannot be used as it is.
+    """The input can't be used as it is.
 
-    Parameters are kept as attributes, so that a program can act on them; ``str(error)`` is the
-    message for a person.
+    Parameters are stored as attributes for programs; ``str(error)`` is the message for people.
     """
 
     def __init__(
@@ -141,15 +139,15 @@ class UnknownNameError(InputError):
 
 
 class FormatError(InputError):
-    """A file cannot be read as what it was said to be."""
+    """A file isn't in the expected format."""
 
 
 class RunGivenError(FormatError):
-    """A run was given where judgments or ratings belong."""
+    """A run was passed instead of judgments or ratings."""
 
 
 class QrelsGivenError(FormatError):
-    """Qrels were given where a run belongs."""
+    """Qrels were passed instead of a run."""
 
 
 class TableError(InputError):
@@ -157,29 +155,29 @@ class TableError(InputError):
 
 
 class MetricError(InputError):
-    """A metric is unknown or misspelt, or what it needs was not given."""
+    """A metric is unknown or misspelt, or its inputs are missing."""
 
 
 class ModelError(InputError):
-    """A model cannot be had, or cannot do what it is asked for."""
+    """A model is unavailable or can't do what it is asked for."""
 
 
 class PromptError(InputError):
-    """A prompt's file cannot be used, or the values for its slots do not fit it."""
+    """A prompt file can't be used, or the values for its slots don't fit."""
 
 
 class StoreError(InputError):
-    """A store of calls cannot be opened, is in use by another process, or is damaged."""
+    """A call store can't be opened, is in use by another process, or is damaged."""
 
 
 class JobStopped(RagworthError):  # noqa: N818 (it is not a mistake)
-    """A job ended early, on request or because its budget was spent. What is done is kept."""
+    """A job ended early, on request or because its budget was spent. Finished work is saved."""
 
     exit_code = 4
 
 
 class ResourceError(RagworthError):
-    """The machine has too little memory, or allows too few threads or open files. What is done is kept."""
+    """Too little memory, or too few threads or open files. Finished work is saved."""
 
     exit_code = 5
 
@@ -196,17 +194,16 @@ class MissingExtraError(RagworthError):
 
 
 def look_swapped(problems: Sequence[Exception]) -> bool:
-    """Whether a run was given as qrels and qrels as a run, among the problems with several files."""
+    """Whether, among the problems with several files, a run was passed as qrels and qrels as a run."""
     return all(any(isinstance(p, kind) for p in problems) for kind in (RunGivenError, QrelsGivenError))
 
 
 SWAPPED_REMEDY = "the run and the qrels look swapped: exchange them"
-"""What to do about :func:`look_swapped`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """One line of a file that could not be used, and why."""
+    """A line of a file that couldn't be used, and why."""
 
     line: int
     found: str
@@ -216,34 +213,34 @@ class BadLine:
 
 
 MAX_PATH_LENGTH = 4096
-"""Characters of a path that an error shows: all of them, since the user has to judge where it leads."""
+"""Maximum length of a path in an error: shown in full, because the user has to judge where it leads."""
 
 
 def quote_short(text: object, width: int = QUOTE_WIDTH) -> str:
-    """``text`` as a short, printable quotation: control characters escaped, long input cut."""
+    """Quote ``text`` on one line, escaping control characters and truncating long input."""
     shown = repr(text if isinstance(text, str) else str(text))
     return shown if len(shown) <= width else f"{shown[: width - 2]}…{shown[0]}"
 
 
 def format_list(items: list[str], most: int = MAX_NAMED) -> str:
-    """The first few of ``items`` in words, with how many more there are."""
+    """List the first few ``items`` and count the rest."""
     rest = len(items) - most
     shown = ", ".join(items[:most])
     return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
 def format_names(names: list[str], most: int = 12) -> str:
-    """Names of columns out of somebody's file, each cut to a readable length."""
+    """List column names of a user's file, truncating long ones."""
     return format_list(
         [name if name.isprintable() and len(name) <= 24 else quote_short(name, 24) for name in names], most
     )
 
 
 def with_article(noun: str) -> str:
-    """``a table``, ``an answer``: a noun, quoted or not, with its article."""
+    """Put ``a`` or ``an`` before a noun, quoted or not."""
     return f"{'an' if noun.lstrip(chr(39))[:1] in tuple('aeiou') else 'a'} {noun}"
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
-    """``1 query``, ``3 queries``: a number with its noun."""
+    """Format a number with its noun: ``1 query``, ``3 queries``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,10 +1,10 @@
-"""Ctrl-C on the command line, from the first line on: no traceback, and exit code 130.
+"""Handle Ctrl-C on the command line from the start: no traceback, and exit code 130.
 
-`handle` is the handler of the command line. It raises KeyboardInterrupt, so that work can be cleaned up, except inside
-an import, where a library may turn it into another error or lose it, and when Ctrl-C is pressed again. There the
-process ends at once. Jobs handle Ctrl-C themselves while calls are under way, so nothing that was paid for is lost.
+`handle` raises KeyboardInterrupt so that work can be cleaned up. It ends the process at once if Ctrl-C is pressed
+again, or during an import, where a library may swallow the exception or turn it into another one. Jobs handle Ctrl-C
+themselves while calls are under way, so no paid call is lost.
 
-Imports nothing that Python has not loaded anyway.
+Imports only modules that Python has already loaded.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from types import FrameType
 
 EXIT_CODE = 130
-"""As shells have it: 128 and the number of the signal."""
+"""The shell convention: 128 plus the signal number."""
 
 _pressed = False
 
 
 def install() -> None:
-    """Handle Ctrl-C from now on, unless whoever started the process has it ignored (as ``nohup`` and ``&`` do)."""
+    """Handle Ctrl-C, unless the parent process has it ignored (as ``nohup`` and ``&`` do)."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, handle)
-        # Python puts the default back while it ends, after everything that is registered here.
+        # Python restores the default during shutdown, after the functions registered here.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def handle(number: int, frame: FrameType | None) -> None:
-    """End at once, or by KeyboardInterrupt."""
+    """Raise KeyboardInterrupt, or exit at once."""
     global _pressed
     if _pressed or _is_importing(frame):
         exit_now()
@@ -42,17 +42,17 @@ def handle(number: int, frame: FrameType | None) -> None:
 
 
 def end_at_once() -> None:
-    """From now on, the first Ctrl-C ends the process: all work is done, and nothing is left to clean up."""
+    """Let the next Ctrl-C end the process: all work is done, and nothing is left to clean up."""
     global _pressed
     _pressed = True
 
 
 def exit_now(code: int = EXIT_CODE) -> None:
-    """End the process now, whatever its threads are doing."""
+    """Exit now, whatever the threads are doing."""
     try:
         sys.stdout.flush()
         os.write(2, b"\nragworth: interrupted\n")
-    except (OSError, ValueError, RuntimeError, AttributeError):  # nobody reads it any more
+    except (OSError, ValueError, RuntimeError, AttributeError):  # nobody is reading any more
         pass
     os._exit(code)
 

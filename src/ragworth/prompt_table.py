@@ -1,4 +1,4 @@
-"""A prompt over a table: one request a row, and what came of each as a row again."""
+"""Apply a prompt to each row of a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ragworth.prompts.template import Template
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """What is asked of each row: labels to choose from, a column to score, or else a text to generate."""
+    """What to ask for each row: labels to choose from, a column to score, or else a text to generate."""
 
     labels: tuple[str, ...] = ()
     estimator: str = "first-token"
@@ -31,7 +31,7 @@ class AskOptions:
 
     def __post_init__(self) -> None:
         if self.labels and self.score:
-            raise InputError("labels to choose from and a column to score were given", remedy="give one of them")
+            raise InputError("both labels and a column to score were given", remedy="choose one of them")
         if not (isfinite(self.temperature) and self.temperature >= 0 and 0 < self.top_p <= 1):
             raise InputError(f"the temperature is {self.temperature} and top_p {self.top_p}", expected="finite numbers")
         if len(set(self.labels)) < len(self.labels) or len(self.labels) == 1 or "" in self.labels:
@@ -39,7 +39,7 @@ class AskOptions:
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:
-    """Rows of a JSONL, CSV, TSV or Parquet file."""
+    """Read rows of a JSONL, CSV, TSV or Parquet file."""
     suffixes = Path(path).name.lower().removesuffix(".gz").removesuffix(".zst")
     if suffixes.endswith((".jsonl", ".ndjson", ".json")):
         rows = []
@@ -49,7 +49,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
                 if not isinstance(value, dict):
                     raise FormatError("this is not a JSON object", file=path, line=line, expected=expected)
                 rows.append(value)
-        except FormatError as error:  # its remedy is an option that is not here
+        except FormatError as error:  # its remedy is an option that doesn't exist here
             raise FormatError(error.found, file=path, line=error.line, more=error.more, expected=expected) from None
         return rows
     import polars as pl
@@ -67,11 +67,11 @@ def read_rows(path: str) -> list[dict[str, Any]]:
             return frame.fill_null("").to_dicts()
     except pl.exceptions.PolarsError as error:
         raise FormatError(f"it cannot be read: {str(error)[:200]}", file=path) from error
-    raise FormatError("this kind of file is not known", file=path, expected="JSONL, CSV, TSV or Parquet")
+    raise FormatError("unknown file extension", file=path, expected="JSONL, CSV, TSV or Parquet")
 
 
 def _result_columns(way: AskOptions) -> tuple[str, ...]:
-    """Columns that results go into."""
+    """Columns added to the results."""
     own: tuple[str, ...]
     if way.labels:
         own = ("probabilities", "mass", "estimator", "bounds")
@@ -83,13 +83,13 @@ def _result_columns(way: AskOptions) -> tuple[str, ...]:
 
 
 def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: AskOptions, file: str) -> list[Request]:
-    """One request a row. Columns without a slot are left aside; rows that do not fit are reported together."""
-    made: list[Request] = []
+    """Build one request per row, ignoring columns without a slot. Invalid rows are reported together."""
+    requests: list[Request] = []
     problems: list[str] = []
     expected = ""
     for number, row in enumerate(rows, 1):
         try:
-            made.append(_request(template, row, way))
+            requests.append(_request(template, row, way))
         except InputError as error:
             problems.append(f"row {number}: {error.found}")
             expected = expected or error.expected
@@ -102,27 +102,25 @@ def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: A
             expected=expected,
             more=(*shown, *((f"… and {rest:,} more",) if rest > 0 else ())),
         )
-    return made
+    return requests
 
 
 def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Request:
     taken = [name for name in _result_columns(way) if name in row]
     if taken:
-        raise InputError(
-            f"there are columns that results go into: {format_list(taken)}", expected="other names for them"
-        )
+        raise InputError(f"these columns are reserved for results: {format_list(taken)}", expected="other column names")
     prompt = template.render({name: row[name] for name in template.names if name in row})
     if way.labels:
         return Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
     if not way.score:
         return Generate(prompt, way.max_tokens, way.temperature, way.top_p, way.stop, way.seed, way.n)
     if not isinstance(row.get(way.score), str):
-        raise InputError(f"there is no text in the column {way.score!r}", expected="a text to score")
+        raise InputError(f"no text in the column {way.score!r}", expected="a text to score")
     return Score(prompt, row[way.score])
 
 
 def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Failure) -> dict[str, Any]:
-    """A row with what came of it: ``status`` is ``ok``, or the reason why there is nothing."""
+    """Add the outcome to a row: ``status`` is ``ok``, or the reason why the result is missing."""
     found: dict[str, Any] = dict(row)
     if isinstance(outcome, Failure):
         return found | {"status": outcome.reason, "detail": outcome.detail}
@@ -147,6 +145,6 @@ def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Fa
 
 
 def to_jsonl(row: Mapping[str, Any], *, plain: bool) -> bytes:
-    """A row as a line of JSONL; ``plain`` spells out everything but ASCII, for terminals."""
+    """Format a row as a line of JSONL; ``plain`` escapes everything but ASCII, for terminals."""
     text = json.dumps(row, ensure_ascii=plain, default=str) + "\n"
-    return text.encode("utf-8", "backslashreplace")  # half a character becomes an escape of JSON
+    return text.encode("utf-8", "backslashreplace")  # a lone surrogate becomes a JSON escape

@@ -1,8 +1,7 @@
-"""Name → ``"module:object"`` tables: how metrics, formats and the rest are found by name.
+"""Registries that map names to ``"module:object"``, for metrics, formats and other extension points.
 
-Nothing is imported until a name is asked for. Third parties add to a registry with an entry point of
-the group named in it (``ragworth.metrics``, ``ragworth.formats``, …); a name that is taken already
-raises instead of shadowing what was there.
+Objects are imported on first use. Third-party packages add names with an entry point in the registry's group
+(``ragworth.metrics``, ``ragworth.formats``, …). A name that is already taken raises an error.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """One table of names.
+    """A table of names.
 
     Parameters
     ----------
-    kind: what the names stand for, in words (``"metric"``); used in messages.
+    kind: what the names stand for (``"metric"``), used in messages.
     group: entry-point group in which other packages may add names.
-    builtin: the names that ship with ragworth, each with ``"module:object"``.
+    builtin: names that ship with ragworth, as ``"module:object"``.
     """
 
     def __init__(self, kind: str, group: str, builtin: dict[str, str]) -> None:
@@ -36,7 +35,7 @@ class Registry(Generic[T]):
         self._discovered = False
 
     def names(self) -> list[str]:
-        """All names, built-in ones first, in the order of declaration."""
+        """All names in order of declaration, built-in ones first."""
         self._discover()
         return list(self._targets)
 
@@ -51,7 +50,7 @@ class Registry(Generic[T]):
         if name in self._targets:
             raise InputError(
                 f"the {self.kind} name {name!r} is taken (by {self._targets[name]})",
-                remedy=f"give the new {self.kind} a name of its own",
+                remedy=f"give the new {self.kind} a different name",
             )
         if isinstance(target, str):
             self._targets[name] = target
@@ -60,7 +59,7 @@ class Registry(Generic[T]):
             self._loaded[name] = target
 
     def get(self, name: str) -> T:
-        """The object behind a name, imported now if it was not yet."""
+        """Return the object behind a name, importing it if necessary."""
         if name not in self:
             raise self.unknown(name)
         if name not in self._loaded:
@@ -69,7 +68,7 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def unknown(self, name: str) -> UnknownNameError:
-        """The error for a name nobody registered, with the nearest ones that somebody did."""
+        """Return the error for an unregistered name, suggesting the nearest ones."""
         folded = {known.casefold(): known for known in self.names()}
         near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
         error = UnknownNameError(
@@ -81,7 +80,7 @@ class Registry(Generic[T]):
         return error
 
     def _discover(self) -> None:
-        """Read entry points, once."""
+        """Read entry points once."""
         if not self._discovered:
             self._discovered = True
             for point in entry_points(group=self.group):

@@ -1,4 +1,4 @@
-"""Running out of memory, threads or files: how each library says so."""
+"""Recognize errors that mean the machine ran out of memory, threads or files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Shortage = Literal["memory", "threads", "files"]
 
 MEMORY_PATTERN = re.compile(
     r"out of memory|(can't|cannot|could not|failed to|unable to) allocate|bad_alloc|memory allocation|"
-    r"failed to map segment|Polars binary is missing",  # Polars says so when its library can't be loaded
+    r"failed to map segment|Polars binary is missing",  # raised when Polars' library can't be loaded
     re.IGNORECASE,
 )
 THREADS_PATTERN = re.compile(
@@ -19,11 +19,11 @@ THREADS_PATTERN = re.compile(
 ERRNO_SHORTAGES: dict[int | None, Shortage] = {errno.ENOMEM: "memory", errno.EAGAIN: "threads", errno.EMFILE: "files"}
 
 MAX_CAUSES = 8
-"""How many causes of an error are looked at."""
+"""How many causes of an error to examine."""
 
 
 def find_shortage(error: BaseException) -> Shortage | None:
-    """What the machine ran out of, if that is what an error or one of its causes says."""
+    """Return what the machine ran out of, according to an error or one of its causes."""
     found: BaseException | None = error
     for _ in range(MAX_CAUSES):
         if found is None:
@@ -39,6 +39,6 @@ def _shortage_of(error: BaseException) -> Shortage | None:
         return "memory"
     if isinstance(error, OSError) and error.errno in ERRNO_SHORTAGES:
         return ERRNO_SHORTAGES[error.errno]
-    # RuntimeError of threading and torch, ImportError of the loader, Polars' errors and panics.
+    # RuntimeError of threading and torch, ImportError of the loader, errors and panics of Polars.
     text = str(error)[:2000]
     return "threads" if THREADS_PATTERN.search(text) else "memory" if MEMORY_PATTERN.search(text) else None

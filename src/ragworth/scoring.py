@@ -1,6 +1,6 @@
-"""``ragworth.score``: our metrics, and by name those of ir_measures that we do not have.
+"""``ragworth.score``: score with our metrics, or by name with those that only ir_measures has.
 
-Metrics know no files. Those whose parameters name one, such as ``UDCG(theta=FILE)@5``, get what it holds here.
+Metrics don't read files. Those with a file parameter, such as ``UDCG(theta=FILE)@5``, get its content here.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ragworth.tables.coercion import Data
 
 
 def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Metric], list[Any]]:
-    """Metrics of ours, and measures of ir_measures; what neither knows is an error.
+    """Separate our metrics from measures of ir_measures; unknown names are an error.
 
-    Paths of files that metrics name start at ``folder``; without one, at the current folder.
+    Paths of files that metrics name are relative to ``folder``, by default the current folder.
     """
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     ours: list[str | Metric] = []
@@ -41,30 +41,30 @@ def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Me
 
 
 def metric_file_digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:
-    """By written form, a hash of what the files of metrics hold: what scores depend on besides the metric's name."""
+    """Hashes of the files that metrics name, by written form: scores depend on them besides the metric's name."""
     parts = split_metrics(metrics, folder)[0]
     return {str(metric): _read_theta(metric, folder).digest for metric in parts if "theta" in metric.files}
 
 
 def _bind_files(metrics: list[Metric], folder: Path | None) -> list[Metric]:
-    """Metrics with what their files hold; all that cannot be used are reported together."""
-    made: list[Metric] = []
+    """Load the files that metrics name, reporting all errors together."""
+    bound: list[Metric] = []
     problems: list[InputError] = []
     for metric in metrics:
         if "theta" not in metric.files or metric.held:
-            made.append(metric)
+            bound.append(metric)
             continue
         try:
-            made.append(bind_theta(metric, _read_theta(metric, folder)))
+            bound.append(bind_theta(metric, _read_theta(metric, folder)))
         except InputError as error:
             problems.append(error)
     if len(problems) == 1:
         raise problems[0]
     if problems:
         raise MetricError(
-            f"{len(problems)} metrics cannot be computed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
+            f"{len(problems)} metrics can't be computed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
         )
-    return made
+    return bound
 
 
 def _read_theta(metric: Metric, folder: Path | None) -> Theta:
@@ -72,29 +72,29 @@ def _read_theta(metric: Metric, folder: Path | None) -> Theta:
 
 
 def bind_theta(metric: Metric, theta: Theta) -> Metric:
-    """UDCG with learned weights; refuses those that were learned for something else than the metric asks for."""
+    """Bind learned weights to UDCG; weights learned for a different metric are an error."""
     right = replace(metric, cutoff=theta.k)
     if metric.cutoff != theta.k:
         asked = f"the first {metric.cutoff} passages are" if metric.cutoff else "no cutoff is"
         raise MetricError(
-            f"{metric}: these weights are for the first {theta.k} passages, and {asked} asked for",
-            remedy=f"ask for {right}, or learn others: ragworth train udcg -k {metric.cutoff or 'K'}",
+            f"{metric}: these weights are for the first {theta.k} passages, but {asked} requested",
+            remedy=f"use {right}, or learn others: ragworth train udcg -k {metric.cutoff or 'K'}",
         )
     if "gamma" in dict(metric.parameters):
         raise MetricError(
-            f"{metric}: gamma has no part in learned weights",
-            remedy=f"ask for {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'gamma': 1 / 3})}",
+            f"{metric}: learned weights don't use gamma",
+            remedy=f"use {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'gamma': 1 / 3})}",
         )
     if metric.values["rel"] != theta.rel:
         raise MetricError(
             f"{metric}: these weights were learned with rel={format_number(theta.rel)}",
-            remedy=f"ask for {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'rel': theta.rel})}",
+            remedy=f"use {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'rel': theta.rel})}",
         )
     return metric.given(theta=UdcgWeights(theta.alpha, theta.beta, theta.variant == "binary"))
 
 
 def _ir_measure(text: str) -> Any | None:
-    """A measure that only ir_measures has, if it is installed."""
+    """Return a measure that only ir_measures has, if it is installed."""
     try:
         parse(text)
     except MetricError:
@@ -126,21 +126,20 @@ def score(
         ranks, or a dict ``{query: {passage: score}}``.
     judgments: relevance, abstention, downstream, …: a :class:`Judgments` table, a data frame, or a dict
         ``{query: {passage: relevance}}``.
-    metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed also
-        those of its measures that we do not have.
+    metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed, also
+        those measures that only it has.
     ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
     tokens: passage lengths, for ``Den``.
-    complete: judged queries that a system has nothing for count as empty contexts; False leaves them out.
-    judged_only: remove passages that nobody judged (or rated) first, as trec_eval -J: the passages below them move up,
-        then cutoffs apply. Negative relevance counts as not judged.
-    max_rank: use only this many passages from the top of each context, as trec_eval -M. It applies before
-        ``judged_only``.
-    folder: where paths of files start that metrics name, as in ``UDCG(theta=FILE)@5``; without it, where you are.
+    complete: judged queries that a system has no context for count as empty contexts; False leaves them out.
+    judged_only: first remove unjudged (or unrated) passages, like trec_eval -J: the passages below them move up, then
+        cutoffs apply. Negative relevance counts as unjudged.
+    max_rank: use only this many passages from the top of each context, like trec_eval -M, before ``judged_only``.
+    folder: base folder for paths in metrics, as in ``UDCG(theta=FILE)@5``; by default the current folder.
 
     Returns
     -------
-    Scores with one row for each system, metric and judged query. A score that cannot be had has a status
-    that says why, and no value. ``notes`` tells what did not match.
+    Scores with one row per system, metric and judged query. A score that can't be computed has no value, and its status
+    gives the reason. ``notes`` lists mismatches between runs and judgments.
     """
     ours, theirs = split_metrics(metrics, folder)
     if isinstance(contexts, (list, tuple)) and contexts and all(isinstance(each, Contexts) for each in contexts):

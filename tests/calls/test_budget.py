@@ -47,7 +47,7 @@ def test_a_limit_that_is_no_number_is_refused() -> None:
 
 
 def test_an_unknown_cost_cannot_be_limited() -> None:
-    with pytest.raises(InputError, match="not known"):
+    with pytest.raises(InputError, match="price is unknown"):
         JobLimits(cost=0.0).check(None)
     JobLimits(calls=0, tokens=0).check(None)
 

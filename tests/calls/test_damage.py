@@ -116,7 +116,7 @@ def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
 
 
 def test_damaged_is_chosen_alone(path: Path) -> None:
-    with Store(path) as kept, pytest.raises(RagworthError, match="--damaged is given with other choices"):
+    with Store(path) as kept, pytest.raises(RagworthError, match="--damaged can't be combined"):
         maintenance.prune(kept, CallFilter(damaged=True, kind="score"), dry=True)
 
 

@@ -318,7 +318,7 @@ def endpoint() -> Scripted:
 
 
 def test_a_cost_limit_needs_a_price() -> None:
-    with pytest.raises(InputError, match="what the endpoint charges is not known") as caught:
+    with pytest.raises(InputError, match="the endpoint's price is unknown") as caught:
         Job(endpoint(), limits=JobLimits(cost=1.0))
     assert "--price" in str(caught.value)
     assert Job(endpoint(), limits=JobLimits(cost=1.0), price=Price(0.1, 0.2)).price == Price(0.1, 0.2)

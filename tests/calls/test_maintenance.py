@@ -150,7 +150,7 @@ def test_a_response_that_cannot_be_read_is_found(text: str, path: Path) -> None:
     tampered(path, f"UPDATE answers SET response = '{text}' WHERE kind = 'score'")
     with Store(path) as kept:
         (problem,) = verify(kept).problems
-    assert "not as it was written" in problem
+    assert "changed after it was written" in problem
 
 
 def test_a_response_that_was_changed_is_found(path: Path) -> None:
@@ -234,7 +234,7 @@ def test_what_was_taken_out_is_asked_again_and_the_rest_is_not(path: Path) -> No
 
 def test_taking_out_needs_to_know_what(path: Path) -> None:
     with Store(path) as kept:
-        with pytest.raises(InputError, match="nothing was said"):
+        with pytest.raises(InputError, match="no criteria"):
             prune(kept, CallFilter(), dry=False)
         with pytest.raises(InputError, match="no model 'mistral'") as caught:
             prune(kept, CallFilter(model="mistral"), dry=False)

@@ -48,7 +48,7 @@ def test_what_there_is_and_what_it_would_take(folder: Path) -> None:
 
 def test_what_was_noticed_is_told_each_time(folder: Path) -> None:
     change(folder, 'second = {run = "second.run"}', "second = 'bm25 % 2 >> gold(of=2)'")
-    note = "second: gold(of=2) is left empty, which is scored as a context without passages: "
+    note = "second: gold(of=2) stays empty, and is scored as a context without passages: "
     for _ in range(2):
         assert f"note: {note}" in CliRunner().invoke(main, ["check", str(folder)]).stdout
     dry = CliRunner().invoke(main, ["evaluate", str(folder), "--dry-run"])
@@ -94,7 +94,7 @@ def test_what_is_wrong(folder: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(folder)])
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert "qrels.txt: there is no such file" in done.stderr
+    assert "qrels.txt: no such file" in done.stderr
 
 
 @pytest.mark.model

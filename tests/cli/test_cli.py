@@ -137,8 +137,8 @@ def test_metrics_are_listed_and_explained() -> None:
 
 BAD: dict[str, tuple[str, list[str]]] = {
     "q1 Q0 d1 1\n": ("line 1", ["4 fields where 6 belong"]),
-    "q1 Q0 d1 1 high t\n": ("line 1", ["the score is no number ('high')"]),
-    "q1 Q0 d1 1 nan t\n": ("line 1", ["the score is no number ('nan')"]),
+    "q1 Q0 d1 1 high t\n": ("line 1", ["the score is not a number ('high')"]),
+    "q1 Q0 d1 1 nan t\n": ("line 1", ["the score is not a number ('nan')"]),
     "q1 Q0 d1 1 2.0 t\nq1 Q0 d1 2 1.0 t\n": ("line 2", ["passage 'd1' again for query 'q1'"]),
     "": ("no rows", ["the file is empty"]),
     "zz Q0 d1 1 2.0 t\n": ("none of its 1 query is judged", ["'zz'", "'q01'"]),
@@ -189,7 +189,7 @@ def test_everything_wrong_is_reported_at_once() -> None:
     assert "Cov@5 needs ratings" in needs.stderr
     names = call("score", "-q", QRELS, RUNS[0], "-m", "nDGC@5", "-m", "P(rel=x)@5")
     assert names.exit_code == 2
-    assert "2 metrics cannot be read" in names.stderr
+    assert "2 metrics can't be parsed" in names.stderr
 
 
 def test_outputs_that_cannot_be(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ..
 def test_metrics_and_files_are_reported_together() -> None:
     result = call("score", "-q", "no-qrels", "no-run", "-m", "nDGC@5")
     assert result.exit_code == 2
-    for words in ("unknown metric 'nDGC'", "no-qrels: there is no such file", "no-run: there is no such file"):
+    for words in ("unknown metric 'nDGC'", "no-qrels: no such file", "no-run: no such file"):
         assert words in result.stderr
 
 
@@ -301,7 +301,7 @@ def test_ratings_that_reach_no_threshold_are_explained(tmp_path: Path) -> None:
     ratings = tmp_path / "r.txt"
     ratings.write_text("q01 1 q01-p01 1\nq01 2 q01-p02 1\n")
     result = call("score", RUNS[0], "-r", str(ratings), "-m", "Cov@5")
-    assert "no rating reaches eta=3, the highest is 1; ask for Cov(eta=1)" in result.stderr
+    assert "no rating reaches eta=3, the highest is 1; use Cov(eta=1)" in result.stderr
     table = tmp_path / "r.csv"
     table.write_text("query,passage,subquestion,rating\nq01,q01-p01,s,10\n")
     assert "ratings go from 10 to 10" in call("score", RUNS[0], "-r", str(table), "-m", "Cov@5").stderr
@@ -340,7 +340,7 @@ def test_only_options_that_a_command_has_are_advised(
     (tmp_path / "bad.jsonl").write_text("x\n")
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
-    assert "mend the file" in result.stderr
+    assert "fix the file" in result.stderr
     assert ("--skip-bad-lines" in result.stderr) is advised
 
 

@@ -286,7 +286,7 @@ def test_an_empty_text_to_score(desk: Desk) -> None:
 def test_columns_of_the_rows_are_not_lost(desk: Desk) -> None:
     desk.script({"*": "an answer"})
     desk.rows([ROWS[0] | {"text": "mine", "status": "checked"}])
-    refused(desk.ask(), "row 1: there are columns that results go into: status, text", "other names")
+    refused(desk.ask(), "row 1: these columns are reserved for results: status, text", "other column names")
 
 
 def edited(text: str | bytes, name: str = "rows.jsonl") -> Callable[[Desk], Result]:
@@ -320,10 +320,10 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     ),
     "prompt-missing": (
         lambda desk: desk("ask", "abstentoin", str(desk.folder / "rows.jsonl")),
-        ["no prompt 'abstentoin'"],
+        ["unknown prompt 'abstentoin'"],
     ),
     "prompt-folder-missing": (lambda desk: desk.ask("--prompts", "none"), ["none"]),
-    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' names no kind of model", "openai"]),
+    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' is not a kind of model", "openai"]),
     "model-script-missing": (lambda desk: desk.ask("-M", "scripted:none.json"), ["none.json"]),
     "option-unknown": (lambda desk: desk.ask("-O", "device=cuda"), ["no option device", "concurrency"]),
     "option-no-value": (lambda desk: desk.ask("-O", "batch"), ["'batch'", "NAME=VALUE"]),
@@ -334,7 +334,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     "one-label": (lambda desk: desk.ask("--choose", "yes"), ["two or more, each once"]),
     "a-label-twice": (lambda desk: desk.ask("--choose", "yes,no,yes"), ["two or more, each once"]),
     "an-empty-label": (lambda desk: desk.ask("--choose", "yes,,no"), ["two or more, each once"]),
-    "labels-and-score": (lambda desk: desk.ask("--choose", "a,b", "--score", "query"), ["give one of them"]),
+    "labels-and-score": (lambda desk: desk.ask("--choose", "a,b", "--score", "query"), ["choose one of them"]),
     "score-no-column": (lambda desk: desk.ask("--score", "answer"), ["row 1", "'answer'"]),
     "negative-length": (lambda desk: desk.ask("--length", "0"), ["--length"]),
     "negative-budget": (lambda desk: desk.ask("--max-calls", "-1"), ["--max-calls"]),
@@ -469,7 +469,7 @@ def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["none"], "no prompt 'none'"),
+        (["none"], "unknown prompt 'none'"),
         (["abstention", "--set", "query"], "sets nothing"),
         (["abstention", "--set", "query=Who?"], "no value for passage"),
         (["abstention", "--set", "query=@none.txt"], "none.txt"),
@@ -530,7 +530,7 @@ def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
     with closing(sqlite3.connect(kept.store)) as db, db:
         db.execute("UPDATE answers SET response = '[]'")
     result = kept("calls", "verify", str(kept.store))
-    refused(result, "2 problems in 2 calls", "not as it was written")
+    refused(result, "2 problems in 2 calls", "changed after it was written")
     assert result.stdout == ""
 
 
@@ -553,13 +553,13 @@ def test_calls_are_taken_out(kept: Desk) -> None:
 @pytest.mark.parametrize("command", ["show", "export", "verify", "prune"])
 def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
     more = ["--errors", "--yes"] if command == "prune" else []
-    refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "there is no such store")
+    refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "no such store")
     assert not (desk.folder / "none.sqlite").exists()
     refused(desk("calls", command, str(desk.folder / "rows.jsonl"), *more), "rows.jsonl")
 
 
 def test_pruning_needs_to_know_what(kept: Desk) -> None:
-    refused(kept("calls", "prune", str(kept.store), "--yes"), "nothing was said")
+    refused(kept("calls", "prune", str(kept.store), "--yes"), "no criteria")
     refused(kept("calls", "prune", str(kept.store), "--model", "gpt", "--yes"), "no model 'gpt'", "script.json")
 
 

@@ -87,8 +87,8 @@ def test_files_that_cannot_be_used_are_told_together(dear: Path, tmp_path: Path)
         ("query,passage,aspect,value\n", "dear.csv: no rows"),
         ("query,passage,abstention\nQ1,p1,0.5\n", "the cheap judge saw none of the queries"),
         ("query,passage,downstream\nq01,p1,0.5\n", "of downstream, the cheap ones of abstention, relevance"),
-        ("query,passage,abstention\nq01,p1,0.5\nq01,p1,0.6\n", "a second row for"),
-        ("query,passage,abstention\nq01,\x1b[31mp,0.5\nq01,\x1b[31mp,0.6\n", "a second row for"),
+        ("query,passage,abstention\nq01,p1,0.5\nq01,p1,0.6\n", "second row for"),
+        ("query,passage,abstention\nq01,\x1b[31mp,0.5\nq01,\x1b[31mp,0.6\n", "second row for"),
     ],
 )
 def test_hostile_files(tmp_path: Path, content: str, words: str) -> None:

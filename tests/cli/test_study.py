@@ -52,7 +52,7 @@ def test_json_has_everything(tmp_path: Path, opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["alignment", "nowhere"], "there is no such file"),
+        (["alignment", "nowhere"], "no such file"),
         (["alinment"], "did you mean alignment"),
         (["alignment", "--contexts", "1"], "1 is not in the range"),
         (["alignment", "--limit", "3", "--all"], "give one of the two"),

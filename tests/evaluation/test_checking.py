@@ -40,7 +40,7 @@ def test_all_that_is_wrong_is_told_together(tmp_path: Path, models: Models) -> N
         ("abstention has no setting lenght", "abstention = "),
         ("unknown kind of judgment 'sureness'", "sureness = "),
         ("answers has no setting lenght", "[answers]"),
-        ("cannot read the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
+        ("can't parse the pipeline at character 1: unknown kind of step 'revresed'", "third = "),
         ("utility has no setting whithout", "utility = "),
     ):
         number = next(n for n, line in enumerate(text, 1) if line.startswith(key))
@@ -93,9 +93,9 @@ def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, m
     [
         ('first = {run = "first.run"}\nsecond = {run = "second.run"}\n', "", "there are no systems"),
         ('second = {run = "second.run"}', '"*" = ["run(first.run)", "reversed"]', "more than a file of runs"),
-        ('second = {run = "second.run"}', 'second = "reversed"', "cannot stand first"),
+        ('second = {run = "second.run"}', 'second = "reversed"', "can't be first"),
         ("[answers]", "[answers]\noracle = true\noracle_by = 'ratings'", "ratings"),
-        ("[answers]", "[answers]\nprompt = 'nonsense'", "there is no prompt 'nonsense'"),
+        ("[answers]", "[answers]\nprompt = 'nonsense'", "unknown prompt 'nonsense'"),
         ("[answers]\nlength = 8", "", "grades.judge grades answers, and there are none"),
         ("[metrics]", "[metrics]\nbaseline = 'third'", "the baseline 'third' is no system"),
     ],
@@ -110,7 +110,7 @@ def test_an_unknown_model_is_found_for_every_task(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {model = "nonsense:x"}'))
     change(folder, "k = 2", 'k = 2\nmodel = {use = "scripted:none.json", colour = 1}')
     found = problems(folder)
-    assert "'nonsense:x' names no kind of model" in found
+    assert "'nonsense:x' is not a kind of model" in found
     assert "has no option colour" in found
 
 
@@ -256,8 +256,8 @@ def test_advice_is_that_of_a_workspace(tmp_path: Path, models: Models) -> None:
     (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
     (folder / "first.run").write_text("q1 Q0 p1 1 9 x\nq1 Q0 p1 2 8 x\n")
     found = problems(folder)
-    assert "to do: mend the file\n" in f"{found}\n"
-    assert "(chunks that share a document's id need ids of their own)\n" in f"{found}\n"
+    assert "to do: fix the file\n" in f"{found}\n"
+    assert "(chunks that share a document's id need different ids)\n" in f"{found}\n"
     assert "--skip-bad-lines" not in found
 
 

@@ -372,7 +372,7 @@ def test_own_prompts(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w", TOML + '\n[paths]\nprompts = "mine"\n')
     change(folder, "length = 8", 'length = 8\nprompt = "short.txt"')
     (folder / "short.txt").write_text("[user]\n{{#passages}}{{text*}}{{/passages}} SHORT {{query}}")
-    with pytest.raises(PromptError, match="there is no such folder"):
+    with pytest.raises(PromptError, match="no such folder"):
         evaluate(folder, until="score")
     (folder / "mine").mkdir()
     (folder / "mine" / "grade.txt").write_text("[user]\n{{query}} {{#answers}}{{.}}{{/answers}} MINE {{answer}}")

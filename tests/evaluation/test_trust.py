@@ -288,7 +288,7 @@ def test_a_cache_among_other_files_is_refused(tmp_path: Path, models: Models) ->
     folder = workspace(tmp_path / "w", TOML + '\n[paths]\ncache = "."\n')
     (folder / "mine.blocks").mkdir()
     os.utime(folder / "mine.blocks", (0, 0))
-    assert "this folder is no cache: it holds other files" in refused(folder)
+    assert "this folder is not a cache: it contains other files" in refused(folder)
     assert (folder / "mine.blocks").is_dir()
 
 

@@ -43,6 +43,6 @@ def test_weights_for_another_depth_are_found_before_anything_is_asked(tmp_path: 
     with pytest.raises(InputError, match="these weights are for the first 3 passages"):
         evaluate(folder)
     (folder / "learned" / "theta.json").unlink()
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         evaluate(folder)
     assert models.taken() == []

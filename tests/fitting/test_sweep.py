@@ -254,7 +254,7 @@ def test_a_parameter_without_bounds_needs_them() -> None:
     with pytest.raises(InputError, match="rel from -inf to inf"):
         build_grid("P(rel=*)@5")
     assert build_grid("P(rel=*)@5", 0, 4, 5).values == (0.0, 1.0, 2.0, 3.0, 4.0)
-    with pytest.raises(MetricError, match=r"gamma=1\.1 is not possible"):
+    with pytest.raises(MetricError, match=r"gamma=1\.1 is invalid"):
         build_grid("UDCG(gamma=*)@5", 0, 2)
 
 

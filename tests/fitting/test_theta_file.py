@@ -58,7 +58,7 @@ def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
     [
         ({"format": 2}, "the format is '2'"),
         ({"format": True}, "the format is 'True'"),
-        ({"format": ...}, "the format is 'not told'"),
+        ({"format": ...}, "the format is 'missing'"),
         ({"k": ...}, "k is not there"),
         ({"k": 0}, "k is '0'"),
         ({"k": 2.0}, "k is '2.0'"),
@@ -106,14 +106,14 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no JSON"),
-        (b"\x80\x04K\x01.", "no JSON"),
-        (b"{", "no JSON"),
-        (b"[1, 2]", "no object"),
-        (b'"theta"', "no object"),
-        (b"[" * 100_000, "no JSON"),
-        (b'{"format": 1, "alpha": [NaN]}', "NaN is no number"),
-        (b'{"format": 1, "alpha": [-Infinity]}', "-Infinity is no number"),
+        (b"", "not JSON"),
+        (b"\x80\x04K\x01.", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[1, 2]", "not an object"),
+        (b'"theta"', "not an object"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"format": 1, "alpha": [NaN]}', "NaN is not a number"),
+        (b'{"format": 1, "alpha": [-Infinity]}', "-Infinity is not a number"),
         (b" " * (1 << 21), "too large"),
         (b"\x1f\x8b\x08\x00broken", "damaged"),
     ],
@@ -125,7 +125,7 @@ def test_hostile_bytes(tmp_path: Path, data: bytes, said: str) -> None:
 
 
 def test_no_file_a_folder_and_no_name(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "no.json", "no such file"), (tmp_path, "folder"), ("a\0b", "no file name")):
+    for path, said in ((tmp_path / "no.json", "no such file"), (tmp_path, "folder"), ("a\0b", "invalid file name")):
         with pytest.raises(FormatError, match=said):
             Theta.read(path)
     with pytest.raises(FormatError, match="cannot be written"):

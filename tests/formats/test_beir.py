@@ -92,7 +92,7 @@ def test_several_splits_and_no_test(folder: Path, save: Save) -> None:
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
 def test_missing_part(name: str, folder: Path) -> None:
     (folder / name).unlink()
-    with pytest.raises(FormatError, match=f"there is no {name}") as caught:
+    with pytest.raises(FormatError, match=f"no {name}") as caught:
         load(folder)
     assert caught.value.file == str(folder)
     assert "corpus.jsonl" in caught.value.expected
@@ -139,7 +139,7 @@ def test_ids_without_text_are_noted(folder: Path, save: Save) -> None:
 
 def test_duplicate_passage_is_refused(folder: Path, save: Save) -> None:
     save("corpus.jsonl", CORPUS + '{"_id": "d1", "text": "again"}\n')
-    with pytest.raises(InputError, match="'d1' is there twice"):
+    with pytest.raises(InputError, match="'d1' occurs twice"):
         load(folder)
 
 

@@ -124,7 +124,7 @@ def test_line_numbers_count_lines_within_quotes(save: Save) -> None:
     with pytest.raises(FormatError) as caught:
         load(path)
     assert caught.value.line == 6
-    assert "3 fields where 2 belong" in caught.value.found
+    assert "3 fields instead of 2" in caught.value.found
     assert [more.split(":")[0] for more in caught.value.more] == ["line 9"]
     loaded = load(path, skip_bad_lines=True)
     assert loaded.collection.passages.rows() == [("d1", "one\ntwo\nthree"), ("d3", "six\nseven")]
@@ -135,7 +135,7 @@ def test_line_numbers_count_lines_within_quotes(save: Save) -> None:
 def test_numbers_that_are_none(number: str, save: Save) -> None:
     """Python and Polars disagree about some of them; TREC files and CSV do not."""
     path = save("a.csv", f'query;passage;score\nq;a;1\nq;b;"{number}"\n')
-    with pytest.raises(FormatError, match="the score is no number") as caught:
+    with pytest.raises(FormatError, match="the score is not a number") as caught:
         read_contexts(path)
     assert caught.value.line == 3
     with pytest.raises(FormatError):

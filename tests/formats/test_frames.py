@@ -77,7 +77,7 @@ def test_judgments_in_several_forms(save: Save) -> None:
 
 
 def test_a_value_without_reason_is_refused(save: Save) -> None:
-    with pytest.raises(InputError, match="missing and nothing says why"):
+    with pytest.raises(InputError, match="missing without a reason"):
         read_judgments(save("a.csv", "query,passage,value\nq,a,1\nq,b,\n"))
     judgments = read_judgments(save("a.csv", "query,passage,value,status\nq,a,1,ok\nq,b,,refused\n"))
     assert judgments.frame.select("value", "status").rows() == [(1.0, "ok"), (None, "refused")]
@@ -140,7 +140,7 @@ def test_empty_file(reader: str, content: str, save: Save) -> None:
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])
 def test_missing_file(reader: str, name: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="there is no such file"):
+    with pytest.raises(FormatError, match="no such file"):
         READERS[reader](tmp_path / name)
 
 
@@ -167,11 +167,11 @@ def test_bad_headers(save: Save) -> None:
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"query,passage\n", b"PAR1" + b"\0" * 40 + b"PAR1"])
 def test_no_parquet(content: bytes, save: Save) -> None:
     path = save("a.parquet", content)
-    with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(FormatError, match="can't be read as Parquet") as caught:
         read_contexts(path)
     assert caught.value.file == str(path)
     assert len(str(caught.value).splitlines()) <= 4
-    with pytest.raises(RagworthError, match="cannot be read as Parquet"):
+    with pytest.raises(RagworthError, match="can't be read as Parquet"):
         Contexts.read(path)
 
 

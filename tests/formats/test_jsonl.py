@@ -84,9 +84,9 @@ def test_endings(ending: str, save: Save) -> None:
 
 BAD = {
     "no JSON": ("{", "this is not JSON"),
-    "not an object": ("[1]", "list where an object belongs"),
-    "NaN": (line().replace("0.5", "NaN"), "NaN is no JSON number"),
-    "Infinity": (line().replace("0.5", "-Infinity"), "-Infinity is no JSON number"),
+    "not an object": ("[1]", "list instead of an object"),
+    "NaN": (line().replace("0.5", "NaN"), "NaN is not a JSON number"),
+    "Infinity": (line().replace("0.5", "-Infinity"), "-Infinity is not a JSON number"),
     "a number beyond all": (line().replace("0.5", "1e999"), "score"),
     "a whole number beyond all": (line().replace("0.5", "1" + "0" * 400), "score"),
     "no query": ('{"retrieved_context": []}', "query_id"),
@@ -108,9 +108,9 @@ BAD = {
     "score is text": (line(retrieved_context=[{"doc_id": "d", "score": "1"}]), "score of passage 1"),
     "score is true": (line(retrieved_context=[{"doc_id": "d", "score": True}]), "score of passage 1"),
     "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
-    "query twice": (line(query_id="q0"), "again for system"),
-    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "had another text before"),
-    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "had other answers before"),
+    "query twice": (line(query_id="q0"), "occurs twice for system"),
+    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "has a different text"),
+    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "has different answers"),
     "not UTF-8": ("\udcff", "this is not JSON"),
 }
 

@@ -132,11 +132,11 @@ def archive(data: bytes) -> bytes:
         (archive, "this is a ZIP archive"),
         (lambda data: gzip.compress(gzip.compress(data)), "this is compressed twice"),
         (lambda data: gzip.compress(zstd.compress(data)), "this is compressed twice"),
-        (lambda data: gzip.compress(data)[:-4], "damaged or cut short"),
-        (lambda data: zstd.compress(data)[:-4], "damaged or cut short"),
-        (lambda data: gzip.compress(data) + b"rubbish", "damaged or cut short"),
+        (lambda data: gzip.compress(data)[:-4], "damaged or truncated"),
+        (lambda data: zstd.compress(data)[:-4], "damaged or truncated"),
+        (lambda data: gzip.compress(data) + b"rubbish", "damaged or truncated"),
         # A frame that asks for a window of 2 GB: 1 KiB << (168 >> 3).
-        (lambda _: b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", "damaged or cut short"),
+        (lambda _: b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", "damaged or truncated"),
     ],
 )
 def test_compression_that_is_not_read(pack: Callable[[bytes], bytes], found: str, save: Save) -> None:

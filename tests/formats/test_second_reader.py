@@ -223,7 +223,7 @@ def test_fields_are_counted_on_every_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
-        (b'q1,d1,"one\nq2,d2,two\n', "a quote is opened and not closed"),
+        (b'q1,d1,"one\nq2,d2,two\n', "a quote is opened but never closed"),
         (b'q1,d1,"one"two\n', "there is text after a closing quote"),
     ],
 )

@@ -99,7 +99,7 @@ BAD: list[tuple[CollectionPart, Any, str]] = [
     ("queries", [1], "list"),
     ("queries", "{", "not JSON"),
     ("passages", {"_id": "p1", "text": 5}, "text"),
-    ("passages", {"_id": "p1", "text": "\ud800"}, "half a character"),
+    ("passages", {"_id": "p1", "text": "\ud800"}, "lone surrogate"),
     ("answers", {"answers": ["x"]}, "query_id"),
     ("answers", {"query_id": "q1"}, "answers"),
     ("answers", {"query_id": "q1", "answers": {"a": 1}}, "answers"),
@@ -144,7 +144,7 @@ def test_a_file_that_is_not_there_or_tells_no_format(kind: CollectionPart, save:
     for name in ("none.jsonl", "none.csv", "none.parquet"):
         with pytest.raises(FormatError, match="none"):
             read(tmp_path / name, kind)
-    with pytest.raises(FormatError, match="ending tells no format") as caught:
+    with pytest.raises(FormatError, match="unknown file extension") as caught:
         read(save("texts.txt", "q1 Who?"), kind)
     assert ".jsonl" in caught.value.expected
     with pytest.raises(FormatError, match=r"x\.parquet"):

@@ -31,13 +31,13 @@ BAD_RUN_LINES = {
     "a line of qrels": Bad(b"q1 0 d9 1", "4 fields where 6 belong"),
     "comment after a row": Bad(b"q1 Q0 d9 4 1.0 tag # why", "8 fields where 6 belong"),
     "one field": Bad(b"q1", "1 field where 6 belong"),
-    "score is text": Bad(b"q1 Q0 d9 4 high tag", "score is no number ('high')"),
-    "score is NaN": Bad(b"q1 Q0 d9 4 nan tag", "score is no number ('nan')"),
-    "score is -NaN": Bad(b"q1 Q0 d9 4 -NaN tag", "score is no number ('-NaN')"),
-    "score has an underscore": Bad(b"q1 Q0 d9 4 1_0 tag", "score is no number ('1_0')"),
-    "score is hexadecimal": Bad(b"q1 Q0 d9 4 0x1p3 tag", "score is no number ('0x1p3')"),
-    "score has a comma": Bad(b"q1 Q0 d9 4 1,5 tag", "score is no number ('1,5')"),
-    "score is an exponent": Bad(b"q1 Q0 d9 4 e5 tag", "score is no number ('e5')"),
+    "score is text": Bad(b"q1 Q0 d9 4 high tag", "score is not a number ('high')"),
+    "score is NaN": Bad(b"q1 Q0 d9 4 nan tag", "score is not a number ('nan')"),
+    "score is -NaN": Bad(b"q1 Q0 d9 4 -NaN tag", "score is not a number ('-NaN')"),
+    "score has an underscore": Bad(b"q1 Q0 d9 4 1_0 tag", "score is not a number ('1_0')"),
+    "score is hexadecimal": Bad(b"q1 Q0 d9 4 0x1p3 tag", "score is not a number ('0x1p3')"),
+    "score has a comma": Bad(b"q1 Q0 d9 4 1,5 tag", "score is not a number ('1,5')"),
+    "score is an exponent": Bad(b"q1 Q0 d9 4 e5 tag", "score is not a number ('e5')"),
     "query is not UTF-8": Bad(b"q\xff Q0 d9 4 1.0 tag", "query is not UTF-8 text"),
     "passage is not UTF-8": Bad(b"q1 Q0 \xc3( 4 1.0 tag", "passage is not UTF-8 text"),
     "passage is half a character": Bad(b"q1 Q0 d\xe2\x82 4 1.0 tag", "passage is not UTF-8 text"),
@@ -201,7 +201,7 @@ def test_empty_file(reader: str, content: bytes, save: Save) -> None:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_missing_file(reader: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="there is no such file") as caught:
+    with pytest.raises(FormatError, match="no such file") as caught:
         READERS[reader](tmp_path / "absent.run")
     assert caught.value.file == str(tmp_path / "absent.run")
 
@@ -233,7 +233,7 @@ def test_damaged_compression(compress: Callable[[bytes], bytes], damage: str, sa
         "head only": whole[:6],
     }[damage]
     path = save("run", damaged)
-    with pytest.raises(FormatError, match="damaged or cut short") as caught:
+    with pytest.raises(FormatError, match="damaged or truncated") as caught:
         read_contexts(path, skip_bad_lines=True)
     assert caught.value.file == str(path)
     assert caught.value.remedy

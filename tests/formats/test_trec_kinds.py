@@ -176,7 +176,7 @@ def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:
 
 def test_nothing_but_comments_is_no_run(save: Save) -> None:
     """Such as a run whose queries are called #1, #2, …"""
-    with pytest.raises(FormatError, match=r"no rows: the file is empty but for comments \(#\)"):
+    with pytest.raises(FormatError, match=r"no rows: the file is empty except for comments \(#\)"):
         read_contexts(save("run", "#1 Q0 d1 1 2 t\n#2 Q0 d1 1 2 t\n"))
 
 

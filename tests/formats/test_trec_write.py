@@ -126,7 +126,7 @@ def test_a_byte_order_mark_at_the_start_is_no_part_of_an_id(tmp_path: Path) -> N
 def test_white_space_in_ids_is_refused(space: str, column: str, tmp_path: Path) -> None:
     ids = {"system": "s", "query": "q", "passage": "d"} | {column: f"a{space}b"}
     made = Contexts({name: [value] for name, value in ids.items()} | {"score": [1.0]})
-    with pytest.raises(FormatError, match=f"the {column} .* holds white space") as caught:
+    with pytest.raises(FormatError, match=f"the {column} .* contains white space") as caught:
         write(made, tmp_path / "run")
     assert caught.value.file == str(tmp_path / "run")
     assert caught.value.remedy
@@ -149,7 +149,7 @@ def test_a_query_whose_lines_would_be_comments_is_refused(made: Contexts | Judgm
 
 def test_white_space_in_subquestions_is_refused(tmp_path: Path) -> None:
     made = Ratings({"query": ["q"], "passage": ["d"], "subquestion": ["who is it"], "value": [3]})
-    with pytest.raises(FormatError, match="the subquestion 'who is it' holds white space"):
+    with pytest.raises(FormatError, match="the subquestion 'who is it' contains white space"):
         write(made, tmp_path / "ratings")
 
 

@@ -344,7 +344,7 @@ def test_prompts_by_name_or_file(tmp_path: Path) -> None:
     assert heard.users == ["Who built the mill?"]
     with pytest.raises(PromptError, match="no slot for passages"):
         answered(prompt="answer-alone")
-    with pytest.raises(PromptError, match="no prompt 'nonsense'"):
+    with pytest.raises(PromptError, match="unknown prompt 'nonsense'"):
         answered(prompt="nonsense")
 
 

@@ -389,7 +389,9 @@ def test_bertscore_of_the_best_reference(monkeypatch: pytest.MonkeyPatch) -> Non
         (None, "refused", None, None),
     ]
     assert scorer.calls == [6]  # all pairs at once
-    assert graded.notes[-1] == "1 answer and 0 reference texts longer than the encoder reads were cut for BERTScore"
+    assert (
+        graded.notes[-1] == "1 answer and 0 reference texts were too long for the encoder and truncated for BERTScore"
+    )
     assert graded.frame["source"][0] == "bertscore:pretend · against answers"
     passages = ragworth.grade("bertscore", table(("x", "q1", 0, "Ann")), TEXTS, references="relevant")
     assert values(passages) == [("x", "q1", 0.5, "ok")]
@@ -410,7 +412,7 @@ def test_references_that_cannot_be_compared_are_counted(monkeypatch: pytest.Monk
         (None, "empty-reference", None),
         (0.25, "ok", 1),
     ]
-    lost = "1 reference text could not be compared by BERTScore (empty-reference 1); the best of the others counts"
+    lost = "1 reference text couldn't be compared by BERTScore (empty-reference 1); the best of the others counts"
     assert graded.notes[-1] == lost
     utility = ragworth.grade("utility", given, texts)
     assert utility.frame.select("value", "skipped").row(0) == (pytest.approx(2.0), 1)

@@ -57,9 +57,9 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
 @pytest.mark.parametrize(
     ("back", "words"),
     [
-        (None, "a NoneType came back"),
-        ("p1", "a str came back: 'p1'"),
-        (7, "an int came back"),
+        (None, "a NoneType was returned"),
+        ("p1", "a str was returned: 'p1'"),
+        (7, "an int was returned"),
         ([None], "hit 1 is a NoneType"),
         (["p1", 1.5], "hit 2 is a float"),
         ([True], "hit 1 is a bool"),
@@ -70,10 +70,10 @@ def test_what_may_come_back(back: Any, hits: list[Hit]) -> None:
         ([("p1", 1.0, "more")], "hit 1 is a tuple"),
         ([{"score": 1.0}], "hit 1 has neither an id nor a text"),
         ([{"text": 5}], "the text of hit 1 is an int"),
-        ([("p1", 1.0), "p2"], "1 hit of 2 with a score, and the others without"),
+        ([("p1", 1.0), "p2"], "1 hit of 2 have a score, the others don't"),
         ({"p1": None}, "not a finite number"),
-        ({"p1", "p2"}, "a set came back, which has no order"),
-        (frozenset({("p1", 1.0)}), "a frozenset came back, which has no order"),
+        ({"p1", "p2"}, "a set was returned, which has no order"),
+        (frozenset({("p1", 1.0)}), "a frozenset was returned, which has no order"),
         (pl.DataFrame({"docno": ["p1"], "score": [math.nan]}), "the score of hit 1 is 'nan', not a finite number"),
         (pl.DataFrame({"docno": ["p1"], "score": [None]}), "the score of hit 1 is missing"),
         (pl.DataFrame({"name": ["p1"]}), "hit 1 has neither an id nor a text"),
@@ -205,7 +205,7 @@ def test_passages_that_come_again() -> None:
     made = retrieve({"s": lambda text: ["p1", "p2", "p1", "p1"]}, world())
     assert passages(made, "s")["q2"] == ["p1", "p2"]
     (note,) = [note for note in made.notes if "again" in note]
-    assert note.endswith("6 hits left out that came again for the same query ('q1', 'q2', 'q3')")
+    assert note.endswith("6 repeated hits for the same query left out ('q1', 'q2', 'q3')")
 
 
 def test_errors_name_the_system_and_the_query() -> None:
@@ -220,26 +220,26 @@ def test_errors_name_the_system_and_the_query() -> None:
     words = "mine: test_errors_name_the_system_and_the_query.broken fails for the query 'q1' ('Who built the mill?')"
     assert str(caught.value).startswith(f"{words}: KeyError: 'no\\nindex'")
     assert isinstance(caught.value.__cause__, InputError)
-    with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine came back[^$]*expected: a list"):
+    with pytest.raises(InputError, match=r"mine: .*later, query 'q1': a coroutine was returned[^$]*expected: a list"):
         retrieve({"mine": later}, world())
-    with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str came back: 'p1'"):
+    with pytest.raises(InputError, match=r"mine: .*lambda>, query 'q1': a str was returned: 'p1'"):
         retrieve({"mine": lambda text: "p1"}, world())
 
 
 def test_texts_of_queries_are_needed() -> None:
     setting = StepContext.of(world().collection, ["q1", "unknown"])
-    with pytest.raises(InputError, match="mine: called needs what is not there: no text of 1 query"):
+    with pytest.raises(InputError, match="mine: called lacks an input: no text of 1 query"):
         retrieve({"mine": search}, setting)
 
 
 @pytest.mark.parametrize("thing", [7, None, SimpleNamespace(), retrieval.bm25, {"a": 1}])
 def test_what_is_no_retriever(thing: Any) -> None:
-    with pytest.raises(InputError, match=r"s: .* is no pipeline"):
+    with pytest.raises(InputError, match=r"s: .* is not a pipeline"):
         retrieve({"s": thing}, world())
-    with pytest.raises(InputError, match="is no retriever"):
+    with pytest.raises(InputError, match="is not a retriever"):
         retrieval.called(thing)
 
 
 def test_it_stands_first() -> None:
-    with pytest.raises(InputError, match="called cannot stand behind bm25"):
+    with pytest.raises(InputError, match="called can't follow bm25"):
         retrieve({"s": ["bm25", search]}, world())

@@ -63,12 +63,12 @@ def test_a_function_around_a_pipeline() -> None:
         return found
 
     assert passages(retrieve({"hs": search}, world()), "hs")["q1"][0] == "p1"
-    with pytest.raises(InputError, match=r"hs: Pipeline is no component: [^$]*give a function"):
+    with pytest.raises(InputError, match=r"hs: Pipeline is no component: [^$]*pass a function"):
         retrieve({"hs": pipeline}, world())
 
 
 def test_components_that_do_not_fit() -> None:
-    with pytest.raises(InputError, match="takes no text of a query but query_embedding"):
+    with pytest.raises(InputError, match="takes query_embedding instead of a query text"):
         retrieve({"hs": InMemoryEmbeddingRetriever(stored())}, world())
-    with pytest.raises(InputError, match=r"hs: Other fails for the query 'q1' .* no documents came back but words"):
+    with pytest.raises(InputError, match=r"hs: Other fails for the query 'q1' .* returned words instead"):
         retrieve({"hs": Other()}, world())

@@ -130,7 +130,7 @@ def test_their_measures_are_checked_like_ours() -> None:
     assert scores.notes == ("a note", "run: 1 query not judged and so not scored ('x')")
     with pytest.raises(TableError, match="none of its 1 query is judged"):
         ragworth.score({"x": {"a": 1.0}}, judgments, "Compat(p=0.9)")
-    with pytest.raises(MetricError, match="what a metric needs was not given"):
+    with pytest.raises(MetricError, match="a metric lacks its input"):
         ragworth.score(contexts, {"query": ["1"], "passage": ["a"], "abstention": [0.1]}, "Compat(p=0.9)")
 
 

@@ -32,7 +32,7 @@ def test_texts_of_the_collection_under_other_ids() -> None:
         "is in the collection, such as '3f2a-p2' ('The mill was sold twice.'); the collection has its text as 'p2'"
     )
     assert caught.value.expected == "ids as the collection has them, such as 'p1'"
-    assert 'or have a function give texts without ids, {"text": …}' in caught.value.remedy
+    assert 'or return texts without ids from a function, {"text": …}' in caught.value.remedy
     assert not setting.brought
     known = retrieve({"s": lambda text: ["p3", *uuids(text)]}, setting)
     assert any(
@@ -48,7 +48,7 @@ def test_texts_that_the_collection_does_not_have() -> None:
     def web(text: str) -> list[dict[str, str]]:
         return [{"id": "w1", "text": "From the web."}]
 
-    with pytest.raises(InputError, match=r"such as 'w1' \('From the web.'\)\n[^$]*leave its passages out"):
+    with pytest.raises(InputError, match=r"such as 'w1' \('From the web.'\)\n[^$]*leave out its passages"):
         retrieve({"s": web}, world())
     assert passages(retrieve({"s": web}, world({})), "s")["q1"] == ["w1"]
     setting = world()
@@ -70,7 +70,7 @@ def test_a_text_without_an_id_is_the_passage_that_has_it() -> None:
     assert passages(made, "s")["q"] == [text_id("two"), "p4", "p1"]
     assert [note.partition(": ")[2] for note in made.notes] == [
         f"1 passage not in the collection ('{text_id('two')}')",
-        "1 hit left out that came again for the same query ('q')",
+        "1 repeated hit for the same query left out ('q')",
     ]
 
 
@@ -82,9 +82,7 @@ def test_texts_that_come_along_become_passages() -> None:
         "n1": "磨坊 🏭",
     }
     assert not setting.texts.unknown(made)
-    with pytest.raises(
-        InputError, match=r"b: .*: it or another system brought another text for the passage 'n1' than before"
-    ):
+    with pytest.raises(InputError, match=r"b: .*: it or another system returned a second text for the passage 'n1'"):
         retrieve({"b": lambda text: [{"id": "n1", "text": "other"}]}, setting)
 
 
@@ -93,7 +91,7 @@ def test_the_text_of_the_collection_counts() -> None:
     made = retrieve({"s": lambda text: [{"id": "p1", "text": "cut sho"}, {"id": "new", "text": "new"}]}, setting)
     assert any("1 passage with another text than the collection's, which counts ('p1')" in note for note in made.notes)
     assert setting.texts.passages.height == 6
-    with pytest.raises(InputError, match=r"for the query 'q2' it brought another text for the passage 'x' than before"):
+    with pytest.raises(InputError, match=r"for the query 'q2' it returned a second text for the passage 'x'"):
         retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, setting)
-    with pytest.raises(InputError, match="two texts came under one id, 'p1'"):
+    with pytest.raises(InputError, match="two texts have the same id, 'p1'"):
         retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, setting)

@@ -29,7 +29,7 @@ def test_the_reader_and_the_base_are_two_models() -> None:
 
 
 def test_there_is_no_other() -> None:
-    with pytest.raises(ModelError, match="there is no embedded model 'large'") as error:
+    with pytest.raises(ModelError, match="unknown embedded model 'large'") as error:
         ragworth.llm("embedded:large")
     assert error.value.expected == "embedded, or embedded:base"
 
@@ -50,7 +50,7 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
     content[-1] ^= 1
     other.write_bytes(content)
     monkeypatch.setattr(embedded, "weights_file", lambda: other)
-    with pytest.warns(UserWarning, match="the weights of the embedded model are not the ones that ragworth knows"):
+    with pytest.warns(UserWarning, match="the weights of the embedded model are not the expected ones"):
         card = ragworth.llm(spec).card
     assert card.name == "unknown" and str(other) in card.notes[0]
     assert model_digest(card) != model_digest(right)
@@ -63,7 +63,7 @@ def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     content[-1] ^= 1
     other.write_bytes(content)
     monkeypatch.setattr(embedded, "READER_ADAPTER", other)
-    with pytest.warns(UserWarning, match="not the ones that ragworth knows"):
+    with pytest.warns(UserWarning, match="not the expected ones"):
         card = ragworth.llm().card
     assert card.name == "unknown" and model_digest(card) != model_digest(right)
     assert ragworth.llm("embedded:base").card.name == "SmolLM2-135M-Instruct"

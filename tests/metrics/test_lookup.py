@@ -88,5 +88,5 @@ def test_scores_do_not_depend_on_keys(make: Make, world: World) -> None:
 def test_colliding_ids_are_not_duplicates(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "passage_keys", make)
     assert Contexts({"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}).frame["passage"].to_list() == ["a", "b", "a"]
-    with pytest.raises(TableError, match="passage 'a' is there twice for query 'r'"):
+    with pytest.raises(TableError, match="passage 'a' occurs twice for query 'r'"):
         Contexts({"query": ["q", "r", "r"], "passage": ["a"] * 3, "score": [1.0] * 3})

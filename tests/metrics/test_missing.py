@@ -147,7 +147,7 @@ def test_a_rank_nobody_listed_is_a_passage_nobody_judged() -> None:
     assert known == pytest.approx([2 / 3, 1.0, 5 / 6, 2 / 3, 5 / 6])
     assert udcg == "unjudged"  # nothing is known of the second
     assert first == pytest.approx(0.622459331)  # σ(0.5)
-    assert scores.notes == ("A: 1 context with ranks nobody listed; they count as passages shown and not judged",)
+    assert scores.notes == ("A: 1 context with gaps in the ranks; the missing passages count as shown but unjudged",)
 
 
 def test_no_density_over_a_rank_nobody_listed() -> None:

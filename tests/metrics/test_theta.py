@@ -147,9 +147,9 @@ def test_other_metrics_take_no_file() -> None:
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("UDCG(theta=theta.json)@10", "weights are for the first 3 passages, and the first 10 passages are asked for"),
-        ("UDCG(theta=theta.json)", "weights are for the first 3 passages, and no cutoff is asked for"),
-        ("UDCG(theta=theta.json, gamma=0.5)@3", "gamma has no part in learned weights"),
+        ("UDCG(theta=theta.json)@10", "weights are for the first 3 passages, but the first 10 passages are requested"),
+        ("UDCG(theta=theta.json)", "weights are for the first 3 passages, but no cutoff is requested"),
+        ("UDCG(theta=theta.json, gamma=0.5)@3", "learned weights don't use gamma"),
         ("UDCG(theta=theta.json, rel=2)@3", "these weights were learned with rel=1"),
     ],
 )
@@ -161,7 +161,7 @@ def test_weights_for_something_else_are_refused(folder: Path, written: str, said
 
 
 def test_all_files_that_cannot_be_used_are_told_together(folder: Path) -> None:
-    with pytest.raises(FormatError, match=r"no\.json: there is no such file"):
+    with pytest.raises(FormatError, match=r"no\.json: no such file"):
         scoring.split_metrics("UDCG(theta=no.json)@3")
     with pytest.raises(MetricError) as caught:
         scoring.split_metrics(["UDCG(theta=no.json)@3", "P@3", "UDCG(theta=theta.json)@4"])
@@ -194,7 +194,7 @@ def test_what_scores_depend_on_has_a_hash_and_what_is_told_about_it_has_none(fol
 
 
 def test_the_engine_reads_no_files_and_says_so(folder: Path) -> None:
-    with pytest.raises(MetricError, match="score it by ragworth"):
+    with pytest.raises(MetricError, match="use ragworth"):
         engine.score_tables(shown(A="a"), judged(RELEVANCE, ABSTENTION), "UDCG(theta=theta.json)@3")
 
 

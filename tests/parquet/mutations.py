@@ -34,7 +34,7 @@ def read_all(number: int, seed: int, verbose: bool) -> Counter[str]:
                 outcomes["table"] += 1
             except FormatError as error:
                 lines = str(error).splitlines()
-                assert lines[0].startswith("damaged.parquet: cannot be read as Parquet ("), lines
+                assert lines[0].startswith("damaged.parquet: can't be read as Parquet ("), lines
                 assert len(lines) == 3, lines
                 outcomes["error"] += 1
     return outcomes

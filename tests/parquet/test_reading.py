@@ -56,8 +56,8 @@ def test_the_byte_that_ended_the_process(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "run.parquet: cannot be read as Parquet (the values of a page: -3)" in done.stderr
-    assert "to do: write or fetch the file again" in done.stderr
+    assert "run.parquet: can't be read as Parquet (the values of a page: -3)" in done.stderr
+    assert "to do: write or download the file again" in done.stderr
     assert "panicked" not in done.stderr and "Traceback" not in done.stderr
 
 
@@ -101,7 +101,7 @@ def test_files_are_refused_like_bytes(tmp_path: Path) -> None:
 def test_cut_short(size: int, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(TINY[:size])
-    with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(FormatError, match="can't be read as Parquet") as caught:
         read_parquet(path)
     assert caught.value.file == str(path)
 
@@ -155,7 +155,7 @@ def test_a_trial_survives_what_ends_the_reader(as_file: bool, tmp_path: Path) ->
 
 def test_rows_to_ask_about_are_checked_too(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_bytes(KILLER)
-    with pytest.raises(FormatError, match=r"cannot be read as Parquet"):
+    with pytest.raises(FormatError, match=r"can't be read as Parquet"):
         read_rows(str(tmp_path / "rows.parquet"))
 
 
@@ -187,7 +187,7 @@ def test_compressed_once_more(tmp_path: Path) -> None:
 
     path = tmp_path / "run.parquet.gz"
     path.write_bytes(gzip.compress(KILLER))
-    with pytest.raises(FormatError, match="cannot be read as Parquet") as caught:
+    with pytest.raises(FormatError, match="can't be read as Parquet") as caught:
         read_contexts(path)
     assert caught.value.file == str(path)
     path.write_bytes(gzip.compress(arrow(FLAT)))

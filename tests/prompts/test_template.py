@@ -132,12 +132,12 @@ BAD: dict[str, tuple[str, str, int | None]] = {
     "ends-with-system": ("[user]\nHi\n[system]\nBe brief", "its messages are user, system", None),
     "ends-with-assistant": ("[user]\nHi\n[assistant]\nYes", "its messages are user, assistant", None),
     "text-and-more": ("[text]\nHi\n[user]\nHo", "its messages are text, user", None),
-    "bad-slot": ("About.\n[user]\nHi\n{{two words}}\n", "'{{two words}}' is no slot", 4),
-    "empty-slot": ("[user]\n{{}}\n", "is no slot", 2),
-    "number": ("[user]\n{{1st}}\n", "is no slot", 2),
-    "expression": ("[user]\nHi {{a.b}}\n", "is no slot", 2),
-    "closed-only": ("[user]\nHi\n{{/a}}", "{{/a}} closes what is not open", 3),
-    "crossed": ("[user]\n{{#a}}{{#b}}\n{{/a}}{{/b}}", "{{/a}} closes what is not open", 3),
+    "bad-slot": ("About.\n[user]\nHi\n{{two words}}\n", "'{{two words}}' is not a slot", 4),
+    "empty-slot": ("[user]\n{{}}\n", "is not a slot", 2),
+    "number": ("[user]\n{{1st}}\n", "is not a slot", 2),
+    "expression": ("[user]\nHi {{a.b}}\n", "is not a slot", 2),
+    "closed-only": ("[user]\nHi\n{{/a}}", "{{/a}} closes a section that isn't open", 3),
+    "crossed": ("[user]\n{{#a}}{{#b}}\n{{/a}}{{/b}}", "{{/a}} closes a section that isn't open", 3),
     "never-closed": ("[user]\nHi\n{{#a}} b", "{{#a}} is never closed", None),
 }
 
@@ -290,13 +290,13 @@ def test_a_folder_replaces_prompts_by_name(save: Save) -> None:
 def test_a_folder_may_add_prompts(save: Save) -> None:
     folder = save("own/new.txt", "[user]\n{{x}}").parent
     assert load_prompt("new", folder).render({"x": "y"}).messages == (Message("user", "y"),)
-    with pytest.raises(PromptError, match="there is no prompt 'new'") as caught:
+    with pytest.raises(PromptError, match="unknown prompt 'new'") as caught:
         load_prompt("new")
     assert "abstention" in str(caught.value)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="there is no such folder"):
+    with pytest.raises(PromptError, match="no such folder"):
         load_prompt("abstention", tmp_path / "none")
 
 
@@ -398,7 +398,7 @@ def test_a_fence_is_no_slot_to_be_filled() -> None:
 
 @pytest.mark.parametrize("mark", ["{{fence*}}", "{{#fence}}x{{/fence}}", "{{#fence?}}x{{/fence}}"])
 def test_a_fence_is_no_passage_and_no_list(mark: str) -> None:
-    with pytest.raises(PromptError, match="is no slot"):
+    with pytest.raises(PromptError, match="is not a slot"):
         template(f"[user]\n{mark}")
 
 

@@ -263,7 +263,7 @@ def test_queries_with_too_little_are_empty_and_named() -> None:
     made = retrieve({"s": "bm25 >> gold(at=2, of=2)"}, world())
     assert passages(made, "s") == {"q1": ["p4", "p1"], "q2": [], "q3": [], "q4": []}
     assert made.notes[0] == (
-        "gold(at=2, of=2) is left empty, which is scored as a context without passages: fewer than 1 retrieved "
+        "gold(at=2, of=2) stays empty, and is scored as a context without passages: fewer than 1 retrieved "
         "passages that are not relevant: 1 query ('q2'); no relevant passage: 2 queries ('q3', 'q4')"
     )
 
@@ -297,11 +297,11 @@ def test_passages_that_nobody_judged_are_no_candidates() -> None:
         ("bm25 >> gold(at=3, of=2)", "gold: position 3 of 2 passages"),
         ("bm25 >> gold(among=near)", "among is 'near'; it may be retrieved, random, weak, hard"),
         ("bm25 >> gold(among=hard)", "gold among hard distractors needs judgments of abstention beforehand, and there"),
-        ("bm25 >> best_by", "best_by names no judgment"),
+        ("bm25 >> best_by", "best_by lacks the name of a judgment"),
         ("bm25 >> best_by(abstention)", "abstention says how bad a passage is"),
         ("bm25 >> best_by(utility)", "needs judgments of abstention"),
         ("bm25 >> best_by(likelihood)", "needs judgments of likelihood"),
-        ("gold", "gold cannot stand first"),
+        ("gold", "gold can't be first"),
     ],
 )
 def test_controlled_contexts_that_cannot_be(pipeline: str, words: str) -> None:
@@ -311,9 +311,9 @@ def test_controlled_contexts_that_cannot_be(pipeline: str, words: str) -> None:
 
 
 def test_gold_needs_labels_and_random_ones_passages() -> None:
-    with pytest.raises(InputError, match="gold needs what is not there: no relevance labels"):
+    with pytest.raises(InputError, match="gold lacks an input: no relevance labels"):
         retrieve({"s": "bm25 >> gold"}, world(labels=None))
-    with pytest.raises(InputError, match="gold among random passages needs what is not there: no texts of passages"):
+    with pytest.raises(InputError, match="gold among random passages lacks an input: no texts of passages"):
         retrieve({"s": "oracle >> gold(among=random)"}, world({}))
 
 

@@ -313,7 +313,7 @@ def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Pat
 
 
 def test_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="s: 'nonsense' names no kind of encoder"):
+    with pytest.raises(InputError, match="s: 'nonsense' is not a kind of encoder"):
         retrieve({"s": "dense(nonsense)"}, world())
     with pytest.raises(InputError, match="no texts of passages"):
         retrieve({"s": f'dense("onnx:{folder}")'}, world({}, {"q": "mill"}, None))

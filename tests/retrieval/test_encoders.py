@@ -170,21 +170,21 @@ def test_folders_that_cannot_be_used(tmp_path: Path) -> None:
 
     refused("hidden_act is 'relu'", config={**CONFIG, "hidden_act": "relu"})
     refused("model_type is 't5'", config={**CONFIG, "model_type": "t5"})
-    refused("put together by", pooling="max")
+    refused("pooled by", pooling="max")
     folder = write_encoder(tmp_path / "other")
     few = {name: array for name, array in weights().items() if "layer.1" not in name}
     write_safetensors(folder / "model.safetensors", few)
     with pytest.raises(ModelError, match=r"it lacks 'encoder\.layer\.1"):
         OnnxEncoder(folder).encode(["x"], "query")
     (folder / "modules.json").write_text(json.dumps([{"type": "x.Dense"}]))
-    with pytest.raises(ModelError, match="its part Dense is not known"):
+    with pytest.raises(ModelError, match="its module Dense is not supported"):
         OnnxEncoder(folder)
     (folder / "modules.json").write_text("{")
     with pytest.raises(ModelError, match=r"modules\.json: it cannot be read"):
         OnnxEncoder(folder)
     with pytest.raises(ModelError, match=r"no tokenizer\.json"):
         open_encoder(f"onnx:{tmp_path}")
-    with pytest.raises(ModelError, match="nowhere: there is no such folder"):
+    with pytest.raises(ModelError, match="nowhere: no such folder"):
         open_encoder(f"onnx:{tmp_path}/nowhere")
 
 
@@ -313,9 +313,9 @@ def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
 
 def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for spec, words in (
-        ("nonsense", "no kind of encoder"),
-        ("onnx:", "names no folder"),
-        ("embedded:x", "no embedded"),
+        ("nonsense", "not a kind of encoder"),
+        ("onnx:", "folder is missing"),
+        ("embedded:x", "unknown embedded"),
     ):
         with pytest.raises(ModelError, match=words):
             open_encoder(spec)
@@ -334,7 +334,7 @@ def test_a_name_of_no_kind_is_told_once() -> None:
     with pytest.raises(ModelError) as caught:
         open_encoder("nothing")
     assert str(caught.value).splitlines() == [
-        "'nothing' names no kind of encoder",
+        "'nothing' is not a kind of encoder",
         "  expected: embedded, onnx:FOLDER, st:NAME_OR_FOLDER",
     ]
 
@@ -392,7 +392,7 @@ def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeyp
     limit.unlink()
     limit.write_text('{"max_seq_length": 64}')
     monkeypatch.setattr(embedded, "weights_folder", lambda: tmp_path / "model")
-    with pytest.warns(UserWarning, match=r"embedded encoder are not the ones.*sentence_bert_config"):
+    with pytest.warns(UserWarning, match=r"embedded encoder are not the expected ones.*sentence_bert_config"):
         other = embedded.open_encoder("")
     assert other.name == "unknown" and other.revision != right.revision
 

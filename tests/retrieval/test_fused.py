@@ -52,10 +52,10 @@ def test_python_makes_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "at", "words"),
     [
-        ("fused", 1, "fused holds 0 pipelines"),
+        ("fused", 1, "fused has 0 pipelines"),
         ("fused(bm25)", 1, "two or more"),
         ("fused(bm25, revers)", 13, "did you mean reversed"),
-        ("fused(bm25, reversed % 3)", 13, "reversed cannot stand first"),
+        ("fused(bm25, reversed % 3)", 13, "reversed can't be first"),
         ("fused(bm25, random(sead=1))", 20, "did you mean seed"),
         ("fused(bm25, random, method=mean)", 1, "rrf, weighted"),
         ("fused(bm25, random, k=-1)", 1, "0 or more"),
@@ -65,9 +65,9 @@ def test_python_makes_the_same() -> None:
         ("fused(bm25, random, weights='1, nan')", 1, "numbers, such as"),
         ("fused(bm25, random, weights='-1, 2')", 1, "0 or more"),
         ("fused(bm25, random, weights='0 0')", 1, "not all of them 0"),
-        ("fused(bm25, k=1, random)", 18, "behind a setting with a name"),
-        ("fused(bm25 random)", 12, "behind a value"),
-        ("fused(bm25, random", 19, "behind a value"),
+        ("fused(bm25, k=1, random)", 18, "after a named setting"),
+        ("fused(bm25 random)", 12, "after a value"),
+        ("fused(bm25, random", 19, "after a value"),
         ("fused(bm25,", 12, "where a parenthesis should end"),
         ("fused(bm25, 3)", 13, "unknown kind of step"),
         ("fused(bm25, 'x')", 13, "where a step should stand"),
@@ -157,7 +157,7 @@ def test_the_order_of_lists_changes_nothing(lists: list[dict[str, float]], order
 
 @pytest.mark.parametrize("part", ["random", "bm25 >> reversed % 3", "bm25 >> listwise", "bm25 >> setwise", "oracle"])
 def test_lists_without_scores_are_refused_before_anything_runs(part: str) -> None:
-    with pytest.raises(InputError, match="gives no scores") as caught:
+    with pytest.raises(InputError, match="has no scores") as caught:
         Pipeline.of(f'fused(bm25, {part}, method="weighted")')
     assert 'method="rrf"' in str(caught.value)
     assert Pipeline.of(f"fused(bm25, {part})").steps
@@ -166,7 +166,7 @@ def test_lists_without_scores_are_refused_before_anything_runs(part: str) -> Non
 def test_a_file_without_scores_is_refused_when_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "run.csv").write_text("system,query,rank,passage\nx,q1,1,a\nx,q1,2,b\n")
     systems = {"s": f'fused(bm25, run("{tmp_path}/run.csv"), method="weighted")'}
-    with pytest.raises(InputError, match=r"s: .*gives no scores that could be weighted"):
+    with pytest.raises(InputError, match=r"s: .*has no scores to weight"):
         retrieve(systems, world())
 
 
@@ -224,7 +224,7 @@ def test_what_is_inside_is_checked_before_anything_runs() -> None:
     with pytest.raises(InputError) as caught:
         retrieve({"s": "fused(run(gone.txt), fused(bm25, oracle))"}, world(labels=None))
     assert "s: run: there is no file gone.txt" in str(caught.value)
-    assert "s: oracle needs what is not there: no relevance labels" in str(caught.value)
+    assert "s: oracle lacks an input: no relevance labels" in str(caught.value)
     made = parse("fused(run(a.txt), fused(bm25, run(b.txt) >> oracle))").steps[0]
     assert [path.name for path in made.files(world())] == ["a.txt", "b.txt"]
     assert set(made.needs) == {"passages", "query texts", "relevance"}

@@ -42,7 +42,7 @@ def test_any_text_is_a_pipeline_or_an_error_of_ours(text: str) -> None:
     try:
         made = parse(text)
     except InputError as error:
-        assert "cannot read the pipeline at character" in str(error)
+        assert "can't parse the pipeline at character" in str(error)
     else:
         assert parse(str(made)) == made
 
@@ -111,16 +111,16 @@ def test_canonical_form(written: str, printed: str) -> None:
         ("bm25(k1=99999999999999999999999)", None, ""),
         ("bm25(0.9)", 6, "one value too many for bm25"),
         ("reversed(1)", 10, "no settings"),
-        ("bm25(k1=1, k1=2)", 12, "there twice"),
-        ("run('a', path='b')", 10, "there twice"),
-        ("bm25(k1=1, 2)", 12, "behind a setting with a name"),
+        ("bm25(k1=1, k1=2)", 12, "occurs twice"),
+        ("run('a', path='b')", 10, "occurs twice"),
+        ("bm25(k1=1, 2)", 12, "after a named setting"),
         ("bm25(k1=)", 9, "where a value should stand"),
         ("bm25(", 6, "where a parenthesis should end"),
         ("bm25(k1", 6, "one value too many"),
         ("bm25(k1=", 9, "where a value should stand"),
         ("run(x,", 7, "where a parenthesis should end"),
-        ("bm25(k1=1", 10, "behind a value"),
-        ("bm25(k1=1 b=2)", 11, "behind a value"),
+        ("bm25(k1=1", 10, "after a value"),
+        ("bm25(k1=1 b=2)", 11, "after a value"),
         ("(bm25", 6, "where a parenthesis should end"),
         ("(" * 60 + "bm25", 51, "too many parentheses"),
         ("bm25)", 5, "where a step ends"),
@@ -132,7 +132,7 @@ def test_canonical_form(written: str, printed: str) -> None:
         ("bm25 %", 7, "a whole number"),
         ("bm25 > reversed", 6, "where a step ends"),
         ("bm25 >> bm25", 6, "it retrieves on its own"),
-        ("run", 1, "names no file"),
+        ("run", 1, "lacks a file"),
         (r"run('\q')", 5, "escape"),
         (r"run('\U00110000')", 5, "escape"),
         ("run('a)", 5, "where a value should stand"),
@@ -161,7 +161,7 @@ def test_control_characters_are_not_shown() -> None:
 def test_an_unfinished_pipeline_is_a_part() -> None:
     part = parse("reversed % 10")
     assert str(Bm25() >> part) == "bm25 >> reversed % 10"
-    with pytest.raises(InputError, match="reversed cannot stand first"):
+    with pytest.raises(InputError, match="reversed can't be first"):
         part.complete()
     assert (Oracle() % 3).complete() == parse("oracle % 3")
 

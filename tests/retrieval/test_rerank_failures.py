@@ -45,7 +45,7 @@ def test_a_window_that_failed_keeps_its_order() -> None:
     made = Listwise(window=2, step=1).apply(before, setting)
     # 3, 4 fails; then 2, 3 and 1, 3 are turned round.
     assert made.frame["passage"].to_list() == ["p002", "p000", "p001", "p003"]
-    assert any("1 of 3 windows could not be judged and kept the order before" in note for note in made.notes)
+    assert any("1 of 3 windows could not be judged and kept their previous order" in note for note in made.notes)
 
 
 def test_a_choice_that_failed_goes_to_the_first() -> None:
@@ -79,7 +79,7 @@ def test_passages_and_queries_without_texts(step: LlmReranker) -> None:
     (note,) = made.notes
     assert "4 passages without a text to judge by stand behind" in note
     assert all(why in note for why in ("no-query-text 2", "empty-passage 1", "no-passage-text 1"))
-    with pytest.raises(InputError, match="no texts of the passages"):
+    with pytest.raises(InputError, match="have no texts"):
         step.apply(unscored_contexts([("q", ["x", "y"])]), setting)
 
 

@@ -168,7 +168,7 @@ def test_written_and_refused() -> None:
     for wrong in ("mmr(2)", "mmr(0.5, relevance=chance)", "mmr(0.5, 3)"):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
-    with pytest.raises(InputError, match="names no kind of encoder"):
+    with pytest.raises(InputError, match="is not a kind of encoder"):
         retrieve({"s": "bm25 >> mmr(0.5, by=nonsense)"}, world())
 
 

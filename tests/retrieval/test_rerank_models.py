@@ -175,7 +175,7 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
     before = unscored_contexts([("q", ["a", "b"])])
     made = Rerank("one").apply(before, setting)
     (note,) = made.notes
-    assert note.endswith("pairs of a query and a passage that were cut to the 16 tokens that the model reads (1)")
+    assert note.endswith("pairs of a query and a passage truncated to the model's 16 tokens (1)")
     scores = dict(made.frame.select("passage", "score").iter_rows())
     assert scores["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long), rel=1e-5, abs=1e-5)
     short = dict(Rerank("one", length=8).apply(before, setting).frame.select("passage", "score").iter_rows())
@@ -197,9 +197,9 @@ def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
     before = unscored_contexts([("q", ["a", "b"])])
     for step, words in (
         (Rerank("three"), "has 3 labels"),
-        (Monot5("t5", yes="zeppelin balloon"), "no two single tokens"),
-        (Monot5("t5", yes="true", no="true"), "no two single tokens"),
-        (Monot5("t5", yes="zeppelin"), r"'zeppelin' is no word of the model, which reads it as \[UNK\]"),
+        (Monot5("t5", yes="zeppelin balloon"), "not two single tokens"),
+        (Monot5("t5", yes="true", no="true"), "not two single tokens"),
+        (Monot5("t5", yes="zeppelin"), r"'zeppelin' is not a word of the model, which reads it as \[UNK\]"),
     ):
         with pytest.raises(ModelError, match=words):
             step.apply(before, setting)

@@ -44,7 +44,7 @@ def test_written_forms() -> None:
 
 
 def test_nobody_to_ask() -> None:
-    with pytest.raises(InputError, match="s: pointwise asks a model, and there is none to ask"):
+    with pytest.raises(InputError, match="s: pointwise needs a model, but there is none"):
         retrieve({"s": "bm25 >> pointwise"}, replace(world(), asking=None))
 
 
@@ -174,7 +174,7 @@ def test_sources_know_model_and_prompts(tmp_path: Path) -> None:
     assert Pointwise().sources(own) != Pointwise().sources(setting)
     assert Listwise().sources(own) == Listwise().sources(setting)
     (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{answer}}")
-    with pytest.raises(PromptError, match="no slot for query; nothing is known to fill answer"):
+    with pytest.raises(PromptError, match="no slot for query; there is no value for answer"):
         Pointwise().sources(own)
 
 

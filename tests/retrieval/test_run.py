@@ -117,7 +117,7 @@ def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, 
     with pytest.raises(InputError) as caught:
         retrieve(systems, world(labels=None))
     text = str(caught.value)
-    for words in ("spelt: ", "did you mean bm25?", "head: reversed cannot stand first", "labels: oracle", "file: run"):
+    for words in ("spelt: ", "did you mean bm25?", "head: reversed can't be first", "labels: oracle", "file: run"):
         assert words in text
     assert "name of a system is empty" in text
     assert applied == []

@@ -49,9 +49,9 @@ def test_the_written_form_of_within() -> None:
     assert str(made) == 'within(bm25 % 10, chunks="small") % 5'
     assert parse(str(made)) == made
     for text, words in (
-        ("within(bm25)", "within names no chunking"),
-        ('within(bm25, random, chunks="a")', "within holds 2 pipelines"),
-        ('within(reversed, chunks="a")', "cannot stand first"),
+        ("within(bm25)", "within lacks the name of a chunking"),
+        ('within(bm25, random, chunks="a")', "within has 2 pipelines"),
+        ('within(reversed, chunks="a")', "can't be first"),
     ):
         with pytest.raises(InputError, match=words):
             parse(text)

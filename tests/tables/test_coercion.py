@@ -238,5 +238,5 @@ def test_a_decimal_that_is_no_number() -> None:
 
 
 def test_nested_dicts_only_where_they_have_a_meaning() -> None:
-    with pytest.raises(TableError, match="a dict of dicts was given"):
+    with pytest.raises(TableError, match="it is a dict of dicts"):
         Ratings({"q": {"d": 1}})

@@ -55,7 +55,7 @@ def test_tables_are_taken_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("columns", "found"),
     [
-        ({"id": ["a", "a"], "text": ["x", "y"]}, "row 2: the .* 'a' is there twice"),
+        ({"id": ["a", "a"], "text": ["x", "y"]}, "row 2: the .* 'a' occurs twice"),
         ({"id": ["a", "b"], "text": ["x", None]}, "row 2: .* 'b' has no text"),
         ({"id": ["a", "b"]}, "need a 'text' column"),
         ({"id": ["a", "b"], "text": [1, 2]}, "text"),

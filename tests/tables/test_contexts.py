@@ -124,7 +124,7 @@ def test_infinite_scores_have_an_order() -> None:
 @pytest.mark.parametrize("rank", [None, [1, 2, 3]])
 def test_duplicate_passages(rank: list[int] | None) -> None:
     rows: dict[str, Any] = {"query": ["q", "p", "q"], "passage": ["a", "a", "a"], "score": [1, 2, 3]}
-    with pytest.raises(TableError, match="passage 'a' is there twice for query 'q'") as caught:
+    with pytest.raises(TableError, match="passage 'a' occurs twice for query 'q'") as caught:
         Contexts(rows | ({"rank": rank} if rank else {}), source="run.csv")
     assert caught.value.file == "run.csv"
     assert "chunks of one document" in caught.value.remedy

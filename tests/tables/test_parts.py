@@ -72,7 +72,7 @@ def test_contexts_in_parts_do_what_contexts_do() -> None:
 def test_a_judgment_in_two_tables_is_refused() -> None:
     one = Judgments({"query": ["q1", "q2"], "passage": ["p", "p"], "relevance": [1, 0]})
     other = Judgments({"query": ["q3", "q2"], "passage": ["p", "p"], "relevance": [1, 1]})
-    with pytest.raises(TableError, match=r"row 4: a second row for query 'q2', passage 'p', aspect 'relevance'"):
+    with pytest.raises(TableError, match=r"row 4: second row for query 'q2', passage 'p', aspect 'relevance'"):
         Judgments.concat([one, other])
     assert len(Judgments.concat([one])) == 2
 

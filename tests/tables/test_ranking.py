@@ -112,7 +112,7 @@ def test_duplicates_are_found(rows: list[Row], block: int) -> None:
         if len(distinct) == len(rows):
             assert len(Contexts(frame_of(rows))) == len(rows)
             return
-        with pytest.raises(TableError, match="is there twice") as caught:
+        with pytest.raises(TableError, match="occurs twice") as caught:
             Contexts(frame_of(rows))
     many = len(rows) - len(distinct)
     assert (f"{many} duplicates in all" in caught.value.found) == (many > 1)

@@ -210,9 +210,9 @@ def test_rescaling(tiny: Path, scorer: BERTScore, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("LAYER,P,R,F\n0,0.1,0.1,0.1\n", "there is no layer 2"),
-        ("P,R,F\n0.1,0.1,0.1\n", "no baselines"),
-        ("", "no baselines"),
+        ("LAYER,P,R,F\n0,0.1,0.1,0.1\n", "it has no layer 2"),
+        ("P,R,F\n0.1,0.1,0.1\n", "not baselines"),
+        ("", "not baselines"),
         ("LAYER,P,R,F\n2,x,0.1,0.1\n", "not four numbers"),
         ("LAYER,P,R,F\n2,0.1\n", "the baseline is 0.1"),
     ],
@@ -322,7 +322,7 @@ def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_no_list_of_texts_is_refused(scorer: BERTScore, tiny: Path) -> None:
     with pytest.raises(InputError, match="candidates is one text"):
         scorer.score("the cat", ["the cat"])
-    with pytest.raises(InputError, match="references holds 'None', which is no text"):
+    with pytest.raises(InputError, match="references contains 'None', which is not a text"):
         scorer.score(["the cat"], [None])  # type: ignore[list-item]
     with pytest.raises(InputError, match="1 candidates and 2 references"):
         scorer.score(["the cat"], ["a", "b"])

@@ -144,5 +144,5 @@ def test_no_accepted_answers_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("compare", [exact_match, token_f1, containment, rouge_l])
 def test_unknown_tokens_are_refused(compare: Any) -> None:
-    with pytest.raises(InputError, match="no tokens called 'chars'"):
+    with pytest.raises(InputError, match="unknown tokens 'chars'"):
         compare("x", ["x"], tokens="chars")

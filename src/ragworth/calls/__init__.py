@@ -1,1 +1,1 @@
-"""Every call of a model: planned, looked up, run if it is missing, and kept at once."""
+"""Model calls: planned, looked up in the store, run if missing, and stored at once."""

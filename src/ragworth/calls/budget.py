@@ -1,4 +1,4 @@
-"""What calls will cost, what they have cost, and where to stop."""
+"""Estimate and limit the cost of calls."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ragworth.errors import InputError, format_count
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_PER_TOKEN = 4
-"""Rule of thumb for prompts that nobody has counted yet."""
+"""Rule of thumb for prompts that haven't been tokenized."""
 
 MAX_PRICE = 10**9
-"""The highest price of a million tokens that is believed."""
+"""The highest plausible price of a million tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What an endpoint charges for a million tokens read and a million written, in the user's currency."""
+    """An endpoint's price per million tokens read and written, in the user's currency."""
 
     read: float
     written: float
@@ -38,20 +38,20 @@ FREE = Price(0.0, 0.0)
 
 
 def price_for(card: Card, given: Price | None) -> Price | None:
-    """What calls of a model cost: as given; nothing on this machine; unknown elsewhere."""
+    """Price of a model's calls: as given, zero on this machine, unknown elsewhere."""
     return given or (FREE if not card.endpoint else None)
 
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """How far a job may go. None: as far as it takes."""
+    """Limits of a job. None means unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
     cost: float | None = None
 
     def less(self, tally: JobTally) -> JobLimits:
-        """What is left of the limits after a job has spent some of them."""
+        """Subtract what a job has spent from the limits."""
         return JobLimits(
             None if self.calls is None else max(0, self.calls - tally.calls),
             None if self.tokens is None else max(0, self.tokens - tally.prompt_tokens - tally.new_tokens),
@@ -59,27 +59,27 @@ class JobLimits:
         )
 
     def check(self, price: Price | None) -> None:
-        """Refuse limits that cannot be kept."""
+        """Reject limits that can't be enforced."""
         if self.cost is not None and price is None:
             raise InputError(
-                "the cost is to be limited, but what the endpoint charges is not known",
-                remedy="give its price: --price IN/OUT, per million tokens",
+                "the cost is limited, but the endpoint's price is unknown",
+                remedy="set its price: --price IN/OUT, per million tokens",
             )
         if not all(limit is None or limit >= 0 for limit in (self.calls, self.tokens, self.cost)):
-            raise InputError("a limit is no number, or negative", expected="0 or more")
+            raise InputError("a limit is not a number, or negative", expected="0 or more")
 
 
 class TokenEstimate(NamedTuple):
-    """What a call may take."""
+    """Tokens that a call may take."""
 
     read: int
     written: int
 
 
 def estimate_tokens(request: Request, choice: int = 1) -> TokenEstimate:
-    """A guess that needs no model: the prompt by a rule of thumb, the output at the most it may be.
+    """Estimate tokens without a model: the prompt by a rule of thumb, the output at its maximum.
 
-    ``choice``: tokens that choosing among labels writes, which is more than one where samples are drawn.
+    ``choice``: tokens written to choose among labels; more than one if samples are drawn.
     """
     characters = sum(len(message.content) for message in request.prompt.messages)
     new = (
@@ -91,9 +91,9 @@ def estimate_tokens(request: Request, choice: int = 1) -> TokenEstimate:
 
 
 def upper_bound_tokens(request: Request, model: Model, choice: int) -> TokenEstimate:
-    """What a call takes at most: counted by a model on this machine, else a token a byte and some for a template.
+    """Upper bound on a call's tokens: counted by a local model, otherwise one token per byte plus some for a template.
 
-    An endpoint may have to be asked once for the likeliest tokens and once for each label that is not among them.
+    An endpoint may need one call for the likeliest tokens, and one for each label that isn't among them.
     """
     counted = model.count(request.prompt) if not model.card.endpoint else None
     if counted is None:
@@ -105,9 +105,9 @@ def upper_bound_tokens(request: Request, model: Model, choice: int) -> TokenEsti
 
 
 def unreported_tokens(request: Request, response: Response, model: Model, choice: int) -> TokenEstimate | None:
-    """Tokens of a call whose endpoint doesn't report them, as an upper estimate. None where they are known.
+    """Upper estimate of a call's tokens if its endpoint doesn't report them, otherwise None.
 
-    The prompt counts as in `most`. The reply counts a token a byte, or everything it was allowed where it was cut off.
+    The prompt counts as in `upper_bound_tokens`. The reply counts one token per byte, or its maximum if it was cut off.
     """
     read, written = response.usage.prompt_tokens, response.usage.new_tokens
     no_read = not read and any(message.content.strip() for message in request.prompt.messages)
@@ -130,11 +130,11 @@ def _max_new_tokens(request: Request, choice: int) -> int:
 
 @dataclass
 class JobTally:
-    """What a job has come to so far. Calls under way are counted at their estimate."""
+    """Progress and cost of a job. Calls under way count at their estimate."""
 
     price: Price | None
     asked: int = 0
-    """Requests looked at, repeats included."""
+    """Requests seen, including repeats."""
     distinct: int = 0
     cached: int = 0
     done: int = 0
@@ -144,9 +144,9 @@ class JobTally:
     prompt_tokens: int = 0
     new_tokens: int = 0
     estimated: int = 0
-    """Calls whose tokens are estimated, because the endpoint doesn't report them."""
+    """Calls with estimated tokens, because the endpoint doesn't report them."""
     reasons: Counter[str] = field(default_factory=Counter)
-    """Why calls failed."""
+    """Reasons of failed calls."""
     flying: int = 0
     flying_most: TokenEstimate = field(default_factory=lambda: TokenEstimate(0, 0))
 
@@ -156,11 +156,11 @@ class JobTally:
 
     @property
     def cost(self) -> float | None:
-        """What was spent, if anybody knows."""
+        """Cost so far, or None if the price is unknown."""
         return None if self.price is None else self.price.of(self.prompt_tokens, self.new_tokens)
 
     def would_break(self, limits: JobLimits, more: TokenEstimate) -> str:
-        """Which limit one more call may break, in words; nothing if none. Calls under way count at their most."""
+        """The limit that another call might break, or empty. Calls under way count at their upper bound."""
         if limits.calls is not None and self.calls + self.flying + 1 > limits.calls:
             return format_count(limits.calls, "call")
         read = self.prompt_tokens + self.flying_most.read + more.read
@@ -172,14 +172,14 @@ class JobTally:
         return ""
 
     def start(self, tokens: TokenEstimate) -> None:
-        """Count a call that is about to begin, at the most it may take."""
+        """Count a call about to start, at its upper bound."""
         self.flying += 1
         self.flying_most = TokenEstimate(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
     def end(self, tokens: TokenEstimate, outcome: Response | Failure, estimated: TokenEstimate | None = None) -> None:
-        """Count a call that has ended, with what it took or why it failed.
+        """Count a finished call, with the tokens it took or its failure.
 
-        ``estimated``: its tokens, where the endpoint doesn't report them.
+        ``estimated``: its tokens, if the endpoint doesn't report them.
         """
         self.flying -= 1
         self.flying_most = TokenEstimate(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
@@ -195,7 +195,7 @@ class JobTally:
 
 
 class CallPlan(NamedTuple):
-    """What a job would do: nothing was asked of the model."""
+    """What a job would do, planned without calling the model."""
 
     asked: int
     distinct: int
@@ -210,7 +210,7 @@ class CallPlan(NamedTuple):
 
     @property
     def most_cost(self) -> float | None:
-        """The most that the missing calls can cost, by the estimate of their tokens."""
+        """Upper bound on the cost of the missing calls, from their estimated tokens."""
         return None if self.price is None else self.price.of(self.prompt_tokens, self.most_new_tokens)
 
     def __str__(self) -> str:

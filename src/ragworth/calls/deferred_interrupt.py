@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a job: noticed where it can be acted on, not wherever it happens to come."""
+"""Defer Ctrl-C during a job until it can be handled."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ragworth.interrupts import handle
 
 @contextmanager
 def defer_interrupt() -> Iterator[Callable[[], bool]]:
-    """While inside, a first Ctrl-C is only noted: the value says whether there was one. A second one interrupts.
+    """Note a first Ctrl-C instead of raising; the yielded function returns whether it came. A second one interrupts.
 
-    Elsewhere than in the main thread, and where a program handles Ctrl-C itself, nothing is changed.
+    Does nothing outside the main thread, or if the program handles Ctrl-C itself.
     """
     pressed = threading.Event()
     own = threading.current_thread() is threading.main_thread()

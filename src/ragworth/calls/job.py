@@ -1,4 +1,4 @@
-"""Running many requests against one model: each distinct one once, and never again."""
+"""Run many requests against a model, each distinct one only once."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
 
 REQUEST_WINDOW = 16384
-"""Requests looked at together. Memory is bounded by this, not by the number of requests."""
+"""Requests handled together. This bounds memory, whatever the number of requests."""
 
 MAX_FAILURES_IN_A_ROW = 25
-"""Calls that may fail in a row, for reasons that may pass, until a job gives up."""
+"""Transient failures in a row after which a job gives up."""
 
 USUAL_REQUEST_TOKENS = 400
-"""Tokens of an ordinary request: fewer requests are handed over at once when they are longer."""
+"""Tokens of an ordinary request; longer requests are sent in smaller batches."""
 
 MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
-"""What to do when a model runs out of memory."""
+"""Remedy when a model runs out of memory."""
 
 NOT_ASKED = "not-asked"
-"""Status of a request that was left over when the budget was spent."""
+"""Status of a request left over when the budget was spent."""
 
 
 class JobObserver(Protocol):
-    """Somebody who is told how a job goes."""
+    """Receives a job's progress."""
 
     def update(self, tally: JobTally, waiting: int) -> None:
-        """``waiting``: distinct calls of the present window that have not begun."""
+        """``waiting``: distinct calls of the current window that haven't started."""
         ...
 
 
 class Job:
-    """One model, one store, and what is asked through them.
+    """Asks one model through one store.
 
     >>> from ragworth.llm.contract import Choose, Prompt
     >>> from ragworth.llm.scripted import Scripted
@@ -68,13 +68,13 @@ class Job:
 
     Parameters
     ----------
-    store: where answers are kept; a store that is named by its path is closed with the job. None keeps answers
-        for as long as the job lives.
-    limits: how far to go. What is left over gets the failure ``not-asked``.
+    store: where answers are stored; a store given by path is closed with the job. Without one, answers last as long as
+        the job.
+    limits: when to stop. Requests left over get the failure ``not-asked``.
     price: what the endpoint charges.
-    watcher: is told after every batch.
+    watcher: receives the tally after every batch.
     wait: seconds to wait for another process that writes to the store.
-    only_plan: nothing will be asked, not even an endpoint what it can do.
+    only_plan: make no calls, not even to ask an endpoint for its capabilities.
     """
 
     def __init__(
@@ -96,22 +96,22 @@ class Job:
             self._closing = weakref.finalize(self, self._store.close)
         self._away: ModelError | None = None
         self.card = self._card()
-        """The model's; that of its last visit, when an endpoint does not answer and the store knows it."""
+        """The model's card; if an endpoint doesn't respond, the one that the store last saw."""
         self.limits = limits or JobLimits()
         self.price = price_for(self.card, price)
         self.limits.check(self.price)
         self.tally = JobTally(self.price)
         self.stopped = ""
-        """Which limit ended the job, in words."""
+        """The limit that ended the job."""
         self.watcher = watcher
         self._executor = executor or LocalExecutor()
         self._wait = wait
         self._digest = model_digest(self.card)
         self._choice = int(getattr(model, "choice_tokens", 1))
         self._kept: dict[bytes, Response | Failure] = {}
-        """What has failed in this run; without a store, everything that has come."""
+        """Failures of this run; without a store, all outcomes."""
         self._seen = np.empty(0, np.uint64)
-        """The keys that were counted, in order and in eight bytes each: a job may have millions."""
+        """Sorted keys counted so far, eight bytes each because a job may have millions."""
         self._failures = 0
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
         self._most: dict[bytes, TokenEstimate] = {}
@@ -128,7 +128,7 @@ class Job:
         self.close()
 
     def _card(self) -> Card:
-        """An endpoint that is away can still be known by name: what it has answered needs no asking."""
+        """Fall back to the store's card if an endpoint is away: its stored answers need no call."""
         partial: Card | None = getattr(self.model, "partial", None)
         known = self._store.card_of(partial) if self._store is not None and partial is not None else None
         if self._only_plan and partial is not None:
@@ -142,31 +142,31 @@ class Job:
             return known
 
     def plan(self, requests: Iterable[Request]) -> CallPlan:
-        """What `run` would do with these requests. Nothing is asked and no weights are loaded."""
+        """Plan what `run` would do, without calling the model or loading weights."""
         asked = 0
         missing: dict[bytes, TokenEstimate] = {}
         for request in requests:
             asked += 1
-            self._able(request)
+            self._check_abilities(request)
             missing.setdefault(call_key(self._digest, request), estimate_tokens(request, self._choice))
         distinct = len(missing)
-        for key in self._known(list(missing)):
+        for key in self._find_known(list(missing)):
             del missing[key]
         read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
         return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
-        """What is known already of each request; None where it would have to be asked. Nothing is counted."""
+        """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
         keys = [call_key(self._digest, request) for request in requests]
-        known = self._known(list(dict.fromkeys(keys)))
+        known = self._find_known(list(dict.fromkeys(keys)))
         return [known.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
-        """What comes of each request, in their order.
+        """Yield the outcome of each request, in order.
 
-        Equal requests are asked once; what the store has is not asked. Every answer is in the store before
-        it is given out. An interrupt ends the job after the calls under way, which are kept as well. What
-        failed in an earlier run is tried again.
+        Equal requests are sent once, and answers in the store are reused. Every answer is stored before it is yielded.
+        An interrupt ends the job after the calls under way, which are stored too. Calls that failed in an earlier run
+        are retried.
         """
         self._kept = {key: found for key, found in self._kept.items() if not isinstance(found, Failure)}
         if self._store is None:
@@ -180,11 +180,11 @@ class Job:
         try:
             while window := list(islice(requests, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
-                found = self._known(list(dict.fromkeys(keys)))
+                found = self._find_known(list(dict.fromkeys(keys)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
                     if key not in found and key not in missing:
-                        self._able(request)
+                        self._check_abilities(request)
                         missing[key] = request
                 self._count(len(window), found, missing)
                 found.update(self._ask(work, missing))
@@ -194,7 +194,7 @@ class Job:
             work.close()
 
     def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
-        """Count a window; what an earlier one of the same job had is not counted again."""
+        """Count a window, ignoring what earlier windows of the job counted."""
         new, fresh = (
             np.setdiff1d(np.frombuffer(b"".join([key[:8] for key in keys]), np.uint64), self._seen)
             for keys in (found, missing)
@@ -204,18 +204,18 @@ class Job:
         self.tally.cached += len(new)
         self.tally.distinct += len(new) + len(fresh)
 
-    def _known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
-        """What the store has for these keys, and what this job has seen fail already."""
+    def _find_known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
+        """Outcomes for these keys in the store, and failures of this job."""
         known: dict[bytes, Response | Failure] = {}
         if self._store is not None:
             for kept in self._store.look_up(keys):
-                known.update(self._stored(kept))
+                known.update(self._decode_stored(kept))
         if self._kept:
             known.update((key, self._kept[key]) for key in keys if key in self._kept)
         return known
 
-    def _stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
-        """Stored answers; one to a prompt that was cut serves only a model that would cut it in the same way."""
+    def _decode_stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
+        """Stored answers. One to a truncated prompt is reused only by a model that would truncate it the same way."""
         limit = (self.card.context_length or 0) if self.card.cuts else -1
         try:
             for key, response in responses_from_json(kept):
@@ -223,13 +223,13 @@ class Job:
                     yield key, response
         except (ValueError, TypeError, LookupError) as error:
             raise StoreError(
-                f"an answer in it cannot be read: {error}",
+                f"an answer in it can't be read: {error}",
                 file=str(self._store.path if self._store else ""),
-                remedy="ragworth calls verify says which",
+                remedy="find it with ragworth calls verify",
             ) from error
 
     def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
-        """Ask for what is missing and keep what comes."""
+        """Send the missing requests and store their outcomes."""
         if missing and self._away is not None:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
@@ -243,11 +243,11 @@ class Job:
                     if not work.busy:
                         break
                     ended = work.wait(0.2)
-                    self._keep(ended, keys, outcomes)
+                    self._commit(ended, keys, outcomes)
                     if self.watcher is not None:
                         self.watcher.update(self.tally, len(missing) - len(outcomes))
                     self._give_up(ended)
-            except Exception:  # ours, or the machine's: out of memory, for one
+            except Exception:  # our own error, or the machine's, such as out of memory
                 self._drain(work, keys, outcomes)
                 raise
             except KeyboardInterrupt:
@@ -262,7 +262,7 @@ class Job:
         return outcomes
 
     def _end(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
-        """Wait for the calls under way, unless somebody is in a hurry, and say how to go on."""
+        """Wait for calls under way, unless interrupted twice, and say how to continue."""
         hurried = False
         try:
             if (hurry := getattr(self.model, "hurry", None)) is not None:
@@ -276,24 +276,24 @@ class Job:
         )
 
     def _drain(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
-        """Keep what comes of the calls that are under way; they are paid for."""
-        self._keep([], keys, outcomes)  # an interrupt may have come before the last ones were committed
+        """Store the outcomes of calls under way; they are paid for."""
+        self._commit([], keys, outcomes)  # an interrupt may have come before the last commit
         while work.busy:
-            self._keep(work.wait(0.2), keys, outcomes)
+            self._commit(work.wait(0.2), keys, outcomes)
 
     def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
-        """In which order to ask: a model that reads several at once gets those of one kind and similar length.
+        """Order the requests: a model that batches gets those of one kind and similar length together.
 
-        Where a limit may end the job, the first come first.
+        If a limit may end the job, the order stays.
         """
         if self.model.batch <= 1 or self.limits != JobLimits():
             return deque(missing.values())
         return deque(sorted(missing.values(), key=lambda one: (REQUEST_KINDS[type(one)], -sum(estimate_tokens(one)))))
 
     def _batch(self, queue: deque[Request], keys: dict[int, bytes]) -> list[Request]:
-        """The next requests to hand over, as far as the budget goes.
+        """Next requests to submit, within the budget.
 
-        Calls under way are counted at their most; when only that stands in the way, they are waited for.
+        Calls under way count at their upper bound; if only that is in the way, wait for them.
         """
         batch: list[Request] = []
         bounded = self.limits != JobLimits(self.limits.calls)
@@ -311,10 +311,10 @@ class Job:
             batch.append(queue.popleft())
         return batch
 
-    def _keep(
+    def _commit(
         self, ended: list[FinishedBatch], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]
     ) -> None:
-        """Commit what has ended, then count it as done."""
+        """Commit finished calls, then count them as done."""
         self._pending += [
             (keys[id(request)], request, outcome)
             for batch in ended
@@ -336,19 +336,19 @@ class Job:
                 self._failures += 1
 
     def _give_up(self, ended: list[FinishedBatch]) -> None:
-        """End a job that a backend has ended, or from which nothing comes any more but failures that need not be."""
+        """End the job if the backend ended, or if calls keep failing for transient reasons."""
         for error in [batch.error for batch in ended if batch.error is not None]:
             raise error
         last = ended[-1].outcomes[-1] if ended else None
         if self._failures >= MAX_FAILURES_IN_A_ROW and isinstance(last, Failure):
-            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "mend the cause"
+            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "fix the cause"
             raise JobStopped(
                 f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
                 f"  to do: {remedy} and run the same again"
             )
 
-    def _able(self, request: Request) -> None:
-        """Refuse what the model cannot do before anything is asked."""
+    def _check_abilities(self, request: Request) -> None:
+        """Reject requests that the model can't handle before sending any."""
         if self._only_plan:
             return
         abilities = self.card.abilities
@@ -358,14 +358,14 @@ class Job:
             needs += ["schema"] if request.schema else []
         if lacking := [need for need in needs if need not in abilities]:
             raise ModelError(
-                f"the model {self.card.name!r} cannot do what is asked of it: {', '.join(lacking)}",
+                f"the model {self.card.name!r} lacks a capability: {', '.join(lacking)}",
                 expected=f"one of {', '.join(sorted(abilities))}",
-                remedy="take another model (ragworth models lists the kinds)",
+                remedy="use another model (ragworth models lists the backends)",
             )
 
 
 class JobInterrupted(JobStopped):
-    """Somebody pressed Ctrl-C; ``hurried``: a second time, so that calls under way were not waited for."""
+    """Ctrl-C was pressed; ``hurried`` means twice, so calls under way were not awaited."""
 
     exit_code = 130
 
@@ -375,6 +375,6 @@ class JobInterrupted(JobStopped):
 
 
 def ask(model: Model, requests: Iterable[Request], store: Store | str | Path | None = None) -> list[Response | Failure]:
-    """The answers to some requests, each distinct one asked once; kept in a store if one is named."""
+    """Answer requests, each distinct one once, storing the answers if a store is given."""
     with Job(model, store) as job:
         return list(job.run(requests))

@@ -1,4 +1,4 @@
-"""Looking after a store: what is in it, whether it is sound, taking things out."""
+"""Inspect, verify and prune a call store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Response, Sco
 
 
 class StoredCalls(NamedTuple):
-    """What a store has of one model and one kind of call."""
+    """Totals of one model and one kind of call in a store."""
 
     backend: str
     model: str
@@ -28,11 +28,11 @@ class StoredCalls(NamedTuple):
     first: float | None
     last: float | None
     uncounted: int = 0
-    """Calls whose tokens, seconds or date are impossible, and not in the totals."""
+    """Calls left out of the totals because their tokens, seconds or date are impossible."""
 
 
 class FailedCalls(NamedTuple):
-    """Calls of one model that failed for one reason and are still without an answer."""
+    """Calls of one model that failed for one reason and have no answer yet."""
 
     model: str
     kind: str
@@ -52,11 +52,11 @@ COLUMN_CONDITIONS = {
     "seconds": SECONDS_CONDITION,
     "made": DATES_CONDITION,
 }
-"""What the columns of a store may hold. A damaged one can hold anything, and sums of that can overflow."""
+"""Valid values of a store's columns. A damaged store can contain anything, and sums of that could overflow."""
 
 
 def stored_calls(store: Store) -> list[StoredCalls]:
-    """What is in a store, by model and kind. Impossible numbers are left out of the totals and counted."""
+    """Totals of a store by model and kind. Impossible numbers are left out and counted."""
     tests = {name: test.format(name) for name, test in COLUMN_CONDITIONS.items()}
     sums = [
         f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
@@ -71,13 +71,13 @@ def stored_calls(store: Store) -> list[StoredCalls]:
 
 
 def count_unreported(store: Store) -> int:
-    """Calls whose tokens are unknown, because the endpoint didn't report them."""
+    """Calls with unknown tokens, because the endpoint didn't report them."""
     ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
     return int(number)
 
 
 def failed_calls(store: Store) -> list[FailedCalls]:
-    """What failed, by model, kind and reason."""
+    """Failures by model, kind and reason."""
     rows = store.query(
         "SELECT card, kind, reason, count(*), min(detail) FROM errors LEFT JOIN models ON models.number = errors.model "
         "GROUP BY model, kind, reason ORDER BY count(*) DESC"
@@ -89,7 +89,7 @@ def failed_calls(store: Store) -> list[FailedCalls]:
 
 
 def _names(card: object) -> tuple[str, str, str]:
-    """Backend, name and revision of a model, from its card."""
+    """Backend, name and revision from a model's card."""
     try:
         known = card_from_json(str(card))
     except DECODE_ERRORS:
@@ -98,19 +98,21 @@ def _names(card: object) -> tuple[str, str, str]:
 
 
 def _as_text(value: object) -> str:
-    """A text out of a store that may be damaged."""
+    """Convert a value of a possibly damaged store to text."""
     return value if isinstance(value, str) else UNKNOWN_TIME
 
 
 def export_calls(store: Store) -> Iterator[dict[str, Any]]:
-    """Every call as plain values: model, request (where it was kept), response. Damaged answers are refused."""
+    """Yield every call as plain values: model, request (if stored), response. Damaged answers are an error."""
     store.refuse_damage()
     for entry in store.entries():
         try:
             response, request = response_from_json(entry.kind, entry.response), entry.request()
         except DECODE_ERRORS as error:
             raise StoreError(
-                f"call {entry.key.hex()} can't be read: {error}", file=str(store.path), remedy=_repair_remedy(store)
+                f"call {entry.key.hex()} can't be read: {error}",
+                file=str(store.path),
+                remedy=f"ragworth calls prune {store.path} --damaged removes only what is damaged",
             ) from error
         model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY_FIELDS)
         yield {
@@ -122,10 +124,6 @@ def export_calls(store: Store) -> Iterator[dict[str, Any]]:
             "usage": response.usage._asdict(),
             "made": format_time(entry.made, "%Y-%m-%dT%H:%M:%SZ", utc=True),
         }
-
-
-def _repair_remedy(store: Store) -> str:
-    return f"ragworth calls prune {store.path} --damaged takes out what is damaged; nothing else is lost"
 
 
 IDENTITY_FIELDS = ("backend", "name", "revision", "quantisation", "template", "endpoint")
@@ -147,17 +145,17 @@ def _response_values(response: Response) -> dict[str, Any]:
 
 
 class VerificationResult(NamedTuple):
-    """What a check of a store found. ``unchecked``: calls whose prompts were not kept."""
+    """Result of checking a store. ``unchecked``: calls whose prompts weren't stored."""
 
     calls: int
     unchecked: int
     problems: list[str]
     worst: Literal["", "card", "call", "file"] = ""
-    """The worst that is damaged: descriptions of models alone, calls, or the file itself."""
+    """The worst damage: model cards only, calls, or the file itself."""
 
 
 def verify(store: Store) -> VerificationResult:
-    """Read everything: is the file whole, is every answer as it was written, and does it belong to its request?"""
+    """Check that the file is intact, that every answer is unchanged, and that it belongs to its request."""
     broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
     unknown, damaged = _unknown_models(store), []
     calls = unchecked = 0
@@ -165,7 +163,7 @@ def verify(store: Store) -> VerificationResult:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
-            if (damage := _damage(entry)) is not None:
+            if (damage := _find_damage(entry)) is not None:
                 damaged.append(f"call {entry.key.hex()}: {damage.problem}")
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
@@ -185,15 +183,15 @@ def _unknown_models(store: Store) -> list[str]:
 
 
 class CallDamage(NamedTuple):
-    """What is wrong with one call. ``answer``: the answer is unusable; otherwise only the prompt kept beside it is."""
+    """Damage to a call. ``answer``: the answer is unusable; otherwise only its stored prompt is."""
 
     problem: str
     answer: bool
 
 
-def _damage(entry: StoreEntry) -> CallDamage | None:
+def _find_damage(entry: StoreEntry) -> CallDamage | None:
     if not entry.intact:
-        return CallDamage("its response is not as it was written", answer=True)
+        return CallDamage("its response changed after it was written", answer=True)
     try:
         response_from_json(entry.kind, entry.response)
     except DECODE_ERRORS as error:
@@ -207,7 +205,7 @@ def _damage(entry: StoreEntry) -> CallDamage | None:
 
 
 class CallFilter(NamedTuple):
-    """Which calls to take out: those that fit everything that is given."""
+    """Calls to remove: those that match all given criteria."""
 
     model: str = ""
     kind: str = ""
@@ -217,15 +215,15 @@ class CallFilter(NamedTuple):
     prompts: bool = False
     """Only the prompts, not the answers."""
     damaged: bool = False
-    """Everything that is damaged, and nothing else: answers, and prompts beside sound answers."""
+    """Only damaged data: answers, and prompts of intact answers."""
 
 
 def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
-    """Take calls out; how many that are. ``dry`` only counts."""
+    """Remove calls and return their number. ``dry`` only counts."""
     if choice == CallFilter():
         raise InputError(
-            "nothing was said about what to take out",
-            remedy="give --model, --kind, --older-than, --errors, --prompts or --damaged",
+            "no criteria for what to remove",
+            remedy="set --model, --kind, --older-than, --errors, --prompts or --damaged",
         )
     if choice.damaged:
         return _prune_damaged(store, choice, dry=dry)
@@ -258,28 +256,28 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
 
 
 def _prune_damaged(store: Store, choice: CallFilter, *, dry: bool) -> int:
-    """Take out what is damaged: an answer with its prompt, or the prompt alone where the answer is sound."""
+    """Remove damaged data: an answer with its prompt, or only the prompt if the answer is intact."""
     if choice != CallFilter(damaged=True):
-        raise InputError("--damaged is given with other choices", remedy="give --damaged alone")
-    number = sum(1 for _ in _damaged(store))
+        raise InputError("--damaged can't be combined with other criteria", remedy="use --damaged alone")
+    number = sum(1 for _ in _damaged_keys(store))
     if not dry and number:
         with store.writing():
-            store.remove(_damaged(store))
+            store.remove(_damaged_keys(store))
     return number
 
 
-def _damaged(store: Store) -> Iterator[tuple[bytes, bool]]:
-    """The keys of what is damaged, and whether that is the answer."""
+def _damaged_keys(store: Store) -> Iterator[tuple[bytes, bool]]:
+    """Keys of damaged data, and whether the answer is damaged."""
     for entry in store.entries():
-        if (damage := _damage(entry)) is not None:
+        if (damage := _find_damage(entry)) is not None:
             yield entry.key, damage.answer
 
 
 def count_future_dates(store: Store) -> int:
-    """Answers dated in the future: a clock was wrong, then or now."""
+    """Answers dated in the future, because a clock is or was wrong."""
     ((number,),) = store.query("SELECT count(*) FROM answers WHERE made > ?", [time.time() + CLOCK_SLACK])
     return int(number)
 
 
 CLOCK_SLACK = 60.0
-"""Seconds by which the clocks of two machines that share a store may differ."""
+"""Allowed clock difference in seconds between machines that share a store."""

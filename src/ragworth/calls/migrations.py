@@ -1,4 +1,4 @@
-"""How a store's tables came to be. Steps are only ever added at the end; a store knows how many it has taken."""
+"""Schema migrations of a store. Only ever append; a store records how many it has applied."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Many small pieces of work that each ask a model one or more times, run together.
+"""Run many small programs that each call a model one or more times.
 
-A piece of work is a generator: it yields requests, is sent what came of them, and in the end returns its
-result. It reads like a program that talks to the model alone::
+A program is a generator: it yields requests, is sent their outcomes, and finally returns its result. It reads as if it
+were the only one to call the model::
 
-    def judge(pair: Pair) -> Steps[Finding]:
+    def judge(pair: Pair) -> Program[Finding]:
         (answer,) = yield [Generate(prompt)]
-        text = wanted(answer, Generated).outputs[0].text
+        text = require_response(answer, Generated).outputs[0].text
         (grade,) = yield [Choose(...)]
         return Finding(...)
 
-`run` takes thousands of them and puts the requests of each round to a job together.
+`run_programs` runs thousands of them, sending the requests of each round to a job together.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Program: TypeAlias = Generator[Sequence[Request], Sequence[Response | Failure], T]
-"""A piece of work whose result is a ``T``."""
+"""A program whose result is a ``T``."""
 
 PROGRAM_WINDOW = 4096
-"""Pieces of work under way together. Memory is bounded by this, not by their number."""
+"""Programs running at once. This bounds memory, whatever their number."""
 
 
 class NoValue(Exception):  # noqa: N818 (it is a result)
-    """Why a piece of work has no value: the status of its row, more about it, and what the model wrote."""
+    """Why a program has no value: the status of its row, details, and the model's output."""
 
     def __init__(self, status: str, detail: str = "", raw: str | None = None) -> None:
         super().__init__(status, detail)
@@ -45,7 +45,7 @@ class NoValue(Exception):  # noqa: N818 (it is a result)
 
 
 def require_response(outcome: Response | Failure, kind: type[R]) -> R:
-    """The response, which is of the kind that was asked for; `NoValue` where there is none."""
+    """Return the response if it has this type, otherwise raise `NoValue`."""
     if isinstance(outcome, Failure):
         raise NoValue(outcome.reason, outcome.detail)
     assert isinstance(outcome, kind)
@@ -54,7 +54,7 @@ def require_response(outcome: Response | Failure, kind: type[R]) -> R:
 
 @dataclass
 class _RunningProgram:
-    """A piece of work under way: what it waits for, or what has come of it."""
+    """A running program: the requests it waits for, or its result."""
 
     steps: Program[Any]
     requests: Sequence[Request] = ()
@@ -71,7 +71,7 @@ class _RunningProgram:
 
 
 def run_programs(job: Job, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
-    """What comes of each piece of work, in their order; `NoValue` where it ended with that."""
+    """Yield the result of each program in order, or `NoValue`."""
     waiting = iter(work)
     while window := [_RunningProgram(steps) for steps in islice(waiting, PROGRAM_WINDOW)]:
         for one in window:
@@ -79,7 +79,7 @@ def run_programs(job: Job, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
         while alive := [one for one in window if not one.ended]:
             outcomes = job.run(request for one in alive for request in one.requests)
             answers = [list(islice(outcomes, len(one.requests))) for one in alive]
-            for _ in outcomes:  # to its end, so that the store is let go of
+            for _ in outcomes:  # exhaust it, so that the store is released
                 raise AssertionError("more outcomes than requests")
             for one, found in zip(alive, answers, strict=True):
                 one.go(found)
@@ -98,7 +98,7 @@ def run_program(program: Program[T]) -> T | NoValue:
 
 
 def combine_programs(work: Sequence[Program[T]]) -> Program[list[T | NoValue]]:
-    """Several pieces of work as one: the requests of each round are asked together."""
+    """Combine programs into one that sends their requests of each round together."""
     parts = [_RunningProgram(steps) for steps in work]
     for one in parts:
         one.go(None)
@@ -110,11 +110,11 @@ def combine_programs(work: Sequence[Program[T]]) -> Program[list[T | NoValue]]:
 
 
 class Forecast(NamedTuple):
-    """What running some work would take, as far as that can be known without asking."""
+    """Calls that programs would make, as far as known without calling the model."""
 
     plan: CallPlan
     waiting: int
-    """Pieces of work that may ask more once they have these answers."""
+    """Programs that may make more calls once they have these answers."""
 
     def __str__(self) -> str:
         more = f"; {format_count(self.waiting, 'of these answers leads', 'of these answers lead')} to more calls"
@@ -124,9 +124,9 @@ class Forecast(NamedTuple):
 def forecast_programs(
     job: Job, work: Iterable[Program[T]], *, more: Callable[[int], bool] = lambda round_: False
 ) -> Forecast:
-    """What `run` would do: nothing is asked, and work goes on as far as the store has answers.
+    """Plan what `run_programs` would do, following each program as far as the store has answers.
 
-    ``more`` says whether a piece of work that waits in its round (from 0) has further ones.
+    ``more`` tells whether a program waiting in a round (from 0) has further rounds.
     """
     asked: list[Request] = []
     waiting = 0

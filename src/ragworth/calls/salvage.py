@@ -1,7 +1,7 @@
-"""Rebuilding a store whose file is damaged: every answer that can be read and fits its seal goes into a new file.
+"""Rebuild a damaged store from every answer that can be read and matches its seal.
 
-SQLite stops at the first damaged page. Keys are hashes, so a table is read in ranges of keys, and a range that can't be
-read is split until only the damaged pages are left out.
+SQLite stops at the first damaged page. Keys are hashes, so a table is read in ranges of keys, and an unreadable range
+is split until only the damaged pages are left out.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ragworth.calls.store import DECODE_ERRORS, SEALED_COLUMNS, Store
 from ragworth.errors import StoreError
 
 BYTES_PER_RANGE = 256
-"""Bytes of a file for each range of keys that is not halved any more: a few rows, less than a page."""
+"""Bytes of the file per smallest range of keys: a few rows, less than a page."""
 
 
 KEY_PREFIXES = 1 << 32
-"""Values of the first four bytes of a key."""
+"""Number of values of the first four bytes of a key."""
 
 
 class RebuildResult(NamedTuple):
-    """What a new file holds, and where the damaged one is."""
+    """Contents of the rebuilt file, and the path of the damaged one."""
 
     answers: int
     errors: int
@@ -36,7 +36,7 @@ class RebuildResult(NamedTuple):
 
 
 def is_damaged(store: Store) -> bool:
-    """Whether the file itself is damaged, and not only rows in it."""
+    """Whether the file itself is damaged, not only rows in it."""
     try:
         return store.query("PRAGMA integrity_check(1)") != [("ok",)]
     except StoreError:
@@ -44,19 +44,19 @@ def is_damaged(store: Store) -> bool:
 
 
 def rebuild(store: Store) -> RebuildResult:
-    """Put a store made of everything readable in place of a damaged one, which stays beside it as ``.damaged``.
+    """Replace a damaged store with everything readable in it, saving the old file as ``.damaged``.
 
-    The old store is closed.
+    Closes the old store.
     """
     damaged, new = Path(f"{store.path}.damaged"), Path(f"{store.path}.rebuilt")
     for path in (damaged, new):
         if path.exists():
-            raise StoreError("there is such a file already", file=str(path), remedy="move it away, or delete it")
+            raise StoreError("this file already exists", file=str(path), remedy="move it away, or delete it")
     with store.locked():
         try:
-            with Store(new) as made:
-                _copy(store, made)
-                counts = [made.query(f"SELECT count(*) FROM {table}")[0][0] for table in ("answers", "errors")]
+            with Store(new) as rebuilt:
+                _copy(store, rebuilt)
+                counts = [rebuilt.query(f"SELECT count(*) FROM {table}")[0][0] for table in ("answers", "errors")]
             store.close()
             _replace(store.path, new, damaged)
         finally:
@@ -66,20 +66,20 @@ def rebuild(store: Store) -> RebuildResult:
 
 
 def _replace(path: Path, new: Path, damaged: Path) -> None:
-    """Swap the files so that there is a store at ``path`` at every moment."""
+    """Swap the files such that a store exists at ``path`` at every moment."""
     try:
         os.link(path, damaged)
-    except OSError:  # a file system without links
+    except OSError:  # a file system without hard links
         shutil.copy2(path, damaged)
     journal = Path(f"{path}-wal")
-    if journal.exists():  # of the old file: it must not be applied to the new one
+    if journal.exists():  # the old file's: it must not be applied to the new one
         journal.replace(f"{damaged}-wal")
     Path(f"{path}-shm").unlink(missing_ok=True)
     new.replace(path)
 
 
 def _copy(store: Store, made: Store) -> None:
-    """What can be read, as far as it is sound, row by row: a store may be larger than the memory."""
+    """Copy intact rows one by one, because a store may be larger than memory."""
     made.change(
         (statement, row)
         for statement, rows in (
@@ -96,7 +96,7 @@ INSERT_REQUEST = """
 INSERT OR IGNORE INTO requests SELECT ?1, ?2
 WHERE EXISTS (SELECT 1 FROM answers WHERE key = ?1) OR EXISTS (SELECT 1 FROM errors WHERE key = ?1)
 """
-"""Keeps a prompt whose answer or error was kept."""
+"""Keeps prompts whose answer or error was copied."""
 
 
 def _models(store: Store) -> Iterator[tuple[Any, ...]]:
@@ -106,7 +106,7 @@ def _models(store: Store) -> Iterator[tuple[Any, ...]]:
 
 
 def _answers(store: Store) -> Iterator[tuple[Any, ...]]:
-    """Sealed columns as they are; tokens and seconds, which have no seal, out of the response."""
+    """Sealed columns unchanged; tokens and seconds, which have no seal, from the response."""
     for *sealed, model, stamp in _rows(store, "answers", f"{SEALED_COLUMNS}, model, made"):
         key, kind, response, seal = sealed
         if not is_intact(sealed) or not isinstance(model, int):
@@ -127,7 +127,7 @@ def _errors(store: Store) -> Iterator[tuple[Any, ...]]:
 
 
 def _rows(store: Store, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table, without those on damaged pages. A row may come more than once."""
+    """Rows of a table, except on damaged pages. A row may occur more than once."""
     smallest = KEY_PREFIXES * BYTES_PER_RANGE // max(BYTES_PER_RANGE, store.path.stat().st_size)
     ranges = [(0, KEY_PREFIXES)]
     while ranges:

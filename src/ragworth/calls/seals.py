@@ -1,8 +1,8 @@
-"""Seals: a short hash beside each stored answer that shows whether the answer was changed after it was written.
+"""Seals: short hashes that show whether a stored answer was changed after it was written.
 
 A seal covers the key, the kind and the response. The key is itself a hash of the model and the request, so an answer
-moved to another call or another model doesn't fit its seal. Seals find accidents and careless edits. They are no
-defence against somebody who computes new ones.
+moved to another call or model doesn't match its seal. Seals detect accidents and careless edits. They don't protect
+against somebody who computes new ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ SEAL_SIZE = 8
 
 
 def seal(key: bytes, kind: str, response: str) -> bytes:
-    """The seal of an answer."""
     return blake2b(response.encode(), key=key, person=kind.encode(), digest_size=SEAL_SIZE).digest()
 
 
 def is_intact(row: Sequence[Any]) -> bool:
-    """Whether a row (key, kind, response, seal), all read as bytes, is as it was written. It may hold any type."""
+    """Whether a row (key, kind, response, seal), read as bytes of any type, is unchanged."""
     key, kind, response, found = row
     try:
         return bool(blake2b(response, key=key, person=kind, digest_size=SEAL_SIZE).digest() == found) and len(key) > 0
@@ -30,7 +29,7 @@ def is_intact(row: Sequence[Any]) -> bool:
 
 
 def all_intact(rows: Sequence[Sequence[Any]]) -> bool:
-    """`is_intact` for all of some thousand rows, as fast as possible."""
+    """`is_intact` for thousands of rows, as fast as possible."""
     try:
         for key, kind, response, found in rows:
             if blake2b(response, key=key, person=kind, digest_size=SEAL_SIZE).digest() != found:
@@ -41,6 +40,6 @@ def all_intact(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def card_seal(facts: Mapping[str, Any]) -> str:
-    """The seal of a model's card, which is kept among the card's facts."""
+    """Seal of a model's card, stored among the card's fields."""
     text = json.dumps(dict(facts), sort_keys=True)
     return blake2b(text.encode(), person=b"card", digest_size=SEAL_SIZE).hexdigest()

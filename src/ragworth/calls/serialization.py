@@ -1,4 +1,4 @@
-"""Requests and responses as they are kept: a key of 16 bytes, and JSON that any program can read."""
+"""Serialize requests and responses: a 16-byte key, and JSON that any program can read."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ from ragworth.llm.contract import (
 )
 
 REQUEST_KINDS: dict[type, str] = {Generate: "generate", Score: "score", Choose: "choose"}
-"""What kinds of requests are called."""
+"""Names of the kinds of requests."""
 
 _to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def model_digest(card: Card) -> bytes:
-    """What stands for a model in keys: everything that can change its output, and nothing else."""
+    """Hash of everything in a model's card that can change its output, and nothing else."""
     return blake2b(_to_json(card.identity).encode(), digest_size=16).digest()
 
 
 def call_key(model: bytes, request: Request) -> bytes:
-    """The key of a call: model, parameters, version of the prompt's template, and the prompt as rendered, with
-    where its passages are, since these may have to be cut."""
+    """Key of a call: model, parameters, version of the prompt's template, and the rendered prompt with the positions of
+    its passages, since these may be truncated.
+    """
     prompt = request.prompt
     parameters = _parameters(request)
-    # Lengths go in front, so that no two lists of parts look alike.
+    # Lengths come first, so that no two lists of parts look alike.
     roles, contents = zip(*prompt.messages, strict=True)
     lengths = ":".join([*roles, *map(str, map(len, contents)), *[f"{m},{a},{b}" for m, a, b in prompt.passages]])
     text = f"{len(parameters)}:{len(prompt.version)}:{lengths}:{parameters}{prompt.version}{''.join(contents)}"
@@ -63,14 +64,13 @@ def _labels(labels: tuple[str, ...], estimator: str) -> str:
 
 
 def _generation(request: Generate) -> list[Any]:
-    """What changes the output: nothing is drawn at temperature 0, so seed and top_p do not."""
+    """Parameters that change the output; at temperature 0, seed and top_p don't."""
     greedy = request.temperature <= 0
     drawn = [0.0, 1.0, 0] if greedy else [float(request.temperature), float(request.top_p), request.seed]
     return ["generate", request.max_tokens, *drawn, list(request.stop), request.n, request.detail, request.schema]
 
 
 def request_to_json(request: Request) -> str:
-    """A request in full."""
     prompt = request.prompt
     found: dict[str, Any] = {"kind": REQUEST_KINDS[type(request)], "messages": prompt.messages}
     if prompt.passages:
@@ -90,7 +90,7 @@ def request_to_json(request: Request) -> str:
 
 
 def request_from_json(text: str) -> Request:
-    """The request that `request_to_json` wrote."""
+    """Parse a request written by `request_to_json`."""
     found = json.loads(text)
     messages = tuple(Message(*message) for message in found.pop("messages"))
     passages = tuple(Span(*span) for span in found.pop("passages", ()))
@@ -104,7 +104,7 @@ def request_from_json(text: str) -> Request:
 
 
 def response_to_json(response: Response) -> str:
-    """A response as a list: its usage, then what was asked for."""
+    """Serialize a response as a list: its usage, then its values."""
     usage = list(response.usage)
     if isinstance(response, Chosen):
         exact = response.low == response.probabilities == response.high
@@ -116,12 +116,12 @@ def response_to_json(response: Response) -> str:
 
 
 def response_from_json(kind: str, text: str) -> Response:
-    """The response that `response_to_json` wrote."""
+    """Parse a response written by `response_to_json`."""
     return _response(kind, json.loads(text))
 
 
 def responses_from_json(kept: Sequence[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
-    """Many responses by their keys. Their texts are parsed as one, which is several times as fast."""
+    """Parse many responses by key. Parsing their texts as one is several times as fast."""
     values = json.loads(f"[{','.join([text for _, _, text in kept])}]")
     for (key, kind, _), value in zip(kept, values, strict=True):
         yield key, _response(kind, value)
@@ -141,7 +141,7 @@ def _response(kind: str, found: list[Any]) -> Response:
 
 
 def _trace(found: list[Any]) -> Trace:
-    tokens, logprobs, entropies, bounds, *ids = found  # traces of older stores have no ids
+    tokens, logprobs, entropies, bounds, *ids = found  # traces in older stores have no ids
     return Trace(
         tuple(tokens),
         tuple(logprobs),

@@ -1,10 +1,10 @@
-"""A store of calls: one SQLite file that outlives crashes, kills and power cuts.
+"""A call store: a SQLite file that survives crashes, kills and power cuts.
 
-Answers are committed as they come and synced to the disk. Errors are kept with their reason beside them,
-never among them, and are tried again. Many may read; one process at a time writes.
+Answers are committed as they arrive and synced to disk. Errors are stored separately, with their reason, and retried.
+Many processes may read; one at a time writes.
 
-An answer is used only if its seal fits (`ragworth.calls.seals`), and only out of tables that are ours: a file may come
-from anybody, and a view or a trigger in it would run with every statement.
+An answer is used only if it matches its seal (`ragworth.calls.seals`), and only from tables with our schema: a file
+may come from anybody, and a view or trigger in it would run with every statement.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ APPLICATION_ID = 0x72677774
 """Marks a SQLite file as ours."""
 
 LOCK_TIMEOUT = 30
-"""Seconds to wait for others that use the file."""
+"""Seconds to wait for other users of the file."""
 
 KEYS_PER_LOOKUP = 4096
 """Keys looked up at a time."""
 
 MAX_REQUEST_SIZE = 1 << 28
-"""Most bytes of a stored request, unpacked."""
+"""Maximum bytes of a stored request, decompressed."""
 
 SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
-"""The columns of an answer and its seal, as bytes: damaged text may not be UTF-8."""
+"""Columns of an answer and its seal, as bytes, because damaged text may not be UTF-8."""
 
 
 DECODE_ERRORS = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
-"""What reading a damaged record may raise."""
+"""Errors that reading a damaged record may raise."""
 
 
 class StoreEntry(NamedTuple):
-    """One call as it is kept: ``response`` is JSON; ``packed`` its request, None when prompts were not kept.
+    """A stored call: ``response`` is JSON; ``packed`` is its request, None if prompts weren't stored.
 
-    ``intact``: the seal fits. If it doesn't, the other fields may be anything.
+    ``intact``: the seal matches. Otherwise the other fields may be anything.
     """
 
     key: bytes
@@ -72,70 +72,70 @@ class StoreEntry(NamedTuple):
     packed: bytes | None
 
     def request(self) -> Request | None:
-        """What was asked. A ValueError says that it cannot be read."""
+        """The request. Raises ValueError if it can't be read."""
         if self.packed is None:
             return None
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(self.packed, MAX_REQUEST_SIZE)
             if not unpacking.eof:
-                raise ValueError("it is cut short, or too large")
+                raise ValueError("it is truncated, or too large")
             return request_from_json(text.decode())
         except DECODE_ERRORS as error:
             raise ValueError(f"its request can't be read ({error})") from error
 
 
 class Store:
-    """A store of calls in a file, made if it is not there.
+    """A call store in a file, created if missing.
 
-    ``keep_requests``: keep the prompts too, compressed, so that a call can be shown and checked.
+    ``keep_requests``: also store the prompts, compressed, so that calls can be shown and checked.
     """
 
     def __init__(self, path: str | Path, *, keep_requests: bool = True, create: bool = True) -> None:
-        self.path = Path(path).expanduser().resolve()  # one store by any name
+        self.path = Path(path).expanduser().resolve()  # one store, whatever path leads to it
         self.keep_requests = keep_requests
         if not create and not (self.path.is_file() and self.path.stat().st_size):
-            raise StoreError("there is no such store", file=str(path), remedy="check the path")
+            raise StoreError("no such store", file=str(path), remedy="check the path")
         if self.path.is_dir():
             raise StoreError("this is a folder", file=str(path), expected="a file for the store")
         try:
             private_folder(self.path.parent)
             private_file(self.path)
-            # check_same_thread: a job may be iterated from another thread than the one that opened the store.
+            # check_same_thread: a job may be iterated in another thread than the one that opened the store.
             self._db = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
-                f"it cannot be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
+                f"it can't be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
             ) from error
         self._db.text_factory = _text
         self._models: dict[bytes, int] = {}
         try:
-            with self._guarded():
+            with self._translate_errors():
                 self._prepare_in_turn()
         except StoreError:
             self._db.close()
             raise
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """What SQLite has to say of a damaged or foreign file, in our words."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Reword SQLite's errors about a damaged or foreign file."""
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError, zlib.error) as error:
-            remedy = "check the file and its folder, or go on with another store"
+            remedy = "check the file and its folder, or use another store"
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
-                remedy = f"ragworth calls prune {self.path} --damaged makes a new file of all that can be read"
+                remedy = f"ragworth calls prune {self.path} --damaged makes a new file from everything readable"
             raise StoreError(
-                f"it cannot be used: {error}",
+                f"it can't be used: {error}",
                 file=str(self.path),
                 expected="a store of calls, or no file yet",
                 remedy=remedy,
             ) from error
 
     def _prepare_in_turn(self) -> None:
-        """Prepare the file; where others do the same at this moment, after them.
+        """Prepare the file, waiting for others that do the same.
 
-        A change to write-ahead logging, and the last of others that closes the file, make SQLite refuse at once and not
+        Switching to write-ahead logging, and the last user closing the file, make SQLite refuse at once instead of
         after its timeout.
         """
         last = time.monotonic() + LOCK_TIMEOUT
@@ -150,8 +150,8 @@ class Store:
                 time.sleep(0.02)
 
     def _prepare(self) -> None:
-        """Make the tables or bring them up to date; refuse files that are something else or from the future."""
-        self._db.execute("BEGIN")  # one look: another process may be making them
+        """Create or migrate the tables; reject other files and later versions."""
+        self._db.execute("BEGIN")  # one snapshot: another process may be creating them
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         (mark,) = self._db.execute("PRAGMA application_id").fetchone()
@@ -173,22 +173,22 @@ class Store:
             self._migrate()
 
     def _check_schema(self, version: int) -> None:
-        """Refuse tables that are not as ragworth made them, and triggers."""
+        """Reject tables whose schema isn't ours, and triggers."""
         rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
         foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
-        made = schema_after(MIGRATIONS[: max(0, version)])
-        foreign += [f"another form of {name!r}" for name in made if found.get(name) != made[name]]
+        expected = schema_after(MIGRATIONS[: max(0, version)])
+        foreign += [f"another form of {name!r}" for name in expected if found.get(name) != expected[name]]
         if version < 0 or foreign:
             raise StoreError(
-                f"it was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
+                f"its schema was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
                 file=str(self.path),
-                expected="the tables as ragworth made them",
-                remedy="go on with another store, or with a copy from before",
+                expected="the tables that ragworth creates",
+                remedy="use another store, or an earlier copy",
             )
 
     def _migrate(self) -> None:
-        """Take the steps that this file lacks, all or none; another process may have done so meanwhile."""
+        """Apply missing migrations atomically; another process may have done so meanwhile."""
         self._db.execute("BEGIN EXCLUSIVE")
         try:
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -204,7 +204,6 @@ class Store:
         self._db.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
     def __enter__(self) -> Store:
@@ -215,23 +214,22 @@ class Store:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open file, for those who have to look at SQLite's own errors."""
+        """The SQLite connection, for callers that handle SQLite's own errors."""
         return self._db
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep all writers out, without writing."""
-        with self._guarded(), closing(self._lock(0.0)):
+        """Block all writers without writing."""
+        with self._translate_errors(), closing(self._lock(0.0)):
             yield
 
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:
-        """Be the one process that writes; another is waited for, or refused with who holds the store.
+        """Hold the write lock, waiting for the current holder or raising an error that names it.
 
-        The lock is SQLite's own, on a file beside the store, so that it ends with the process that has it,
-        however that ends.
+        It is SQLite's lock on a file beside the store, so it ends with its process, however that ends.
         """
-        with self._guarded(), closing(self._lock(wait)):
+        with self._translate_errors(), closing(self._lock(wait)):
             with self._transaction():
                 self._db.execute("DELETE FROM writer")
                 holder = (os.getpid(), socket.gethostname(), time.time())
@@ -243,8 +241,8 @@ class Store:
                     self._db.execute("DELETE FROM writer")
 
     def _lock(self, wait: float) -> sqlite3.Connection:
-        """The lock, waited for in short steps, so that an interrupt is heard."""
-        with suppress(OSError):  # SQLite says what is wrong
+        """Acquire the lock in short steps, so that an interrupt is noticed."""
+        with suppress(OSError):  # SQLite reports the problem
             private_file(f"{self.path}.lock")
         lock = sqlite3.connect(f"{self.path}.lock", timeout=0, isolation_level=None)
         until = time.monotonic() + wait
@@ -261,12 +259,12 @@ class Store:
                 if not busy:
                     raise
                 raise StoreError(
-                    f"another process is writing to it{self._holder()}",
+                    f"another process is writing to it{self._describe_holder()}",
                     file=str(self.path),
                     remedy="wait for it (--wait SECONDS), or name another store",
                 ) from error
 
-    def _holder(self) -> str:
+    def _describe_holder(self) -> str:
         row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
         return (
             "" if row is None else f" (process {row[0]} on {row[1]}, since {format_time(row[2], '%Y-%m-%d %H:%M:%S')})"
@@ -284,9 +282,9 @@ class Store:
         self._db.execute("COMMIT")
 
     def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
-        """Key, kind and response of those that are there, some thousand at a time, in no particular order.
+        """Yield key, kind and response of existing answers, thousands at a time, in no particular order.
 
-        Answers that were changed after they were written are refused.
+        Answers that changed after they were written are an error.
         """
         for start in range(0, len(keys), KEYS_PER_LOOKUP):
             part = keys[start : start + KEYS_PER_LOOKUP]
@@ -297,9 +295,9 @@ class Store:
             yield [(key, kind.decode(), response.decode()) for key, kind, response, _ in rows]
 
     def refuse_damage(self) -> None:
-        """An error with the number of damaged answers, if there are any."""
+        """Raise an error with the number of damaged answers, if there are any."""
         answers = damaged = 0
-        with self._guarded():
+        with self._translate_errors():
             for row in self._db.execute(f"SELECT {SEALED_COLUMNS} FROM answers"):
                 answers += 1
                 damaged += not is_intact(row)
@@ -308,17 +306,17 @@ class Store:
                 f"{format_count(damaged, 'answer')} of {answers:,} changed after being written",
                 file=str(self.path),
                 expected="answers as the model gave them",
-                remedy=f"ragworth calls prune {self.path} --damaged takes out these alone, to be asked again",
+                remedy=f"ragworth calls prune {self.path} --damaged removes only these, so the model is called again",
             )
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
-        """Keep answers and errors, all of them, on the disk when this returns."""
+        """Store answers and errors; all are on disk when this returns."""
         now = time.time()
         answers, errors, requests = [], [], []
         for key, request, outcome in done:
             kind = REQUEST_KINDS[type(request)]
             if isinstance(outcome, Failure):
-                # Half a character, which SQLite cannot keep, is spelt out.
+                # A lone surrogate, which SQLite can't store, is escaped.
                 detail = outcome.detail.encode("utf-8", "backslashreplace").decode()
                 errors.append((key, kind, outcome.reason, detail, now))
             else:
@@ -326,7 +324,7 @@ class Store:
                 answers.append((key, kind, text, *outcome.usage.bounded()[:3], now, seal(key, kind, text)))
             if self.keep_requests:
                 requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
-        with self._guarded(), self._transaction():
+        with self._translate_errors(), self._transaction():
             model = self._model(card)
             run = self._db.executemany
             run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", answers)
@@ -339,7 +337,7 @@ class Store:
             run("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
 
     def _model(self, card: Card) -> int:
-        """The number of a model, which is made known to the store if it is not."""
+        """Number of a model, added to the store if new."""
         digest = model_digest(card)
         if digest not in self._models:
             facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
@@ -347,15 +345,15 @@ class Store:
             text = json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
             self._db.execute("INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, text))
             number, kept = self._db.execute("SELECT number, card FROM models WHERE digest = ?", (digest,)).fetchone()
-            if card_from_row(digest, kept) is None:  # damaged, and known again now
+            if card_from_row(digest, kept) is None:  # damaged, so replace it
                 self._db.execute("UPDATE models SET card = ? WHERE number = ?", (text, number))
             self._models[digest] = number
         return self._models[digest]
 
     def card_of(self, partial: Card) -> Card | None:
-        """The model here that was last used, of the same backend, name, revision and endpoint.
+        """The model last used with the same backend, name, revision and endpoint.
 
-        Calls dated in the future were made while a clock was wrong and say nothing about the order.
+        Calls dated in the future are ignored, because a clock was wrong.
         """
         last = "(SELECT max(made) FROM answers WHERE answers.model = models.number AND made <= ?)"
         rows = self.query(f"SELECT digest, card FROM models ORDER BY {last} DESC, number DESC", [time.time()])
@@ -367,27 +365,27 @@ class Store:
         return None
 
     def cards(self) -> dict[int, Card | None]:
-        """The models by their numbers; None where the description is damaged."""
+        """Models by number; None if the card is damaged."""
         rows = self.query("SELECT number, digest, card FROM models")
         return {number: card_from_row(digest, text) for number, digest, text in rows}
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """What a reading statement finds."""
-        with self._guarded():
+        """Run a reading statement."""
+        with self._translate_errors():
             return self._db.execute(statement, values).fetchall()
 
     def change(self, statements: Iterable[tuple[str, Sequence[object]]]) -> None:
-        """Changes made all or none, after which the file gives back what it does not need."""
-        with self._guarded():
+        """Apply changes atomically, then free unused space in the file."""
+        with self._translate_errors():
             with self._transaction():
                 for statement, values in statements:
                     self._db.execute(statement, values)
             self._db.execute("VACUUM")
 
     def remove(self, damaged: Iterable[tuple[bytes, bool]]) -> None:
-        """Take out prompts, and where said their answers, by keys as bytes, whatever type a damaged key has.
+        """Remove prompts and, if flagged, their answers, by keys as bytes, whatever type a damaged key has.
 
-        The keys are kept in a temporary table, on the disk if they are many, and may come from reading the store.
+        The keys may come from reading the store. They go to a temporary table, on disk if there are many.
         """
         self.change(self._removal(damaged))
 
@@ -402,9 +400,9 @@ class Store:
         yield "DROP TABLE damaged", ()
 
     def entries(self) -> Iterator[StoreEntry]:
-        """All answers, with their prompts where these were kept."""
+        """Yield all answers, with their prompts if stored."""
         cards = self.cards()
-        with self._guarded():
+        with self._translate_errors():
             rows = self._db.execute(
                 f"SELECT {SEALED_COLUMNS}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests "
                 "USING (key) "
@@ -417,7 +415,7 @@ class Store:
 
 @lru_cache(maxsize=4)
 def schema_after(steps: tuple[str, ...]) -> dict[str, str]:
-    """The tables of a store that has taken these steps: how each is made, by its name."""
+    """Tables of a store after these migrations: SQL by name."""
     with closing(sqlite3.connect(":memory:")) as db:
         for step in steps:
             db.executescript(step)
@@ -430,7 +428,7 @@ def _text(data: bytes) -> str:
 
 
 def card_from_row(digest: object, text: object) -> Card | None:
-    """A model's card as it is kept; None where it is damaged, or is another model's."""
+    """Parse a stored card; None if it is damaged or another model's."""
     try:
         card = card_from_json(str(text))
         return card if model_digest(card) == digest else None
@@ -439,8 +437,9 @@ def card_from_row(digest: object, text: object) -> Card | None:
 
 
 def card_from_json(text: str) -> Card:
-    """A model's card as it was kept. What a later version says besides is ignored; what an earlier one did not say
-    is as it was then. A damaged card is a ValueError."""
+    """Parse a stored card. Ignores fields of later versions and fills in those missing in earlier ones. Raises
+    ValueError if the card is damaged.
+    """
     kept = json.loads(text)
     mark = kept.pop("seal", None)  # cards of earlier versions have none
     if mark is not None and mark != card_seal(kept):

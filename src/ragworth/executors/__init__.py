@@ -1,4 +1,4 @@
-"""Where missing calls run. Workers return values; whoever waits for them keeps them."""
+"""Executors, which run missing calls. Workers return values; the caller stores them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ragworth.llm.contract import Failure, Model, Request, Response
 
 
 class FinishedBatch(NamedTuple):
-    """Requests that were handed over together, and what came of each; or the error that ends the job."""
+    """Requests submitted together and their outcomes, or the error that ends the job."""
 
     requests: Sequence[Request]
     outcomes: Sequence[Response | Failure]
@@ -22,24 +22,24 @@ class Workers(Protocol):
 
     @property
     def room(self) -> int:
-        """How many more batches could be under way."""
+        """Number of further batches that can be submitted."""
         ...
 
     @property
     def busy(self) -> int:
-        """How many batches are under way."""
+        """Number of batches under way."""
         ...
 
     def submit(self, requests: Sequence[Request]) -> None:
-        """Begin a batch: requests of one kind, at most as many as the model takes at once."""
+        """Start a batch: requests of one kind, at most as many as the model takes at once."""
         ...
 
     def wait(self, seconds: float) -> list[FinishedBatch]:
-        """Batches that have ended, waiting at most so long for the first."""
+        """Return finished batches, waiting at most ``seconds`` for the first."""
         ...
 
     def close(self) -> None:
-        """Let go of the workers. Calls under way are not waited for."""
+        """Release the workers without waiting for calls under way."""
         ...
 
 

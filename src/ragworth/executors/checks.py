@@ -1,8 +1,8 @@
-"""What a backend gives back, checked before it is kept: every number is one, and within its bounds.
+"""Check the numbers a backend returns before they are stored.
 
-A backend may be anybody's, and an endpoint's numbers come from somewhere else. A response whose values are impossible
-becomes the failure ``malformed``. One whose cost can't be true is kept, since it was paid for, at an unknown cost: 0.
-A budget counts an estimate instead (`ragworth.calls.budget.unreported_tokens`).
+A backend may be third-party, and an endpoint's numbers come from elsewhere. A response with impossible values becomes
+the failure ``malformed``. A response with an impossible cost was still paid for, so it is stored with an unknown cost
+of 0; a budget counts an estimate instead (`ragworth.calls.budget.unreported_tokens`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOO_MUCH = Failure("malformed", "the probabilities of the labels sum to more th
 
 
 def check_outcome(request: Request, outcome: Response | Failure) -> Response | Failure:
-    """The outcome, or the failure that it amounts to."""
+    """Return the outcome, or a failure if its numbers are impossible."""
     if isinstance(outcome, Failure):
         return outcome
     if isinstance(outcome, Chosen):
@@ -35,7 +35,7 @@ def check_outcome(request: Request, outcome: Response | Failure) -> Response | F
 
 
 def _exclude_each_other(labels: tuple[str, ...]) -> bool:
-    """Whether no label begins another: of two that do, both may come."""
+    """Whether no label is a prefix of another; if one is, both may occur."""
     ordered = sorted(labels)
     return not any(after.startswith(before) for before, after in pairwise(ordered))
 

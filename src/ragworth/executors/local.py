@@ -1,4 +1,4 @@
-"""Calls in this process: one thread for a local model, which computes in batches; many for an endpoint, which waits."""
+"""Run calls in this process: one thread for a local model, which batches; many for an endpoint, which waits."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ragworth.resources import find_shortage
 
 
 class LocalExecutor:
-    """The executor that needs nothing but this process."""
+    """The default executor: threads in this process."""
 
     def open(self, model: Model) -> ThreadWorkers:
         return ThreadWorkers(model)
 
 
 class ThreadWorkers:
-    """As many threads as the model can serve at a time. They are daemons: an impatient end does not wait for them."""
+    """As many threads as the model can serve at a time. They are daemons, so an early exit doesn't wait for them."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -56,7 +56,7 @@ class ThreadWorkers:
         self._todo.put(requests)
 
     def _add_thread(self) -> None:
-        """One more thread. Where the system allows none, those that are there do all the work."""
+        """Start another thread. If the system allows none, the existing ones do all the work."""
         thread = threading.Thread(target=self._serve, name="ragworth-call", daemon=True)
         try:
             thread.start()
@@ -65,8 +65,8 @@ class ThreadWorkers:
                 return
             self._busy -= 1
             raise ResourceError(
-                f"not one thread can be started to ask the model ({error}); end other programs, or raise the limit "
-                "(ulimit -u, ulimit -v); answers so far are kept"
+                f"no thread can be started to call the model ({error}); close other programs, or raise the limit "
+                "(ulimit -u, ulimit -v); answers so far are saved"
             ) from error
         self._threads.append(thread)
 
@@ -105,11 +105,11 @@ def _failed_batch(requests: Sequence[Request], failure: Failure) -> FinishedBatc
 
 
 RESPONSE_TYPES: dict[type, type] = {Generate: Generated, Score: Scored, Choose: Chosen}
-"""Which kind of response belongs to which kind of request."""
+"""The type of response for each type of request."""
 
 
 def answer_batch(model: Model, requests: Sequence[Request]) -> Sequence[Response | Failure]:
-    """Ask a model for one batch of requests of one kind, and see that what it gives back is what was asked for."""
+    """Send a model one batch of requests of one kind, and check the types of its responses."""
     kind = type(requests[0])
     name = {Generate: "generate", Score: "score", Choose: "choose"}[kind]
     method = getattr(model, name, None)
@@ -123,7 +123,7 @@ def answer_batch(model: Model, requests: Sequence[Request]) -> Sequence[Response
     for outcome in outcomes:
         if not isinstance(outcome, RESPONSE_TYPES[kind] | Failure):
             raise ModelError(
-                f"the backend {model.card.backend!r} gave {quote_short(outcome)} where it was to {name}",
+                f"the backend {model.card.backend!r} gave {quote_short(outcome)} instead of a response to {name}",
                 expected=f"{RESPONSE_TYPES[kind].__name__} or Failure",
             )
     return [check_outcome(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]

@@ -1,6 +1,6 @@
-"""Files to tables and back, one file a format.
+"""Read tables from files and write them; one module per format.
 
-A spec is a path, whose ending tells the format (TREC when none does), or ``FORMAT:PATH``.
+A spec is a path, whose extension determines the format (TREC by default), or ``FORMAT:PATH``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ USES = {
 
 
 def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
-    """The format of a spec that can do ``what``, and the path without its prefix."""
+    """Return the format of a spec that supports ``what``, and the path without the prefix."""
     text = str(spec)
     prefix, colon, rest = text.partition(":")
     if colon and prefix in FORMATS:
@@ -64,15 +64,15 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
 
 
 def _guess_format(path: str, what: str) -> Format:
-    """Where no ending tells: a folder is BEIR's, everything else TREC's."""
+    """Guess the format of a path without a known extension: BEIR for a folder, otherwise TREC."""
     prefix, colon, _ = path.partition(":")
     if colon and len(prefix) > 1 and "/" not in prefix and not os.path.lexists(path):
         raise FormatError(
-            f"there is no such file, and no format {quote_short(prefix, 24)}",
+            f"no such file, and no format named {quote_short(prefix, 24)}",
             file=path,
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
-    # Unlike pathlib's, isdir is False for a name that no file system takes.
+    # Unlike pathlib's is_dir, isdir returns False for an invalid file name.
     folder = os.path.isdir(path)  # noqa: PTH112
     return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")
 
@@ -84,14 +84,14 @@ def read_contexts(
     ties: Ties = "float64",
     skip_bad_lines: bool = False,
 ) -> Contexts:
-    """Read a run. ``system`` names it; else the file's name does, or the file itself."""
+    """Read a run, named ``system``; by default after the file, or as named in it."""
     chosen, path = resolve(spec, "contexts")
     table: Contexts = chosen.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
     return table
 
 
 def read_judgments(spec: str | Path, *, skip_bad_lines: bool = False) -> Judgments:
-    """Read qrels, or judgments of any aspects."""
+    """Read qrels, or judgments of any aspect."""
     return _read(spec, "judgments", skip_bad_lines)  # type: ignore[no-any-return]
 
 
@@ -101,12 +101,12 @@ def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
 
 
 def load(spec: str | Path, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Read a collection, with the contexts that come in the same file."""
+    """Read a collection and any contexts in the same file."""
     return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
 
 
 class PassageLengths(NamedTuple):
-    """Passage lengths (passage, tokens), who counted them, and what was noticed while reading."""
+    """Passage lengths (passage, tokens), how they were counted, and notes from reading."""
 
     frame: pl.DataFrame
     counter: str
@@ -114,7 +114,7 @@ class PassageLengths(NamedTuple):
 
 
 def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> PassageLengths:
-    """How long passages are: by a column ``tokens``, or counted by us from the texts."""
+    """Read passage lengths from a ``tokens`` column, or count tokens in the texts."""
     chosen, path = resolve(spec, "load")
     if chosen.name == "table":
         from ragworth.formats.frames import read_table
@@ -134,9 +134,9 @@ def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:
 
 
 def write(table: Table, spec: str | Path, collection: Collection | None = None) -> None:
-    """Write a table in the format that the ending tells; ``collection`` gives texts to JSONL.
+    """Write a table in the format of the extension; ``collection`` provides texts for JSONL.
 
-    Answers, outcomes and scores go to Parquet, CSV or TSV.
+    Answers, outcomes and scores can be written as Parquet, CSV or TSV.
     """
     what = f"write_{table.name}"
     if what not in USES:

@@ -1,7 +1,7 @@
-"""Tables of answers from Parquet, CSV, TSV or JSONL, with what was shown for each where the file says so.
+"""Read tables of answers from Parquet, CSV, TSV or JSONL, with the passages shown if the file lists them.
 
-A line of JSONL is ``{"system": …, "query": …, "text": …}``; ``repeat``, ``tokens``, ``status``, ``source`` and
-``shown`` (a list of passage ids, in the order shown) may be there too, as in tables.
+A line of JSONL is ``{"system": …, "query": …, "text": …}``. As in tables, ``repeat``, ``tokens``, ``status``,
+``source`` and ``shown`` (a list of passage ids in the order shown) are optional.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS = {*ID_ALIASES["system"], *ID_ALIASES["query"], "text", "repeat", "token
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
-    """The answers of a file, and the same with a column ``shown``, which is null where nothing is known of it."""
+    """Read the answers, and the same frame with a ``shown`` column that is null where unknown."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         bad: list[BadLine] = []
@@ -33,9 +33,9 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.
     elif name.endswith((".parquet", ".csv", ".tsv")):
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     else:
-        raise FormatError("the ending tells no format", file=str(path), expected=".parquet, .jsonl, .csv or .tsv")
+        raise FormatError("unknown file extension", file=str(path), expected=".parquet, .jsonl, .csv or .tsv")
     if "text" in frame.columns and "status" not in frame.columns and name.endswith((".csv", ".tsv")):
-        # An empty field is all that a CSV file has to say that an answer is empty.
+        # In CSV, an empty answer can only be an empty field.
         frame = frame.with_columns(pl.col("text").fill_null(""))
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a table of answers")
@@ -44,7 +44,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.
 
 
 def parse_shown(frame: pl.DataFrame, path: PathOrStr = "") -> pl.Series:
-    """The column ``shown`` of answers as lists of ids, out of JSON where cells are texts; nulls where there is none."""
+    """Return the ``shown`` column as lists of ids, parsed from JSON if it is text; nulls if there is none."""
     kind = pl.List(pl.String)
     if "shown" not in frame.columns:
         return pl.Series("shown", [None] * frame.height, dtype=kind)

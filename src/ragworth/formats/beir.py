@@ -1,6 +1,6 @@
-"""A BEIR folder: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``.
+"""Read a BEIR folder: ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``.
 
-``beir:FOLDER`` takes the split ``test``, or the only one there is; ``beir:FOLDER/qrels/dev.tsv`` another.
+``beir:FOLDER`` reads the split ``test``, or the only one; ``beir:FOLDER/qrels/dev.tsv`` another.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ragworth.tables import Judgments
 
 
 def _find_file(folder: Path, name: str) -> Path:
-    """The file of this name in a folder, compressed or not."""
+    """Find a file in a folder, compressed or not."""
     for ending in ("", ".gz", ".zst"):
         if (folder / f"{name}{ending}").is_file():
             return folder / f"{name}{ending}"
     raise FormatError(
-        f"there is no {name}",
+        f"no {name} in this folder",
         file=str(folder),
         expected="a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv",
         remedy="check the path",
@@ -32,20 +32,20 @@ def _find_file(folder: Path, name: str) -> Path:
 
 
 def _find_split(path: Path) -> tuple[Path, Path]:
-    """The folder, and the qrels file to take."""
-    # Unlike pathlib's, these are False for a name that no file system takes.
+    """Return the folder and the qrels file to read."""
+    # Unlike pathlib's, these return False for an invalid file name.
     if os.path.isfile(path):  # noqa: PTH113
         return path.parent.parent, path
     if not os.path.isdir(path):  # noqa: PTH112
-        raise FormatError("there is no such folder", file=str(path), remedy="check the path")
+        raise FormatError("no such folder", file=str(path), remedy="check the path")
     splits = sorted(p for p in (path / "qrels").glob("*.tsv*") if p.is_file())
     for split in splits:
         if run_name(split) == "test" or len(splits) == 1:
             return path, split
     raise FormatError(
-        f"splits: {format_list([run_name(s) for s in splits])}, and no test among them"
+        f"splits: {format_list([run_name(s) for s in splits])}, but no test"
         if splits
-        else "there is no qrels/*.tsv",
+        else "no qrels/*.tsv in this folder",
         file=str(path),
         expected="qrels/test.tsv, or one file in qrels/",
         remedy="name the file: beir:FOLDER/qrels/SPLIT.tsv" if splits else "check the path",
@@ -53,16 +53,15 @@ def _find_split(path: Path) -> tuple[Path, Path]:
 
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
-    """Relevance judgments of a split: a table with the header ``query-id  corpus-id  score``."""
+    """Read the relevance judgments of a split, a table with the header ``query-id  corpus-id  score``."""
     _, file = _find_split(Path(path))
     frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
-    if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks it is a run
+    if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks, it is a run
         frame = frame.rename({"score": "value"})
     return Judgments(frame, source=str(file), notes=skipped_note(file, bad))
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """The whole collection."""
     folder, file = _find_split(Path(path))
     relevance = read_qrels(file, skip_bad_lines=skip_bad_lines)
     queries, query_notes = read_texts(_find_file(folder, "queries.jsonl"), kind="query", skip_bad_lines=skip_bad_lines)

@@ -1,12 +1,11 @@
-"""Text files of columns between spaces or tabs, as TREC has them: fast where they are clean, exact where not.
+"""Parse columns separated by spaces or tabs, as in TREC files: fast if they are clean, exact if not.
 
-What a line means is defined by :func:`_parse_by_line`, which splits one line after the other. The fast way
-gives a chunk to Polars, and only when the chunk has been proven to have one separator between fields and
-the same number of fields on every line, so that both ways must agree. Lines that are no rows are found
-by the careful way alone, which knows their numbers.
+:func:`_parse_by_line` defines the meaning of a line. The fast path gives a chunk to Polars, but only if the chunk
+provably has one separator between fields and the same number of fields on every line, so both paths agree. Bad lines
+are left to the slow path, which knows their line numbers.
 
-A line whose first sign that is no blank is ``#`` is a comment, as in the runs that trec_eval 10 reads. (In qrels it
-wants the ``#`` in the first column, and takes a second comment in a row for data; here one rule holds for all.)
+A line whose first non-blank character is ``#`` is a comment, as in runs read by trec_eval 10. (In qrels, trec_eval
+requires the ``#`` in the first column and reads a second comment in a row as data; here one rule holds for all.)
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ from ragworth.formats.files import BOM, PathOrStr, count_lines, numbered_lines, 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
 BLOCK_BYTES = 1 << 17
-"""Bytes looked at together: few enough to stay in the processor's cache between the looks."""
+"""Bytes checked at a time, few enough to stay in the CPU cache between passes."""
 
 MAX_BAD_LINES = 1_000_000
-"""Bad lines that a file may have, skipped or not."""
+"""Maximum number of bad lines in a file, skipped or not."""
 
 TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
 
 COMMENT = re.compile(rb"[\r\n][ \t\x0b\x0c]*(#[^\r\n]*)")
-"""A comment after the end of the line before it."""
+"""A comment, including the preceding line end."""
 
 SNIFFED_ROWS = 100
-"""Rows that are looked at to say that a file is of another kind."""
+"""Rows examined to recognize a file of another kind."""
 
 
 class Column(NamedTuple):
-    """One column of a layout; those of kind ``skip`` must be there but are not read."""
+    """A column of a layout; columns of kind ``skip`` must be present but aren't read."""
 
     name: str
     kind: Literal["text", "number", "finite", "skip"]
 
 
 class Layout(NamedTuple):
-    """What a line holds: these columns and no others.
+    """The exact columns of a line.
 
     Attributes
     ----------
-    mistake: the error for a file of this layout where another one belongs.
-    advice: what to do with such a file.
+    mistake: the error for a file of this layout in place of another.
+    advice: where to pass such a file instead.
     """
 
     what: str
@@ -71,7 +70,7 @@ class Layout(NamedTuple):
 
 
 class CommentLines(NamedTuple):
-    """Comment lines: how many, how many of them would be rows without the ``#``, and the first of those."""
+    """Comment lines: how many, how many would be rows without the ``#``, and the first of those."""
 
     total: int = 0
     rows: int = 0
@@ -82,7 +81,7 @@ class CommentLines(NamedTuple):
         return CommentLines(self.total + other.total, self.rows + other.rows, self.example or other.example)
 
     def note(self, path: PathOrStr) -> tuple[str, ...]:
-        """A warning where comments may have been meant as rows: of queries whose ids start with ``#``."""
+        """Warn about comments that may be rows of queries whose ids start with ``#``."""
         if not self.rows:
             return ()
         which = f"{format_count(self.rows, 'comment')} that could be rows, such as {quote_short(self.example, 40)}"
@@ -90,7 +89,7 @@ class CommentLines(NamedTuple):
 
 
 class ColumnRows(NamedTuple):
-    """The rows of a file, and the lines that were none."""
+    """The rows of a file, and its bad lines."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
@@ -100,9 +99,9 @@ class ColumnRows(NamedTuple):
 def read_columns(
     path: PathOrStr, layout: Layout, *, skip_bad_lines: bool = False, unlike: tuple[Layout, ...] = ()
 ) -> ColumnRows:
-    """Read a file of columns; a bad line is an error, or left out and reported.
+    """Read a file of columns. A bad line is an error, or skipped and reported.
 
-    ``unlike`` are layouts that people mistake for this one: a file of one of them gets an error that says so.
+    ``unlike`` lists layouts that are often mistaken for this one; a file in one of them gets an error that says so.
     """
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
@@ -121,9 +120,9 @@ def read_columns(
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
-        only = [*(["lines that are no rows"] if bad else []), *(["comments (#)"] if comments.total else [])]
+        only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]
         raise FormatError(
-            f"no rows: the file is empty{' but for ' + ' and '.join(only) if only else ''}",
+            f"no rows: the file is empty{' except for ' + ' and '.join(only) if only else ''}",
             file=str(path),
             expected=f"a {layout.what}, a line like: {layout.example}",
         )
@@ -131,14 +130,13 @@ def read_columns(
 
 
 def is_row(line: bytes) -> bool:
-    """Whether a line is neither blank nor a comment."""
     return not line.lstrip().startswith(b"#") and bool(line.strip())
 
 
 def _check_kind(
     path: PathOrStr, found: Iterable[tuple[int, bytes]], layout: Layout, unlike: tuple[Layout, ...]
 ) -> None:
-    """Raise the error for a file whose first rows are all rows of another layout. A pipe can't be read twice."""
+    """Raise an error if the first rows of a file all fit another layout. A pipe can't be read twice."""
     first = list(islice(((number, line) for number, line in found if is_row(line)), SNIFFED_ROWS))
     for other in unlike:
         if first and all(isinstance(_parse_row(line.split(), other), dict) for _, line in first):
@@ -156,13 +154,13 @@ def _find_comments(chunk: bytes, layout: Layout) -> CommentLines:
     if b"#" not in chunk:
         return CommentLines()
     found: list[bytes] = COMMENT.findall(b"\n" + chunk)
-    # Of "# like this" nobody means the first word as a query.
+    # In "# like this", the first word isn't meant as a query.
     rows = [line for line in found if line[1:2].strip() and isinstance(_parse_row(line.split(), layout), dict)]
     return CommentLines(len(found), len(rows), rows[0].decode("utf-8", "replace") if rows else "")
 
 
 def bad_lines_error(path: PathOrStr, bad: list[BadLine], expected: str) -> FormatError:
-    """The error for lines that are no rows: the first with its number, a few more, and what helps."""
+    """Return the error for bad lines: the first with its number, a few more, and the remedy."""
     rest = len(bad) - 1
     return FormatError(
         bad[0].found,
@@ -171,27 +169,27 @@ def bad_lines_error(path: PathOrStr, bad: list[BadLine], expected: str) -> Forma
         more=tuple(str(b) for b in bad[1:4]) + ((f"… {format_count(rest - 3, 'more bad line')}",) if rest > 3 else ()),
         expected=expected,
         remedy=Hint(
-            "mend the file, or leave such lines out with --skip-bad-lines",
-            "mend the file",
-            "mend the file, or leave such lines out with skip_bad_lines=True",
+            "fix the file, or skip such lines with --skip-bad-lines",
+            "fix the file",
+            "fix the file, or skip such lines with skip_bad_lines=True",
             option="skip_bad_lines",
         ),
     )
 
 
 def check_bad_lines(path: PathOrStr, bad: list[BadLine]) -> None:
-    """Give up on a file of nothing but bad lines before they fill the memory."""
+    """Give up on a file with too many bad lines before they fill the memory."""
     if len(bad) > MAX_BAD_LINES:
         raise FormatError(
             f"more than {MAX_BAD_LINES:,} bad lines; the first: {bad[0].found}",
             file=str(path),
             line=bad[0].line,
-            remedy="check the format; FORMAT:PATH names it, and docs/formats.md describes each",
+            remedy="check the format; set it with FORMAT:PATH (formats are described in docs/formats.md)",
         )
 
 
 def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
-    """What was left out of a file, in words; nothing when nothing was."""
+    """Return a note about skipped lines, if any."""
     if not bad:
         return ()
     few = "; ".join(str(b) for b in bad[:3])
@@ -199,11 +197,11 @@ def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
 
 
 def _is_clean(chunk: bytes, fields: int) -> bool:
-    """One space between fields, no other white space, no comment, and on every line as many fields as there must be."""
+    """Whether every line has the right number of fields separated by one space, with no other whitespace or comment."""
     if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
         return False
     data = np.frombuffer(chunk, dtype=np.uint8)
-    spaces = 0  # in the line that goes on
+    spaces = 0  # in the unfinished line
     before = True
     for low in range(0, len(data), BLOCK_BYTES):
         piece = data[low : low + BLOCK_BYTES]
@@ -216,7 +214,7 @@ def _is_clean(chunk: bytes, fields: int) -> bool:
         if total + len(ends) != int(np.count_nonzero(separator)):
             return False
         if len(ends):
-            # Counted modulo 256, which is enough where the sum is right: no line can have fewer, then.
+            # Counting modulo 256 is enough if the sum is right: then no line can have fewer.
             first, rest = spaces + int(np.count_nonzero(space[: ends[0]])), space[ends[-1] :].sum()
             inner = np.add.reduceat(space.view(np.uint8), ends, dtype=np.uint8)[:-1]
             right = first == fields - 1 and total + spaces - rest == len(ends) * (fields - 1)
@@ -230,7 +228,7 @@ def _is_clean(chunk: bytes, fields: int) -> bool:
 
 
 def _parse_fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
-    """The rows of a chunk by Polars, or None where the careful way must look."""
+    """Parse a chunk with Polars; None if it needs the slow path."""
     fields = len(layout.columns)
     if not clean:
         chunk = _normalize(chunk)
@@ -261,7 +259,7 @@ def _column_type(column: Column) -> type[pl.DataType]:
 
 
 def _normalize(chunk: bytes) -> bytes:
-    """The same rows with one space between fields, no empty lines and no comments."""
+    """Return the same rows with one space between fields and no empty lines or comments."""
     chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(TO_SPACE)
     while b"  " in chunk:
         chunk = chunk.replace(b"  ", b" ")
@@ -272,7 +270,7 @@ def _normalize(chunk: bytes) -> bytes:
 
 
 def _parse_by_line(chunk: bytes, layout: Layout, before: int, path: PathOrStr = "") -> ColumnRows:
-    """The rows of a chunk one line at a time; ``before`` is how many lines came before it."""
+    """Parse a chunk line by line, after ``before`` lines of the file."""
     values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
     bad: list[BadLine] = []
     for number, line in numbered_lines(chunk, before):
@@ -293,14 +291,14 @@ def _field_count_problem(fields: int, layout: Layout) -> str:
 
 
 def _parse_row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | str:
-    """The values of one line by column, or what is wrong with it."""
+    """Parse one line to values by column, or return what is wrong with it."""
     if len(fields) != len(layout.columns):
         return _field_count_problem(len(fields), layout)
     row: dict[str, str | float] = {}
     for column, field in zip(layout.columns, fields, strict=True):
         if column.kind in ("number", "finite"):
             if not NUMBER.fullmatch(field):
-                return f"the {column.name} is no number ({quote_short(field.decode('utf-8', 'replace'), 24)})"
+                return f"the {column.name} is not a number ({quote_short(field.decode('utf-8', 'replace'), 24)})"
             row[column.name] = float(field)
             if column.kind == "finite" and not np.isfinite(row[column.name]):
                 return f"the {column.name} is infinite"

@@ -1,7 +1,7 @@
-"""Decompression within bounds: gzip and Zstandard are recognised by content.
+"""Decompress gzip and Zstandard, recognized by content, within limits.
 
-A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.MIN_UNPACKED_SIZE` bytes, and
-beyond that to a multiple of its own size, which ``RAGWORTH_MAX_RATIO`` sets.
+A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.MIN_UNPACKED_SIZE` bytes, or
+to a multiple of its own size, set by ``RAGWORTH_MAX_RATIO``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ UNSUPPORTED = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE")
     b"\xfd7zXZ\0": ("compressed with xz", "unxz FILE"),
     b"PK\3\4": ("a ZIP archive", "unzip FILE"),
 }
-"""How compressed files begin that are not read, what they are, and how to unpack them."""
+"""Signatures of unsupported compressed files, with a description and the command that unpacks them."""
 
 LONGEST_MAGIC = 10
 
 
 @contextmanager
 def open_decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
-    """The stream itself, or what it unpacks to where its first bytes say that it is compressed; one layer only."""
+    """Return the stream, or its decompressed content if its first bytes say so (one layer only)."""
     head = raw.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]
     for magic, (kind, command) in UNSUPPORTED.items():
         if head.startswith(magic):
@@ -60,7 +60,7 @@ def open_decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
 
 
 class _CountingFile:
-    """A file that counts what is read of it, since a pipe doesn't know its size."""
+    """A file that counts the bytes read, since a pipe has no size."""
 
     def __init__(self, raw: BufferedReader) -> None:
         self.raw = raw
@@ -77,7 +77,7 @@ class _CountingFile:
 
 
 class _BoundedStream(RawIOBase):
-    """What a compressed file unpacks to, as long as that is in proportion to its size."""
+    """Decompressed content of a file, limited in proportion to the compressed size."""
 
     def __init__(self, stream: IO[bytes], packed: _CountingFile, file: str) -> None:
         self.stream = stream

@@ -1,7 +1,7 @@
-"""What a format can do: the whole contract, on one screen.
+"""The interface of a file format.
 
-A format is one file here that ends in ``FORMAT = Format(…)`` and one line in the registry of
-:mod:`ragworth.formats`. Each function it has takes a path (or an identifier) and gives a checked table.
+A format is a module in this package that ends in ``FORMAT = Format(…)``, plus a line in the registry of
+:mod:`ragworth.formats`. Its functions take a path (or an identifier) and return a checked table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ragworth.tables import Contexts, Judgments, Ratings
 
 
 class LoadedCollection(NamedTuple):
-    """A collection, and the contexts that came in the same file, if any did."""
+    """A collection, and the contexts in the same file, if any."""
 
     collection: Collection
     contexts: Contexts | None = None
@@ -23,13 +23,13 @@ class LoadedCollection(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """One file format.
+    """A file format.
 
-    Readers of rows accept ``skip_bad_lines``; readers of contexts also ``system`` and ``ties``.
+    Readers of rows accept ``skip_bad_lines``; readers of contexts also accept ``system`` and ``ties``.
 
     Attributes
     ----------
-    endings: of file names, after ``.gz`` or ``.zst``; a spec ``name:path`` needs none.
+    endings: file extensions, before ``.gz`` or ``.zst``; not needed with ``name:path``.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Format:
     write_ratings: Callable[..., None] | None = None
 
     def can(self, what: str) -> bool:
-        """Whether it has a function of this name."""
+        """Whether the format has a function of this name."""
         return getattr(self, what, None) is not None
 
     def do(self, what: str) -> Callable[..., Any]:
-        """The function of this name."""
+        """Return the function of this name."""
         return getattr(self, what)  # type: ignore[no-any-return]

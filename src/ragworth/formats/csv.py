@@ -1,7 +1,7 @@
-"""CSV and TSV with a header: fast where the file is plain, exact where it is not, bad rows by their line.
+"""Read CSV and TSV with a header: fast if the file is plain, exact if not, reporting bad rows by line.
 
-Fields stay text except in columns that must hold numbers. A row is bad when it has the wrong number of fields, is not
-UTF-8, lacks an id, or has something else where a number belongs.
+Fields stay text except in numeric columns. A row is bad if it has the wrong number of fields, isn't UTF-8, lacks an
+id, or has something else in a numeric column.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES, find_id_column
 
 NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
-"""Columns that hold numbers, or nothing."""
+"""Columns of numbers; empty cells are allowed."""
 
 WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
-"""Columns that hold numbers as well, where no column ``value`` does: beside one, a label may be a word."""
+"""Also numeric if there is no ``value`` column; beside one, a label may be a word."""
 
 
 Ints = np.typing.NDArray[np.int64]
 
 
 class CsvRows(NamedTuple):
-    """All fields as text (null where empty), the line of each row, and the lines that are no rows."""
+    """All fields as text (null if empty), the line of each row, and the bad lines."""
 
     frame: pl.DataFrame
     line: Ints
@@ -42,10 +42,10 @@ class CsvRows(NamedTuple):
 def read_csv(
     path: PathOrStr, *, required: set[str], words: Collection[str] = (), skip_bad_lines: bool = False
 ) -> tuple[pl.DataFrame, list[BadLine]]:
-    """A file as a frame, and the rows left out. The separator is the one its header has.
+    """Read a file to a frame, with the skipped rows. The header determines the separator.
 
-    ``required`` names columns, beside ids, that must not be empty where they are there; ``words`` those that stay text
-    although they usually hold numbers.
+    ``required`` names columns, besides ids, that must not be empty if present; ``words`` names columns that stay text
+    although they usually contain numbers.
     """
     data, numbers = _without_empty_lines(b"".join(read_chunks(path)))
     names, separator = _read_header(path, data)
@@ -59,9 +59,9 @@ def read_csv(
 
 
 def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
-    """The same rows without empty lines, and the number of each line that is left.
+    """Drop empty lines, and return the number of each remaining line.
 
-    In a file with quotes an empty line may belong to a cell: it stays as it is.
+    In a file with quotes, an empty line may be part of a cell, so the file stays unchanged.
     """
     if b'"' in data:
         return data, None
@@ -77,7 +77,7 @@ def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
 
 
 def _renumber(rows: CsvRows, numbers: Ints) -> CsvRows:
-    """The same rows with their lines in the file."""
+    """Replace line numbers with those of the original file."""
     bad = [BadLine(int(numbers[each.line - 1]), each.found) for each in rows.bad]
     return CsvRows(rows.frame, numbers[rows.line - 1], bad)
 
@@ -93,7 +93,7 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
         raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
     if len(set(names)) < len(names) or "" in names:
         raise FormatError(
-            f"a column is there twice, or has no name: {format_names(names)}",
+            f"a column occurs twice, or has an empty name: {format_names(names)}",
             file=str(path),
             line=1,
             expected="a header with each column once",
@@ -103,7 +103,7 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
 
 
 def _parse_fast(data: bytes, names: list[str], separator: str) -> CsvRows | None:
-    """By Polars, if no field is quoted or empty and every row has as many fields as the header."""
+    """Parse with Polars, if no field is quoted or empty and every row has as many fields as the header."""
     if b'"' in data or b"\r" in data or b"\0" in data or not data.endswith(b"\n"):
         return None
     signs = np.frombuffer(data, dtype=np.uint8)
@@ -112,7 +112,7 @@ def _parse_fast(data: bytes, names: list[str], separator: str) -> CsvRows | None
         return None
     schema = dict.fromkeys(names, pl.String)
     try:
-        # Raises for rows with more fields than the header; then none has fewer either.
+        # Raises if a row has more fields than the header; by the total count, none has fewer either.
         frame = pl.read_csv(io.BytesIO(data), separator=separator, quote_char=None, schema=schema)
     except pl.exceptions.PolarsError:
         return None
@@ -122,7 +122,7 @@ def _parse_fast(data: bytes, names: list[str], separator: str) -> CsvRows | None
 
 
 def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str) -> CsvRows:
-    """By Python's reader, row by row, with line numbers."""
+    """Parse row by row with Python's csv module, keeping line numbers."""
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
     reader = csv.reader(text, delimiter=separator, strict=True)
     before = csv.field_size_limit(len(data) + 1)
@@ -138,10 +138,10 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
             if not row:
                 continue
             if len(row) != len(names):
-                found = f"{format_count(len(row), 'field')} where {len(names)} belong in"
+                found = f"{format_count(len(row), 'field')} instead of {len(names)} in"
                 bad.append(BadLine(line, f"{found} {quote_short(separator.join(row), 60)}"))
             elif not _is_text(row):
-                bad.append(BadLine(line, f"this is not UTF-8 text: {quote_short(separator.join(row), 60)}"))
+                bad.append(BadLine(line, f"not UTF-8 text: {quote_short(separator.join(row), 60)}"))
             else:
                 rows.append([cell or None for cell in row])
                 lines.append(line)
@@ -152,7 +152,7 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
             file=str(path),
             line=max(start + 1, 1),
             expected="quotes around a whole cell, and doubled inside",
-            remedy="mend the quotes of this row",
+            remedy="fix the quotes of this row",
         ) from error
     finally:
         csv.field_size_limit(before)
@@ -161,19 +161,19 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
 
 
 def _explain_error(error: csv.Error) -> str:
-    """Python's messages on quotes say what its parser waited for; these say what is wrong."""
+    """Say what is wrong with the quotes; Python's messages say what its parser expected."""
     if "unexpected end of data" in str(error):
-        return "a quote is opened and not closed"
+        return "a quote is opened but never closed"
     return "there is text after a closing quote" if "expected after" in str(error) else str(error)
 
 
 def _is_text(row: list[str]) -> bool:
-    """Whether no cell holds half a character, which is how bytes that are not UTF-8 come in."""
+    """Whether no cell contains a lone surrogate, which stands for bytes that aren't UTF-8."""
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
 def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
-    """Numbers as numbers, and rows left out that lack an id or have no number where one belongs."""
+    """Convert numeric columns, dropping rows that lack an id or a required number."""
     problems: dict[int, str] = {}
     columns: list[pl.Series] = []
     needed = required | {alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name))}
@@ -184,7 +184,7 @@ def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) 
             numeric = column.cast(pl.Float64, strict=False)
             well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
             for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
-                problems.setdefault(row, f"the {name} is no number ({quote_short(column[row], 24)})")
+                problems.setdefault(row, f"the {name} is not a number ({quote_short(column[row], 24)})")
             columns.append(numeric)
         else:
             columns.append(column)

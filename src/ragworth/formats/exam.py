@@ -1,8 +1,8 @@
-"""The EXAM++ workbench's file: judged passages with relevance, ratings of sub-questions, and ranks in runs.
+"""Read the EXAM++ workbench's file: judged passages with relevance, ratings of sub-questions, and ranks in runs.
 
-Each line is ``[query, [passage, …]]``; a passage has ``paragraph_id``, ``text``, ``paragraph_data`` with
-``judgments`` and ``rankings``, and ``exam_grades`` with ``self_ratings``. The file lists passages, not runs,
-so ranks at which a run had an unlisted passage are missing.
+Each line is ``[query, [passage, …]]``. A passage has ``paragraph_id``, ``text``, ``paragraph_data`` with
+``judgments`` and ``rankings``, and ``exam_grades`` with ``self_ratings``. The file lists passages, not runs, so ranks
+of unlisted passages are missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXPECTED = '["query", [{"paragraph_id": …, "text": …, "paragraph_data": …,
 
 
 class _ExamTables:
-    """What the lines hold, table by table."""
+    """The rows of the file, by table."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -34,10 +34,10 @@ class _ExamTables:
 
     @classmethod
     def of(cls, value: Any) -> _ExamTables:
-        """The rows of one line."""
+        """Parse one line."""
         pair = as_list(value, "the line")
         if len(pair) != 2:
-            raise WrongLineError(f"a list of {len(pair)} where a query and its passages belong")
+            raise WrongLineError(f"a list of {len(pair)} instead of a query and its passages")
         rows = cls()
         query = as_id(pair[0], "query")
         for passage in as_list(pair[1], "the second element"):
@@ -71,7 +71,7 @@ class _ExamTables:
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Passage texts, relevance, ratings and the runs' contexts. The first set of grades of a passage counts."""
+    """Read passage texts, relevance, ratings and the runs' contexts, using each passage's first set of grades."""
     bad: list[BadLine] = []
     rows = _ExamTables()
     for number, value in read_values(path, bad, skip=skip_bad_lines, expected=EXPECTED):
@@ -109,19 +109,19 @@ def _read_part(path: PathOrStr, what: str, skip_bad_lines: bool) -> Any:
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """The runs' contexts; their names and order are in the file."""
+    """Read the runs' contexts; their names and order are in the file."""
     contexts: Contexts = _read_part(path, "runs", skip_bad_lines)
     return contexts
 
 
 def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
-    """Relevance of the judged passages."""
+    """Read the relevance of the judged passages."""
     judgments: Judgments = _read_part(path, "relevance", skip_bad_lines)
     return judgments
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
-    """Ratings of the sub-questions."""
+    """Read the ratings of sub-questions."""
     ratings: Ratings = _read_part(path, "ratings", skip_bad_lines)
     return ratings
 

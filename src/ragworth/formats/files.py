@@ -1,4 +1,4 @@
-"""Opening files: plain or compressed alike, read in whole lines, with one kind of error for all troubles."""
+"""Open plain or compressed files, read them in whole lines, and report all failures as one kind of error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ragworth.limits import max_line
 from ragworth.storage.private import open_part_file
 
 CHUNK = 16 << 20
-"""How many bytes are read and parsed at a time. Memory beyond the result stays within a few of these."""
+"""Bytes read and parsed at a time. Memory beyond the result stays within a few of these."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -31,37 +31,37 @@ T = TypeVar("T")
 
 @contextmanager
 def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed where its first bytes say that it is compressed."""
+    """Open a file, decompressing it if its first bytes say so."""
     try:
         with Path(path).open("rb") as raw, open_decompressed(raw, str(path)) as stream:
             yield stream
     except ValueError as error:
         if "null byte" not in str(error):
             raise
-        raise FormatError("this is no file name", file=repr(str(path)), remedy="check the path") from error
+        raise FormatError("invalid file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
         raise FormatError(_not_found_message(path), file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:
         raise FormatError("this is a folder, not a file", file=str(path)) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
         raise FormatError(
-            f"the compressed data are damaged or cut short ({error})",
+            f"the compressed data is damaged or truncated ({error})",
             file=str(path),
-            remedy="fetch or compress the file again",
+            remedy="download or compress the file again",
         ) from error
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
 def _not_found_message(path: PathOrStr) -> str:
-    # Unlike pathlib's, islink is False for a name that no file system takes.
+    # Unlike pathlib's is_symlink, islink returns False for an invalid file name.
     if os.path.islink(path):  # noqa: PTH114
-        return f"this is a link to {quote_short(os.readlink(path))}, which is not there"  # noqa: PTH115
-    return "there is no such file"
+        return f"this is a link to {quote_short(os.readlink(path))}, which doesn't exist"  # noqa: PTH115
+    return "no such file"
 
 
 def read_chunks(path: PathOrStr) -> Iterator[bytes]:
-    """The file in pieces of about :data:`CHUNK` bytes that end at a line's end; no byte-order mark."""
+    """Read a file in chunks of about :data:`CHUNK` bytes that end at a line end, without byte-order mark."""
     most, before = max_line(), 0
     with open_file(path) as stream:
         buffer, have, first = bytearray(CHUNK), 0, True
@@ -80,7 +80,7 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
                 before += count_lines(chunk)
             if not got:
                 return
-            if not cut:  # one line fills the buffer
+            if not cut:  # a line fills the buffer
                 if have >= most:
                     raise _long_line(path, most, before + 1)
                 buffer += bytes(len(buffer))
@@ -89,14 +89,14 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
 
 
 def _last_line_end(buffer: bytearray, have: int) -> int:
-    """Where the last line of a buffer ends."""
+    """Return the end of the last line in a buffer."""
     end = buffer.rfind(b"\n", 0, have) + 1
-    # A carriage return at the very end may be half of a line's end.
+    # A carriage return at the very end may be half of a line end.
     return end or buffer.rfind(b"\r", 0, have - 1) + 1
 
 
 def prefetch(items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one made in another thread while this one is used."""
+    """Yield the items, computing the next one in another thread while this one is used."""
     done = object()
     with ThreadPoolExecutor(max_workers=1) as worker:
         waiting = worker.submit(next, items, done)
@@ -106,7 +106,7 @@ def prefetch(items: Iterator[T]) -> Iterator[T]:
 
 
 def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines, from 1, without their ends (``\\n``, ``\\r\\n`` or ``\\r``). Empty ones are left out."""
+    """Yield non-empty lines, numbered from 1, without line ends (``\\n``, ``\\r\\n`` or ``\\r``)."""
     before = 0
     for chunk in read_chunks(path):
         yield from numbered_lines(chunk, before)
@@ -114,37 +114,37 @@ def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
 
 
 def numbered_lines(chunk: bytes, before: int) -> Iterator[tuple[int, bytes]]:
-    """The lines of a chunk that are not empty, with their numbers; ``before`` lines came before it."""
+    """Yield the non-empty lines of a chunk with their numbers; ``before`` lines precede the chunk."""
     chunk = normalize_newlines(chunk)
     if b"\n\n" not in chunk and not chunk.startswith(b"\n"):
         yield from enumerate(chunk.removesuffix(b"\n").split(b"\n") if chunk else [], before + 1)
         return
     at, number = 0, before + 1
-    for found in re.finditer(rb"[^\n]+", chunk):  # a million empty lines cost no more than one
+    for found in re.finditer(rb"[^\n]+", chunk):  # so a million empty lines cost no more than one
         number += chunk.count(b"\n", at, at := found.start())
         yield number, found[0]
 
 
 def split_lines(chunk: bytes) -> list[bytes]:
-    """The lines of a chunk without their ends."""
+    """Split a chunk into lines without line ends."""
     parts = normalize_newlines(chunk).split(b"\n")
     return parts[:-1] if parts[-1] == b"" else parts
 
 
 def normalize_newlines(chunk: bytes) -> bytes:
-    """The same lines, all of them ended by ``\\n``."""
+    """Convert all line ends to ``\\n``."""
     return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
 
 
 def count_lines(chunk: bytes) -> int:
-    """How many lines :func:`split_lines` gives."""
+    """Number of lines that :func:`split_lines` returns."""
     chunk = normalize_newlines(chunk)
     ends = int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")))
     return ends + (not chunk.endswith(b"\n") and chunk != b"")
 
 
 def _check_lines(chunk: bytes, most: int, before: int, path: PathOrStr) -> None:
-    """Refuse a chunk with a line that is too long."""
+    """Reject a chunk with a line that is too long."""
     data = np.frombuffer(chunk, dtype=np.uint8)
     ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
     long = np.flatnonzero(np.diff(ends, prepend=-1, append=len(data)) > most + 1)
@@ -164,7 +164,7 @@ def _long_line(path: PathOrStr, most: int, number: int) -> FormatError:
 
 
 def run_name(path: PathOrStr) -> str:
-    """A file's name without folders and without the endings of runs and of compression."""
+    """Strip folders, run extensions and compression extensions from a file name."""
     name = Path(path).name
     for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
         if name.lower().endswith(ending) and len(name) > len(ending):
@@ -174,14 +174,14 @@ def run_name(path: PathOrStr) -> str:
 
 @contextmanager
 def create_file(path: PathOrStr) -> Iterator[IO[bytes]]:
-    """A file to write, compressed when its name ends in ``.gz`` or ``.zst``; there only when all was written."""
+    """Create a file atomically, compressed if its name ends in ``.gz`` or ``.zst``."""
     path, part = Path(path), None
     try:
         with ExitStack() as stack:
             part, raw = open_part_file(path, private=False)
             stream: IO[bytes] = stack.enter_context(raw)
             if path.suffix == ".gz":
-                # No name and no time inside, so that equal content gives equal files.
+                # Without name or time, so that equal content gives equal files.
                 packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
                 stream = cast(IO[bytes], stack.enter_context(packed))
             elif path.suffix == ".zst":
@@ -191,7 +191,7 @@ def create_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and "null byte" not in str(error):
             raise
-        reason = error.strerror if isinstance(error, OSError) else "this is no file name"
+        reason = error.strerror if isinstance(error, OSError) else "invalid file name"
         raise FormatError(f"cannot be written: {reason or error}", file=str(path)) from error
     finally:
         if part is not None:

@@ -1,4 +1,4 @@
-"""Parquet, CSV and TSV with a header: any of our tables under our names or the usual ones."""
+"""Read and write any table as Parquet, or as CSV or TSV with a header, under our column names or the usual ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Table)
 
 
 def read_parquet(path: PathOrStr) -> pl.DataFrame:
-    """A Parquet file as it is, compressed once more or not."""
+    """Read a Parquet file, also if it was compressed again."""
     with open_file(path) as stream:
         packed = Path(path).suffix in (".gz", ".zst")
         return parquet.read_parquet(stream.read() if packed else path, name=str(path))
@@ -32,9 +32,9 @@ def read_parquet(path: PathOrStr) -> pl.DataFrame:
 def read_table(
     path: PathOrStr, *, required: tuple[str, ...] = (), words: tuple[str, ...] = (), skip_bad_lines: bool = False
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A table as it is, by its ending, and what was skipped.
+    """Read a table by its extension, with notes on skipped rows.
 
-    In CSV, ``required`` columns may not be empty, and those of ``words`` stay text whatever is in them.
+    In CSV, ``required`` columns must not be empty, and those in ``words`` stay text whatever they contain.
     """
     if ".parquet" in Path(path).suffixes:
         return read_parquet(path), ()
@@ -45,7 +45,7 @@ def read_table(
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """Contexts from a table with query, passage and score or rank; ``system`` where the table has none."""
+    """Read contexts from a table with query, passage and score or rank; ``system`` if the table has none."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     if "rank" not in frame.columns and "score" in frame.columns and frame["score"].null_count():
         frame, notes = read_table(path, required=("score",), skip_bad_lines=skip_bad_lines)
@@ -60,24 +60,24 @@ def _table_reader(table: type[T]) -> Callable[..., T]:
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
         if table is Judgments and "corpus-id" in frame.columns and not {"value", "rank"} & set(frame.columns):
-            frame = frame.rename({"score": "value"}, strict=False)  # the qrels of a BEIR folder
+            frame = frame.rename({"score": "value"}, strict=False)  # BEIR's qrels
         return table(frame, source=str(path), notes=notes)
 
-    read.__doc__ = f"{table.name.capitalize()} from a table in long form."
+    read.__doc__ = f"{table.name.capitalize()} in long form."
     return read
 
 
 def load_passages(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Passage texts from a table with passage and text."""
+    """Read passage texts from a table with passage and text."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
 
 
 def write_table(table: Table, path: PathOrStr) -> None:
-    """Write any table as Parquet, or as CSV or TSV with a header, by the file's ending."""
+    """Write a table as Parquet, or as CSV or TSV with a header, depending on the extension."""
     endings = Path(path).suffixes
     if not {".parquet", ".csv", ".tsv"} & set(endings):
-        raise FormatError("the ending tells no format", file=str(path), expected=".parquet, .csv or .tsv")
+        raise FormatError("unknown file extension", file=str(path), expected=".parquet, .csv or .tsv")
     with create_file(path) as stream:
         if ".parquet" in endings:
             table.frame.write_parquet(stream)

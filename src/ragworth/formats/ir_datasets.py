@@ -1,4 +1,4 @@
-"""Collections by their identifier in ``ir_datasets``, such as ``ir_datasets:beir/scifact/test`` (extra)."""
+"""Read collections by their ``ir_datasets`` identifier, such as ``ir_datasets:beir/scifact/test`` (extra)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _dataset(name: str) -> Any:
         return ir_datasets.load(name)
     except KeyError as error:
         raise FormatError(
-            f"ir_datasets knows no collection {name!r}",
-            remedy="see its catalogue for identifiers",
+            f"ir_datasets has no collection {name!r}",
+            remedy="look up the identifier in its catalogue",
             expected="beir/scifact/test",
         ) from error
 
@@ -38,19 +38,18 @@ def _provides(dataset: Any, what: str) -> bool:
 
 
 def _ids(item: Any) -> tuple[str, str]:
-    """The query and the document of a row."""
     return as_id(item.query_id, "query_id"), as_id(item.doc_id, "doc_id")
 
 
 def _text(item: Any) -> str:
-    """The text of a query or document: ir_datasets' default text where it has one."""
+    """Return the text of a query or document: ir_datasets' default text if it has one."""
     if hasattr(item, "default_text"):
         return str(item.default_text())
     return str(getattr(item, "text", getattr(item, "title", "")))
 
 
 def _translate_errors(read: F) -> F:
-    """``read``, with every failure as an error of ours."""
+    """Wrap ``read`` so that every failure is one of our errors."""
 
     @wraps(read)
     def reported(name: str, **options: Any) -> Any:
@@ -58,10 +57,10 @@ def _translate_errors(read: F) -> F:
             return read(name, **options)
         except RagworthError:
             raise
-        except Exception as error:  # whatever a collection raises while it is fetched or read
+        except Exception as error:  # anything a collection may raise while it is downloaded or read
             raise FormatError(
                 f"ir_datasets cannot read {name!r}: {str(error).partition(chr(10))[0][:200]}",
-                remedy="it may need the network once, or a file that its documentation names",
+                remedy="it may need network access once, or a file named in its documentation",
             ) from error
 
     return cast(F, reported)
@@ -69,7 +68,7 @@ def _translate_errors(read: F) -> F:
 
 @_translate_errors
 def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
-    """Relevance judgments; with sub-topics, a passage counts with its highest relevance to any."""
+    """Read relevance judgments; with sub-topics, a passage gets its highest relevance to any."""
     dataset = _dataset(str(name))
     if not _provides(dataset, "qrels"):
         raise FormatError(f"the collection {name!r} has no relevance judgments")
@@ -84,7 +83,7 @@ def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
 
 @_translate_errors
 def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
-    """Relevance to sub-topics as ratings."""
+    """Read relevance to sub-topics as ratings."""
     dataset = _dataset(str(name))
     rows = [
         (*_ids(q), as_id(q.subtopic_id, "subtopic_id"), as_number(q.relevance, "relevance"))
@@ -103,10 +102,10 @@ def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
 def read_contexts(
     name: str, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """The run that comes with a re-ranking collection."""
+    """Read the run of a re-ranking collection."""
     dataset = _dataset(str(name))
     if not _provides(dataset, "scoreddocs"):
-        raise FormatError(f"the collection {name!r} comes with no run")
+        raise FormatError(f"the collection {name!r} has no run")
     rows = [(*_ids(s), as_number(s.score, "score")) for s in dataset.scoreddocs_iter()]
     frame = pl.DataFrame(rows, schema=["query", "passage", "score"], orient="row")
     return Contexts(frame, system=system or str(name), ties=ties, source=f"ir_datasets:{name}")
@@ -114,7 +113,7 @@ def read_contexts(
 
 @_translate_errors
 def load(name: str, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Queries, documents and relevance judgments. Documents are read in full; large ones take a while."""
+    """Read queries, relevance judgments and all documents, which takes a while for large collections."""
     dataset = _dataset(str(name))
     texts = {
         "queries": ("query", "query_id") if _provides(dataset, "queries") else None,

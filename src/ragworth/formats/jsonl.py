@@ -1,12 +1,12 @@
-"""JSON lines: contexts with their texts, as RAG programs log them, and texts by id.
+"""Read and write JSON lines: contexts with texts, as RAG programs log them, and texts by id.
 
 A line of contexts is one query::
 
     {"query_id": "q1", "query": "…", "answers": ["…"],
      "retrieved_context": [{"doc_id": "d7", "text": "…", "score": 3.2}]}
 
-The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` may be
-left out; a passage without ``doc_id`` gets an id from its text. ``system`` names the system of a line.
+The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` are optional. A
+passage without ``doc_id`` gets an id derived from its text. ``system`` names the system of a line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ragworth.tables.ranking import Ties
 T = TypeVar("T", bound=Table)
 
 BATCH = 100_000
-"""Texts held as Python objects at a time."""
+"""Texts converted to Python objects at a time."""
 
 EXPECTED = (
     'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
@@ -42,18 +42,18 @@ EXPECTED = (
 def read_objects(
     path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file with their line numbers; other lines are errors, or go to ``bad``."""
+    """Yield the JSON objects of a file with line numbers. Other lines are errors, or go to ``bad``."""
     for number, value in read_values(path, bad, skip=skip, expected=expected):
         if isinstance(value, dict):
             yield number, value
             continue
-        bad.append(BadLine(number, f"{type(value).__name__} where an object belongs: {quote_short(value, 48)}"))
+        bad.append(BadLine(number, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}"))
         if not skip:
             raise bad_lines_error(path, bad, expected)
 
 
 def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Contexts and the texts that came with them."""
+    """Read contexts and their texts."""
     rows: list[tuple[str, str, int, str, float | None]] = []
     texts = _TextsById()
     bad: list[BadLine] = []
@@ -65,7 +65,8 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
             context, found = _parse_context(item, name)
             key = as_id(item.get("system", name), "system"), as_id(item.get("query_id"), "query_id")
             if key in seen:
-                raise WrongLineError(f"query {quote_short(key[1], 24)} again for system {quote_short(key[0], 24)}")
+                system_id, query_id = (quote_short(part, 24) for part in key)
+                raise WrongLineError(f"query {query_id} occurs twice for system {system_id}")
             texts.add(found)
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
@@ -88,7 +89,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
 
 
 class _TextsById:
-    """Texts met on the way; the same id with another text is an error."""
+    """Texts seen so far; another text for the same id is an error."""
 
     def __init__(self) -> None:
         self.queries: dict[str, str] = {}
@@ -99,10 +100,10 @@ class _TextsById:
         for kind, known, new in (("query", self.queries, found.queries), ("passage", self.passages, found.passages)):
             for key, text in new.items():
                 if known.get(key, text) != text:
-                    raise WrongLineError(f"the {kind} {quote_short(key, 24)} had another text before")
+                    raise WrongLineError(f"the {kind} {quote_short(key, 24)} has a different text on an earlier line")
         for key, answers in found.answers.items():
             if self.answers.get(key, answers) != answers:
-                raise WrongLineError(f"the query {quote_short(key, 24)} had other answers before")
+                raise WrongLineError(f"the query {quote_short(key, 24)} has different answers on an earlier line")
         self.queries |= found.queries
         self.passages |= found.passages
         self.answers |= found.answers
@@ -118,7 +119,7 @@ class _TextsById:
 
 
 def _parse_context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int, str, float | None]], _TextsById]:
-    """The rows and texts of one line."""
+    """Parse one line to rows and texts."""
     found = _TextsById()
     query = as_id(item.get("query_id"), "query_id")
     system = as_id(item.get("system", name), "system")
@@ -132,7 +133,7 @@ def _parse_context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str
         found.answers[query] = [as_text(answer, "answer") for answer in answers]
     passages = item.get("retrieved_context")
     if not isinstance(passages, list):
-        raise WrongLineError("there is no list 'retrieved_context'")
+        raise WrongLineError("the list 'retrieved_context' is missing")
     rows: list[tuple[str, str, int, str, float | None]] = []
     for rank, entry in enumerate(passages, 1):
         if not isinstance(entry, dict):
@@ -146,33 +147,33 @@ def _parse_context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str
         score = None if entry.get("score") is None else as_number(entry["score"], f"score of passage {rank}")
         rows.append((system, query, rank, passage, score))
     if len({row[3] for row in rows}) < len(rows):
-        raise WrongLineError(f"a passage is there twice for query {quote_short(query, 24)}")
+        raise WrongLineError(f"a passage occurs twice for query {quote_short(query, 24)}")
     return rows, found
 
 
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """The contexts alone. The order is the one of the file, so ``ties`` plays no part."""
+    """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
     loaded = load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
     assert loaded is not None
     return loaded
 
 
 def _check_writable(contexts: Contexts, path: PathOrStr) -> None:
-    """Refuse what JSON lists have no room for, before anything is written."""
+    """Reject contexts that JSON lists can't represent, before anything is written."""
     remedy = "write Parquet"
     size = contexts.frame.group_by("system", "query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
     gaps = size.filter(pl.col("len") != pl.col("rank"))
     if gaps.height:
-        found = f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a list has no room for"
+        found = f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a JSON list can't represent"
         raise FormatError(found, file=str(path), remedy=remedy)
     if any(math.isinf(score) for score in contexts.frame["score"].drop_nulls()):
-        raise FormatError("a score is infinite, which JSON has no word for", file=str(path), remedy=remedy)
+        raise FormatError("a score is infinite, which JSON can't represent", file=str(path), remedy=remedy)
 
 
 def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection | None = None) -> None:
-    """Write contexts, with the texts of ``collection`` where it has them."""
+    """Write contexts, with texts of ``collection`` where available."""
     collection = collection or Collection()
     queries = dict(collection.queries.iter_rows())
     texts = dict(collection.passages.iter_rows())
@@ -199,7 +200,7 @@ def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection |
 
 
 def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Texts by id, as BEIR has them: ``{"_id": …, "title": …, "text": …}``; a title goes before its text."""
+    """Read texts by id in BEIR's format: ``{"_id": …, "title": …, "text": …}``. The title is prepended to the text."""
     expected = '{"_id": …, "text": …} on each line'
     frames: list[pl.DataFrame] = []
     ids: list[str] = []
@@ -226,7 +227,7 @@ def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> t
 
 
 def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Contexts with texts, or passage texts by id: the first line tells."""
+    """Read contexts with texts, or passage texts by id, depending on the first line."""
     for _, item in read_objects(path, [], skip=True, expected=EXPECTED):
         if "retrieved_context" not in item and "text" in item:
             frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
@@ -236,7 +237,7 @@ def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool
 
 
 def _row_reader(table: type[T]) -> Callable[..., T]:
-    """A reader of a table with one JSON object a row, as ``ragworth annotate`` writes them."""
+    """Make a reader for tables with one JSON object per row, as written by ``ragworth annotate``."""
     expected = "{" + ", ".join(f'"{name}": …' for name in table.key) + ', "value": …} on each line'
 
     def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
@@ -248,11 +249,11 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
             raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
         every = dict.fromkeys(name for row in rows for name in row)
         if "status" in every and "rating" not in every:
-            every.setdefault("value")  # a row that has no value leaves it out
+            every.setdefault("value")  # a row without a value may omit it
         frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
         return table(frame, source=str(path), notes=skipped_note(path, bad))
 
-    read.__doc__ = f"{table.name.capitalize()}, one row a line."
+    read.__doc__ = f"{table.name.capitalize()}, one row per line."
     return read
 
 

@@ -1,4 +1,4 @@
-"""Tables of outcomes from Parquet, CSV or TSV: long (system, query, aspect, value), or a column for each aspect."""
+"""Read outcomes from Parquet, CSV or TSV: long (system, query, aspect, value), or one column per aspect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
-    """The outcomes of a file. An empty cell is no outcome, and is noted."""
+    """Read the outcomes of a file. Empty cells are not outcomes, and are noted."""
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     if "aspect" in frame.columns:
         return Outcomes(frame, source=str(path), notes=notes)
@@ -23,7 +23,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
         raise FormatError(
             f"no column of numbers among {format_names(frame.columns)}",
             file=str(path),
-            expected="system, query, aspect, value; or a column for each aspect",
+            expected="system, query, aspect, value; or one column per aspect",
         )
     keys = [name for name in frame.columns if name in IDS]
     wide = frame.select(keys).with_columns(numbers)
@@ -38,13 +38,13 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
 
 
 def numeric_columns(frame: pl.DataFrame) -> list[pl.Series]:
-    """The columns that hold numbers and nothing else; in CSV, those of columns that nobody knows come as texts."""
-    made = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
-    return [column for column in made if column is not None]
+    """Return the numeric columns, parsing text columns of CSV files."""
+    columns = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
+    return [column for column in columns if column is not None]
 
 
 def _as_numbers(column: pl.Series) -> pl.Series | None:
     if column.dtype != pl.String:
         return column.cast(pl.Float64) if column.dtype.is_numeric() else None
-    made = column.cast(pl.Float64, strict=False)
-    return made if made.null_count() == column.null_count() < len(column) else None
+    numbers = column.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() < len(column) else None

@@ -1,15 +1,15 @@
-"""Texts by id from JSONL or a table: queries, passages, accepted answers, sub-questions.
+"""Read texts by id from JSONL or a table: queries, passages, accepted answers, sub-questions.
 
 ========== ================================================ =========================================
 what       JSONL                                            table (Parquet, CSV, TSV)
 ========== ================================================ =========================================
 queries    ``{"_id": …, "text": …}``                        query, text
 passages   ``{"_id": …, "title": …, "text": …}``            passage, text
-answers    ``{"query_id": …, "answers": ["…", …]}``         query, text (a row for each)
+answers    ``{"query_id": …, "answers": ["…", …]}``         query, text (one row per answer)
 questions  ``{"query_id": …, "subquestions": ["…", …]}``    query, subquestion, text
 ========== ================================================ =========================================
 
-A sub-question in JSONL may be a text, which is numbered from 1, or ``{"id": …, "text": …}``.
+A sub-question in JSONL is a text, numbered from 1, or ``{"id": …, "text": …}``.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ EXPECTED = {
 
 
 def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False) -> Collection:
-    """A collection that holds these texts and nothing else."""
+    """Read a collection with only these texts."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".jsonl", ".ndjson")):
         if not name.endswith((".csv", ".tsv", ".parquet")):
-            raise FormatError("the ending tells no format", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
+            raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     elif kind in ("queries", "passages"):
         single = "query" if kind == "queries" else "passage"
@@ -53,7 +53,7 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
 
 
 def _read_lists(path: PathOrStr, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Lines that each hold several texts of a query."""
+    """Read lines with several texts of a query each."""
     rows: list[tuple[str, str, str]] = []
     bad: list[BadLine] = []
     for number, item in read_objects(path, bad, skip=skip, expected=EXPECTED[kind]):
@@ -74,7 +74,7 @@ def _list_texts(item: dict[str, Any], kind: str) -> Iterator[tuple[str, str, str
     given = next((item[name] for name in LIST_KEYS[kind] if name in item), None)
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list):
-        raise WrongLineError(f"there is no list {kind!r}: {quote_short(given, 24)}")
+        raise WrongLineError(f"the list {kind!r} is missing: {quote_short(given, 24)}")
     for number, each in enumerate(texts, 1):
         if isinstance(each, dict) and kind == "subquestions":
             yield query, as_id(each.get("id", number), "id"), as_text(each.get("text"), "text")

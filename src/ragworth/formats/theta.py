@@ -1,4 +1,4 @@
-"""The weights of UDCG_θ: a small JSON file with the numbers, how good they are, and what they were learned from."""
+"""The weights of UDCG_θ: a small JSON file with the weights, their quality and their training data."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ragworth.errors import FormatError, format_count, quote_short
 from ragworth.formats.files import create_file, open_file
 
 FORMAT = 1
-"""What :meth:`Theta.write` writes; another number is refused when it is read."""
+"""File format version; other versions are rejected."""
 
 MAX_BYTES = 1 << 20
-"""Bytes; a file that is larger holds something else."""
+"""Maximum file size in bytes."""
 
 MAX_K = 1000
-"""Places that can have weights."""
+"""Maximum number of positions with weights."""
 
 Variant = Literal["full", "relevance", "binary"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -36,16 +36,16 @@ class Theta:
 
     Attributes
     ----------
-    k: for how many passages.
-    variant: ``full``; ``relevance``, which has no weights for harm; ``binary``, in which besides a relevant passage
-        counts 1 instead of its utility.
-    alpha, beta: weights of help and of harm at the places 1 to k; ``beta`` is 0 everywhere where harm has no part.
-    rel: the lowest relevance that counts as relevant.
+    k: number of passages.
+    variant: ``full``; ``relevance``, without weights for harm; ``binary``, in which a relevant passage also counts 1
+        instead of its utility.
+    alpha, beta: weights of help and harm at positions 1 to k; ``beta`` is all 0 in variants without harm.
+    rel: lowest relevance that counts as relevant.
     c: the C of the support vector machine.
-    figures: how well it goes with the outcome, by name: ``value``, ``low``, ``high``, ``queries``, …
-    learned_from: titles, models, sources of judgments and outcomes, how many queries, contexts and pairs.
-    seed: of the parts of the cross-validation, and of resampling.
-    version: of ragworth.
+    figures: agreement with the outcome, by name: ``value``, ``low``, ``high``, ``queries``, …
+    learned_from: titles, models, sources of judgments and outcomes, numbers of queries, contexts and pairs.
+    seed: seed of the cross-validation folds and of resampling.
+    version: version of ragworth.
     """
 
     k: int
@@ -61,23 +61,23 @@ class Theta:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of all that scores depend on."""
+        """Hash of everything that scores depend on."""
         text = json.dumps([FORMAT, self.k, self.variant, self.alpha, self.beta, self.rel])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def write(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         text = json.dumps({"format": FORMAT} | asdict(self), ensure_ascii=False, indent=1, allow_nan=False)
         with create_file(path) as stream:
             stream.write((text + "\n").encode())
 
     @classmethod
     def read(cls, path: str | Path) -> Theta:
-        """Read back what :meth:`write` wrote; everything that is wrong with it is told together."""
+        """Read a file written by :meth:`write`, reporting all its problems at once."""
         facts = _read_object(Path(path))
         if facts.get("format") != FORMAT or isinstance(facts["format"], bool):
             raise FormatError(
-                f"the format is {quote_short(facts.get('format', 'not told'), 40)}",
+                f"the format is {quote_short(facts.get('format', 'missing'), 40)}",
                 file=str(path),
                 expected=f"{EXPECTED}, of format {FORMAT}",
                 remedy=RELEARN_HINT,
@@ -85,7 +85,7 @@ class Theta:
         wrong = _find_problems(facts)
         if wrong:
             raise FormatError(
-                f"{format_count(len(wrong), 'thing')} in it cannot be used",
+                f"{format_count(len(wrong), 'invalid field')}",
                 more=tuple(wrong),
                 file=str(path),
                 expected=EXPECTED,
@@ -97,27 +97,26 @@ class Theta:
 
 
 def _read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
     with open_file(path) as stream:
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise FormatError("it is too large to be weights", file=str(path), expected=EXPECTED)
+        raise FormatError("the file is too large", file=str(path), expected=EXPECTED)
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        said = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
-        raise FormatError(f"this is no JSON: {said}", file=str(path), expected=EXPECTED) from error
+        reason = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
+        raise FormatError(f"not JSON: {reason}", file=str(path), expected=EXPECTED) from error
     if not isinstance(found, dict):
-        raise FormatError("this is JSON, but no object", file=str(path), expected=EXPECTED)
+        raise FormatError("this is JSON, but not an object", file=str(path), expected=EXPECTED)
     return found
 
 
 def _reject_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _find_problems(facts: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the facts of a file, in words."""
+    """List the problems of a file's fields."""
     wrong = []
     k, variant = facts.get("k"), facts.get("variant")
     if not _is_int_between(k, 1, MAX_K):

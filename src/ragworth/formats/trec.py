@@ -1,8 +1,8 @@
-"""TREC run and qrels files, and sub-topic qrels (ndeval).
+"""Read and write TREC runs and qrels, and sub-topic qrels (ndeval).
 
-A run line is ``query Q0 passage rank score tag``; the rank is ignored, as trec_eval does, and the order
-is by score. A qrels line is ``query iteration passage relevance``. In sub-topic qrels the second
-column is the sub-topic. Lines that start with ``#`` are comments.
+A run line is ``query Q0 passage rank score tag``. As in trec_eval, the rank is ignored and the score determines the
+order. A qrels line is ``query iteration passage relevance``. In sub-topic qrels, the second column is the sub-topic.
+Lines that start with ``#`` are comments.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def read_run(
 
     Parameters
     ----------
-    system: what to call it; the file's name without its ending when not given.
-    by_tag: take the system from the last column instead, so that one file may hold several systems.
-    ties: precision in which scores are compared: ``float64`` as trec_eval 10, ``float32`` as 9 and before.
-    skip_bad_lines: leave out, and count in ``notes``, lines that are no rows and passages a query has twice.
+    system: name of the system; by default the file name without extension.
+    by_tag: take the system from the last column, so one file may contain several.
+    ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
+    skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
     frame, bad, comments = read_columns(
         path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
@@ -91,7 +91,7 @@ def read_run(
         frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, CHUNK_ID_HINT)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     if not by_tag:
-        # Inserted, not added by an expression, which would first copy every column into one piece.
+        # Inserted rather than added by an expression, which would first copy every column into one piece.
         name = constant_column("system", system if system is not None else run_name(path), ordered.frame.height)
         ordered = OrderedContexts(ordered.frame.insert_column(0, name), ordered.starts)
     contexts = Contexts.trusted(ordered.frame, (*skipped_note(path, bad), *comments.note(path)))
@@ -99,12 +99,12 @@ def read_run(
     return contexts
 
 
-CHUNK_ID_HINT = "chunks that share a document's id need ids of their own"
+CHUNK_ID_HINT = "chunks that share a document's id need different ids"
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
 
 class UniqueRows(NamedTuple):
-    """The rows of a file without duplicates, and all lines that were left out."""
+    """The rows of a file without duplicates, and all skipped lines."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
@@ -113,19 +113,22 @@ class UniqueRows(NamedTuple):
 def _drop_duplicates(
     path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str
 ) -> UniqueRows:
-    """Refuse a passage that a file has twice for equal ``keys``, naming its line; or keep the first and say so."""
+    """Reject passages that occur twice for equal ``keys``, or keep the first and say so."""
     groups = ranking.group_rows(frame, keys)
     order = groups.order
-    again = ranking.duplicate_passages(
+    duplicates = ranking.duplicate_passages(
         frame["passage"] if order is None else frame["passage"].gather(order), groups.starts
     )
-    if not len(again):
+    if not len(duplicates):
         return UniqueRows(frame, bad)
-    again = again if order is None else np.sort(order[again])
+    duplicates = duplicates if order is None else np.sort(order[duplicates])
     problems = [
         BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
         for line, passage, query in zip(
-            _line_numbers(path, bad, again), frame["passage"].gather(again), frame["query"].gather(again), strict=True
+            _line_numbers(path, bad, duplicates),
+            frame["passage"].gather(duplicates),
+            frame["query"].gather(duplicates),
+            strict=True,
         )
     ]
     if not skip:
@@ -134,7 +137,7 @@ def _drop_duplicates(
             file=str(path),
             line=problems[0].line,
             more=tuple(str(p) for p in problems[1:4])
-            + ((f"{format_count(len(again), 'duplicate')} in all",) if len(again) > 4 else ()),
+            + ((f"{format_count(len(duplicates), 'duplicate')} in all",) if len(duplicates) > 4 else ()),
             expected="each passage once for a query",
             remedy=Hint(
                 f"remove the duplicates ({hint}), or keep the first of each with --skip-bad-lines",
@@ -144,12 +147,12 @@ def _drop_duplicates(
             ),
         )
     keep = np.ones(frame.height, dtype=bool)
-    keep[again] = False
+    keep[duplicates] = False
     return UniqueRows(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
 
 
 def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
-    """The line of each of ``rows``, counted over the lines that became rows."""
+    """Return the line number of each of ``rows``."""
     skipped = {b.line for b in bad}
     wanted = iter(sorted(int(row) for row in rows))
     target = next(wanted)
@@ -168,7 +171,7 @@ def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> li
 
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
-    """Read TREC qrels as judgments of relevance. Real-valued and negative relevance are read as they are."""
+    """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
     frame, bad, comments = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
@@ -185,7 +188,7 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
-    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are refused."""
+    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
     frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     _refuse_plain_qrels(path, frame, bad)
     frame, bad = _drop_duplicates(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
@@ -203,11 +206,11 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
 
 
 ITERATIONS = ("0", "Q0", "q0")
-"""What plain qrels have in the second column, where ratings have a sub-topic."""
+"""Second column of plain qrels, where ratings have a sub-topic."""
 
 
 def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]) -> None:
-    """Refuse a file that has no sub-topic: its relevance would be read as ratings of one sub-question."""
+    """Reject a file without sub-topics, whose relevance would be read as ratings of one sub-question."""
     if not frame["subtopic"].is_in(ITERATIONS).all():
         return
     # A pipe can't be read twice.
@@ -225,8 +228,7 @@ def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]
 def write_run(contexts: Contexts, path: PathOrStr) -> None:
     """Write one system's contexts as a TREC run.
 
-    The order must survive: where the scores do not give the order shown (there are none, or ties and
-    ranks from elsewhere), 1/rank is written instead of them.
+    To preserve the order shown, 1/rank replaces the scores if they are missing or don't give that order.
     """
     systems = contexts.systems
     if len(systems) != 1:
@@ -241,7 +243,7 @@ def write_run(contexts: Contexts, path: PathOrStr) -> None:
     gaps = last.filter(pl.col("len") != pl.col("rank"))
     if gaps.height:
         raise FormatError(
-            f"the ranks of query {quote_short(gaps['query'][0])} have gaps, and TREC runs have no word for that",
+            f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a TREC run can't represent",
             file=str(path),
             remedy="write Parquet",
         )
@@ -260,7 +262,7 @@ def _ordered_by_score(frame: pl.DataFrame) -> bool:
 
 
 def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
-    """Write judgments of relevance as TREC qrels. Judgments without a value cannot be written."""
+    """Write relevance judgments as TREC qrels. Judgments without a value can't be written."""
     frame = judgments.of("relevance")
     if not frame.height:
         raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
@@ -270,12 +272,12 @@ def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
 
 
 def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
-    """Write ratings as TREC sub-topic qrels. Ratings without a value cannot be written."""
+    """Write ratings as TREC sub-topic qrels. Ratings without a value can't be written."""
     _require_values(ratings.frame, path)
     _require_writable(ratings.frame, ["query", "passage", "subquestion"], path)
     if ratings.frame.height and ratings.frame["subquestion"].is_in(ITERATIONS).all():
         raise FormatError(
-            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so that the file would look like qrels",
+            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so the file would look like qrels",
             file=str(path),
             remedy="write Parquet or JSONL, or rename the sub-questions",
         )
@@ -283,7 +285,7 @@ def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
 
 
 def _format_number(column: str) -> pl.Expr:
-    """Whole numbers without a decimal point, as other programs read them; the rest in full."""
+    """Format whole numbers without a decimal point, as other programs expect, and others in full."""
     value = pl.col(column)
     whole = (value == value.round()) & (value.abs() < 2**53)
     return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
@@ -298,8 +300,8 @@ def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
     missing = frame.filter(pl.col("status") != OK)
     if missing.height:
         raise FormatError(
-            f"{format_count(missing.height, 'value')} missing ({missing['status'][0]}), for which TREC files have no "
-            "word",
+            f"{format_count(missing.height, 'value')} missing ({missing['status'][0]}), which TREC files can't "
+            "represent",
             file=str(path),
             remedy="write Parquet, or filter the rows with status 'ok'",
         )
@@ -312,7 +314,7 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
     comments = frame.filter(pl.col("query").str.starts_with("#"))
     if comments.height:
         raise FormatError(
-            f"the query {quote_short(comments['query'][0])} starts with '#', so that its lines would be comments",
+            f"the query {quote_short(comments['query'][0])} starts with '#', so its lines would be comments",
             file=str(path),
             remedy="write Parquet or JSONL, or rename it",
         )
@@ -320,7 +322,7 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
         bad = frame.filter(pl.col(column).str.contains(SPACE.pattern) | pl.col(column).str.starts_with("\ufeff"))
         if bad.height:
             raise FormatError(
-                f"the {column} {quote_short(bad[column][0])} holds white space (or a byte-order mark), which TREC "
+                f"the {column} {quote_short(bad[column][0])} contains white space (or a byte-order mark), which TREC "
                 "files "
                 "cannot have in an id",
                 file=str(path),

@@ -1,4 +1,4 @@
-"""Values out of JSON that somebody else wrote: ids, texts and numbers, or what is wrong with them."""
+"""Check ids, texts and numbers in untrusted JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ragworth.tables import MAX_RANK
 
 
 class WrongLineError(Exception):
-    """What is wrong with one line; never leaves the readers."""
+    """A problem with one line; handled inside the readers."""
 
 
 def read_values(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, Any]]:
-    """The JSON values of a file, one a line, with line numbers; other lines are errors, or go to ``bad``."""
+    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
@@ -33,7 +33,7 @@ def read_values(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: st
 
 
 def _reject_constant(name: str) -> float:
-    raise WrongLineError(f"{name} is no JSON number")
+    raise WrongLineError(f"{name} is not a JSON number")
 
 
 def as_dict(value: object, what: str) -> dict[str, Any]:
@@ -49,16 +49,16 @@ def as_list(value: object, what: str) -> list[Any]:
 
 
 def as_text(value: object, what: str) -> str:
-    """Text that can be written again; half a character cannot."""
+    """Return text that can be encoded again; a lone surrogate can't."""
     if not isinstance(value, str):
         raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not text")
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise WrongLineError(f"the {what} holds half a character")
+        raise WrongLineError(f"the {what} contains a lone surrogate")
     return value
 
 
 def as_id(value: object, what: str) -> str:
-    """An id: text or a whole number."""
+    """Return an id: text or a whole number."""
     if value == "":
         raise WrongLineError(f"the {what} is empty")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -67,7 +67,6 @@ def as_id(value: object, what: str) -> str:
 
 
 def as_number(value: object, what: str) -> float:
-    """A finite number."""
     try:
         number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     except OverflowError:
@@ -78,7 +77,7 @@ def as_number(value: object, what: str) -> float:
 
 
 def as_rank(value: object, what: str) -> int:
-    """A position, from 0 or 1."""
+    """Return a position, from 0 or 1."""
     number = as_number(value, what)
     if not number.is_integer() or not 0 <= number <= MAX_RANK:
         raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not a position")

@@ -1,1 +1,1 @@
-"""Our metrics inside other people's tools, and theirs inside ours."""
+"""Use ragworth's metrics in other tools, and their metrics and retrievers in ragworth."""

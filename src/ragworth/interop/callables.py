@@ -1,7 +1,7 @@
-"""Python functions as retrievers: from the text of a query to a list of hits.
+"""Use Python functions as retrievers, from the text of a query to a list of hits.
 
-A function that has a parameter ``k`` (or ``top_k``) is told how many passages are wanted; of others, what is too much
-is cut off. What may come back is told in :mod:`ragworth.interop.hits`.
+A function with a parameter ``k`` (or ``top_k``) gets the number of passages wanted; otherwise extra hits are cut off.
+:mod:`ragworth.interop.hits` lists the accepted return values.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ragworth.errors import InputError, quote_short, with_article
 from ragworth.interop.retrievers import Retriever
 
 DEPTH_PARAMETERS = ("k", "top_k")
-"""Names of a parameter that says how many passages are wanted."""
+"""Parameter names for the number of passages wanted."""
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A function, or an object that can be called like one."""
+    """Wrap a function or callable object."""
     if isinstance(thing, type) or not callable(thing):
         raise InputError(
-            f"{with_article(type(thing).__name__)} is no retriever: {quote_short(thing, 40)}",
+            f"{with_article(type(thing).__name__)} is not a retriever: {quote_short(thing, 40)}",
             expected="a function of a query's text, a PyTerrier transformer, or a retriever of LangChain, LlamaIndex "
             "or Haystack",
         )
@@ -34,16 +34,16 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
 
 
 def describe_callable(thing: Any) -> str:
-    """What a function, or an object, is called."""
+    """Name a function or object."""
     found = getattr(thing, "__qualname__", "") or type(thing).__name__
     return str(found).replace("<locals>.", "")
 
 
 def _depth_parameter(function: Callable[..., Any]) -> str:
-    """The parameter that says how many passages are wanted, if there is one."""
+    """Name of the parameter for the number of passages, if any."""
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # written in C
+    except (TypeError, ValueError):  # implemented in C
         return ""
     first = next(iter(parameters), None)
     return next((name for name in DEPTH_PARAMETERS if name in parameters and name != first), "")

@@ -1,8 +1,8 @@
-"""Retrievers of Haystack: components that take the text of a query and give documents.
+"""Use Haystack components that take the text of a query and return documents.
 
-The order of the documents is the one shown; their scores are kept where they fall in that order. An id is the
-document's own unless a field of its ``meta`` is named. A component that takes an embedding, and a whole pipeline, need
-a function around them that says what goes in and which part of what comes out is meant.
+The order of the documents is the order shown; their scores are kept if they agree with it. The id is the document's
+own unless a field of its ``meta`` is named. For a component that takes an embedding, or a whole pipeline, pass a
+function that prepares the input and selects the output.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from ragworth.interop.hits import WrongShapeError
 from ragworth.interop.retrievers import Retriever
 
 QUERY_INPUTS = ("query", "text")
-"""Names of the input that takes the text of a query."""
+"""Names of the input for the text of a query."""
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A component; it is asked for as many documents as are wanted, where it takes ``top_k``."""
+    """Wrap a component, passing the number of documents wanted if it takes ``top_k``."""
     name = describe_callable(thing)
     taken = _inputs(thing)
     query = next((each for each in QUERY_INPUTS if each in taken), None)
     if query is None:
-        whole = f"{name} is no component: which of its parts takes the text of a query is not known"
+        whole = f"{name} is not a component, so the input for the query text is unknown"
         raise InputError(
-            f"{name} takes no text of a query but {', '.join(taken)}" if taken else whole,
+            f"{name} takes {', '.join(taken)} instead of a query text" if taken else whole,
             expected="a component whose run takes query, such as InMemoryBM25Retriever",
-            remedy='give a function: lambda text: pipeline.run({"embedder": {"text": text}})["retriever"]["documents"]',
+            remedy='pass a function: lambda text: pipeline.run({"embedder": {"text": text}})["retriever"]["documents"]',
         )
 
     def ask(text: str, k: int) -> Any:
         found = thing.run(**{query: text}, **({"top_k": k} if "top_k" in taken else {}))
         if not isinstance(found, dict) or "documents" not in found:
             names = ", ".join(found) if isinstance(found, dict) else type(found).__name__
-            raise WrongShapeError(f"no documents came back but {names}")
+            raise WrongShapeError(f"it returned {names} instead of documents")
         return found["documents"]
 
     return Retriever(name, ask, by_place=True, identity=identity)
 
 
 def _inputs(thing: Any) -> list[str]:
-    """What a component's ``run`` takes; nothing of a pipeline, whose inputs are those of its components."""
+    """Inputs of a component's ``run``; none for a pipeline, whose inputs are those of its components."""
     if not hasattr(thing, "__haystack_input__"):
         return []
     return [name for name in inspect.signature(thing.run).parameters if name != "self"]

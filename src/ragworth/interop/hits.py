@@ -1,16 +1,16 @@
-"""What other people's retrievers give for a query, in whatever form, as hits.
+"""Convert the results of other libraries' retrievers to hits.
 
-A hit is a passage by its id, with its text and score where they came along. These forms are understood:
+A hit is a passage id, with its text and score if available. Accepted forms:
 
-* an id: a text or a whole number;
-* ``(id, score)``;
+* an id: text or a whole number
+* ``(id, score)``
 * a dict with an id (``passage``, ``doc_id``, ``docno``, ``id``, …), a ``text`` (``content``, ``page_content``) or both,
-  and maybe a ``score``;
-* a document of LangChain, LlamaIndex or Haystack, told by its attributes, so that a function may give them, too.
+  and optionally a ``score``
+* a document of LangChain, LlamaIndex or Haystack, recognized by its attributes
 
-They come in a list or anything else that has an order; as a dict ``{id: score}``; or as the rows of a data frame whose
-columns are called like the entries of a dict. A passage without an id is named by its text, so that equal texts are one
-passage.
+They come in a list or another ordered container, as a dict ``{id: score}``, or as the rows of a data frame whose
+columns are named like the entries of a dict. A passage without an id gets one from its text, so equal texts are the
+same passage.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ EXPECTED_FORM = (
 
 
 class WrongShapeError(Exception):
-    """What is wrong with what a retriever gave; leaves this room only with the query's name."""
+    """A problem with a retriever's result; callers add the query."""
 
 
 class Hit(NamedTuple):
-    """A passage that was retrieved."""
+    """A retrieved passage."""
 
     passage: str
     score: float | None = None
@@ -46,7 +46,7 @@ class Hit(NamedTuple):
 
 
 class RankedHits(NamedTuple):
-    """The hits of a query in their order, each passage once, and how many came again."""
+    """The hits of a query in order, each passage once, and the number of repeats."""
 
     hits: list[Hit]
     again: int
@@ -55,27 +55,26 @@ class RankedHits(NamedTuple):
 def read_hits(
     given: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
 ) -> list[Hit]:
-    """The hits in what a retriever gave for a query. ``identity`` names the field that holds the id.
+    """Convert a retriever's result for a query. ``identity`` names the id field.
 
-    ``name`` gives an id to a text that came without one.
+    ``name`` makes an id for a text without one.
 
-    They are ordered by score where all have one, as everywhere: equal scores by id, descending. Where none has, or
-    ``by_place`` says that the order given is the one shown, they stay as they are, and scores that do not fall in
-    that order go.
+    If all hits have a score, they are sorted by it; equal scores by id, descending. If none has, or with ``by_place``,
+    the order given is the order shown, and scores that don't agree with it are dropped.
     """
     if hasattr(type(given), "columns"):
         given = _frame_rows(given)
     if isinstance(given, set | frozenset):
-        raise WrongShapeError(f"{with_article(type(given).__name__)} came back, which has no order")
+        raise WrongShapeError(f"{with_article(type(given).__name__)} was returned, which has no order")
     if isinstance(given, Mapping):
         hits = [Hit(_read_id(key, "the id"), _read_score(value)) for key, value in given.items()]
     elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
         hits = [_read_hit(item, identity, place, name) for place, item in enumerate(given, 1)]
     else:
-        raise WrongShapeError(f"{with_article(type(given).__name__)} came back: {quote_short(given, 40)}")
+        raise WrongShapeError(f"{with_article(type(given).__name__)} was returned: {quote_short(given, 40)}")
     scored = sum(hit.score is not None for hit in hits)
     if 0 < scored < len(hits):
-        raise WrongShapeError(f"{format_count(scored, 'hit')} of {len(hits)} with a score, and the others without")
+        raise WrongShapeError(f"{format_count(scored, 'hit')} of {len(hits)} have a score, the others don't")
     if not scored:
         return hits
     if by_place:
@@ -85,22 +84,21 @@ def read_hits(
 
 
 def rank_hits(hits: Sequence[Hit], k: int) -> RankedHits:
-    """The first ``k``, each passage once, at its first place; one id with two texts is wrong."""
+    """The first ``k`` hits, each passage at its first position. Two texts for an id are an error."""
     kept: dict[str, Hit] = {}
     for hit in hits:
         first = kept.setdefault(hit.passage, hit)
         if None not in (first.text, hit.text) and first.text != hit.text:
-            raise WrongShapeError(f"two texts came under one id, {quote_short(hit.passage, 40)}")
+            raise WrongShapeError(f"two texts have the same id, {quote_short(hit.passage, 40)}")
     return RankedHits(list(kept.values())[:k], len(hits) - len(kept))
 
 
 def _frame_rows(given: Any) -> list[dict[str, Any]]:
-    """The rows of a data frame."""
     try:
         frame = to_frame(given)
     except TableError as error:
         raise WrongShapeError(error.found) from error
-    if "score" in frame.columns and frame["score"].null_count():  # what pandas makes of NaN
+    if "score" in frame.columns and frame["score"].null_count():  # NaN in pandas
         raise WrongShapeError(f"the score of hit {frame['score'].is_null().arg_true()[0] + 1} is missing")
     return frame.to_dicts()
 
@@ -134,14 +132,14 @@ def _read_hit(item: Any, identity: str, place: int, name: Callable[[str], str]) 
 
 
 class HitFields(NamedTuple):
-    """The fields of a hit, and those of its metadata, in which an id is looked for only where one is named."""
+    """Fields of a hit, and of its metadata, which is searched for an id only if one is named."""
 
     own: Mapping[str, Any]
     others: Mapping[str, Any]
 
 
 def _read_fields(item: Any) -> HitFields | None:
-    """What a hit says of itself; None where it is nothing that has fields."""
+    """Fields of a hit, or None if it has no fields."""
     if isinstance(item, Mapping):
         others = item.get("metadata") or item.get("meta")
         return HitFields(item, others if isinstance(others, Mapping) else {})

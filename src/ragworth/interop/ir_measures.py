@@ -1,15 +1,14 @@
-"""ragworth's metrics as ``ir_measures`` measures, and its measures as metrics of ours (extra ``ir-measures``).
+"""Use ragworth's metrics as ``ir_measures`` measures, and its measures as metrics (extra ``ir-measures``).
 
-After ``import ragworth.interop.ir_measures`` the names of our metrics parse there::
+After ``import ragworth.interop.ir_measures``, ir_measures parses our metrics::
 
     >>> import ir_measures, ragworth.interop.ir_measures
     >>> ir_measures.parse_measure("UDCG(gamma=0.5)@5")
     UDCG(gamma=0.5)@5
 
-and run wherever measures of ir_measures run, in ``pt.Experiment`` of PyTerrier among others. What a metric needs
-beyond relevance comes with the qrels: a column (or field) ``abstention`` for utility metrics, ``iteration`` as
-the sub-question and ``tokens`` for coverage and density. Classical measures run here too where no
-other provider is installed.
+They run wherever measures of ir_measures run, such as PyTerrier's ``pt.Experiment``. Inputs beyond relevance come with
+the qrels: a column (or field) ``abstention`` for utility metrics, ``iteration`` as the sub-question and ``tokens`` for
+coverage and density. Classical measures run here too if no other provider is installed.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ except ImportError as error:
     raise MissingExtraError("ir_measures", "ir-measures", "using metrics of or in ir_measures") from error
 
 SHARED_PARAMETERS = {"nDCG": {"dcg"}, "alpha_nDCG": {"alpha", "rel"}, "Judged": set()}
-"""Parameters of their measures that ours take too; ``rel`` where nothing else is said."""
+"""Parameters of their measures that ours also take; ``rel`` by default."""
 
 
 class RagworthWarning(UserWarning):
-    """Some queries have no value, and why."""
+    """Some queries have no value."""
 
 
 def _build_measure(declaration: Declaration) -> Any:
-    """An ir_measures measure that stands for one of our metrics."""
+    """Make an ir_measures measure for one of our metrics."""
     parameters = {
         p.name: ir_measures.ParamInfo(
             dtype=(float, int) if isinstance(p.default, float) else type(p.default), default=p.default, desc=p.doc
@@ -65,7 +64,7 @@ def _build_measure(declaration: Declaration) -> Any:
 
 
 def _supported_measures() -> list[Any]:
-    """All that we can compute: our metrics under our names, and theirs that mean the same."""
+    """Everything we can compute: our metrics under our names, and their equivalents."""
     supported = []
     for declaration in METRICS:
         name = declaration.name
@@ -83,7 +82,7 @@ def _supported_measures() -> list[Any]:
 
 
 def to_metric(measure: Any) -> Metric:
-    """Our metric for an ir_measures measure that :class:`RagworthProvider` supports."""
+    """Return our metric for an ir_measures measure that :class:`RagworthProvider` supports."""
     declaration = METRICS.get(measure.NAME)
     values = {key: value for key, value in measure.params.items() if key not in ("cutoff", "judged_only")}
     if measure.NAME == "nDCG" and "dcg" in values:
@@ -103,7 +102,7 @@ class RagworthProvider(ir_measures.Provider):  # type: ignore[misc]
         self.SUPPORTED_MEASURES = _supported_measures()
 
     def supports(self, measure: Any) -> bool:
-        """Like the base class; measures that skip unjudged documents or map gains are not ours."""
+        """Like the base class, without measures that skip unjudged documents or map gains."""
         skips = measure.params.get("judged_only") or measure.params.get("gains")
         return not skips and bool(super().supports(measure))
 
@@ -121,7 +120,7 @@ class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
         self.ratings, self.tokens = _ratings(qrels), _tokens(qrels)
 
     def iter_calc(self, run: Any) -> Iterator[Any]:
-        """Values query by query; judged queries that the run lacks count as empty contexts."""
+        """Yield values query by query; judged queries missing from the run count as empty contexts."""
         rows = _rows(run).select("query_id", "doc_id", "score")
         rows = rows.filter(pl.col("query_id").cast(pl.String).is_in(self.qrel_qids))
         lacking = sorted(set(self.qrel_qids) - set(rows["query_id"].cast(pl.String)))
@@ -139,7 +138,7 @@ class RagworthEvaluator(ir_measures.Evaluator):  # type: ignore[misc]
 
 
 def _rows(data: Any) -> pl.DataFrame:
-    """Qrels or a run in any form that ir_measures takes, all their fields kept."""
+    """Convert qrels or a run in any form that ir_measures accepts, keeping all fields."""
     if isinstance(data, dict):
         pairs = [(q, d, value) for q, items in data.items() for d, value in items.items()]
         columns = {"query_id": [p[0] for p in pairs], "doc_id": [p[1] for p in pairs], "score": [p[2] for p in pairs]}
@@ -152,7 +151,7 @@ def _rows(data: Any) -> pl.DataFrame:
 
 
 def _judgments(qrels: pl.DataFrame) -> Judgments:
-    """Relevance, the highest over sub-topics, and the other judgments of passages that the qrels have."""
+    """Relevance (the highest over sub-topics), and other judgments in the qrels."""
     pairs = qrels.group_by("query_id", "doc_id", maintain_order=True)
     parts = [Judgments(pairs.agg(pl.col("relevance").max().alias("value")))]
     for aspect in ("abstention", "downstream", "likelihood"):
@@ -182,7 +181,7 @@ def _tokens(qrels: pl.DataFrame) -> Tokens | None:
 
 
 def find_measure(text: str) -> Any | None:
-    """The measure that ir_measures calls so, or None if it knows none of this name, or the name is ours."""
+    """Return the ir_measures measure of this name, or None if it is unknown or the name is ours."""
     try:
         measure = ir_measures.parse_measure(text)
         measure.validate_params()
@@ -200,9 +199,9 @@ def score_ir_measures(
     judged_only: bool = False,
     max_rank: int | None = None,
 ) -> Scores:
-    """Score contexts with measures of ir_measures. The order of the passages is the one shown.
+    """Score contexts with measures of ir_measures, in the order shown.
 
-    What a value may depend on is checked as for our own recall: queries with failed judgments have no value.
+    As for our own recall, queries with failed judgments have no value.
     """
     checked = score_tables(contexts, judgments, "R", complete=complete, judged_only=judged_only, max_rank=max_rank)
     assert judgments is not None
@@ -223,7 +222,7 @@ def score_ir_measures(
         run = [ir_measures.ScoredDoc(query, passage, -float(rank)) for query, passage, rank in mine.iter_rows()]
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))
-        except Exception as error:  # whatever the tool behind a measure raises
+        except Exception as error:  # anything the tool behind a measure may raise
             raise MetricError(f"ir_measures cannot compute {measures[0]} here: {str(error)[:300]}") from error
         rows += [(system, m.query_id, str(m.measure), float(m.value)) for m in results]
     schema = {"system": pl.String, "query": pl.String, "metric": pl.String, "found": pl.Float64}

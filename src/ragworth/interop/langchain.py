@@ -1,6 +1,6 @@
-"""Retrievers of LangChain: anything with ``invoke``, such as a retriever or a chain that ends in one; vector stores.
+"""Use LangChain retrievers: anything with ``invoke``, such as a retriever or a chain ending in one; vector stores.
 
-The order of the documents is the one shown. An id is the document's own (``Document.id``) unless a field of its
+The order of the documents is the order shown. The id is the document's own (``Document.id``) unless a field of its
 metadata is named; a document without one gets an id from its text.
 """
 
@@ -13,7 +13,7 @@ from ragworth.interop.retrievers import Retriever
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A retriever says itself how many documents it gives; a vector store is asked for as many as are wanted."""
+    """Wrap a retriever, which sets its own number of documents, or a vector store, which gets the number wanted."""
 
     def ask(text: str, k: int) -> Any:
         return thing.similarity_search(text, k=k) if hasattr(thing, "similarity_search") else thing.invoke(text)

@@ -1,6 +1,6 @@
-"""Retrievers of LlamaIndex, and indexes, which make one.
+"""Use LlamaIndex retrievers, and indexes as retrievers.
 
-The order of the nodes is the one shown; their scores are kept where they fall in that order. An id is the node's own
+The order of the nodes is the order shown; their scores are kept if they agree with it. The id is the node's own
 (``node_id``) unless a field of its metadata is named.
 """
 
@@ -13,7 +13,7 @@ from ragworth.interop.retrievers import Retriever
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A retriever says itself how many nodes it gives; one made of an index gives as many as are wanted."""
+    """Wrap a retriever, which sets its own number of nodes, or an index, which gets the number wanted."""
 
     def ask(text: str, k: int) -> Any:
         asked = thing if hasattr(thing, "retrieve") else thing.as_retriever(similarity_top_k=k)

@@ -1,7 +1,7 @@
-"""PyTerrier transformers that retrieve: single ones, and pipelines of them (``bm25 >> rerank``, ``a + b``, ``a % 10``).
+"""Use PyTerrier transformers and pipelines that retrieve (``bm25 >> rerank``, ``a + b``, ``a % 10``).
 
-All queries go through at once. The order is that of PyTerrier's ranks where there are any, else that of the scores; a
-column ``text`` that comes along gives the passages their texts.
+All queries go through at once. The order is that of PyTerrier's ranks, or else of the scores. A ``text`` column in the
+results provides the texts of passages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ragworth.tables import coercion
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A transformer from queries (qid, query) to results (qid, docno, score, rank)."""
+    """Wrap a transformer from queries (qid, query) to results (qid, docno, score, rank)."""
 
     def ask_all(asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any]:
         return _hits(thing.transform(_topics(asked)), identity or "docno")
@@ -28,7 +28,7 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
 
 
 def _topics(asked: Sequence[RetrieverQuery]) -> Any:
-    """The queries as the pandas data frame that transformers take."""
+    """The queries as a pandas data frame, as transformers expect."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -37,14 +37,14 @@ def _topics(asked: Sequence[RetrieverQuery]) -> Any:
 
 
 def _hits(results: Any, identity: str) -> dict[str, list[dict[str, Any]]]:
-    """The hits of each query in their order."""
+    """The hits of each query, in order."""
     try:
         columns = [name for name in ("qid", identity, "score", "rank", "text") if name in results.columns]
         frame = coercion.to_frame(results[columns])
     except (InputError, TypeError, AttributeError) as error:
-        raise WrongShapeError(f"what came back is no table of results: {str(error)[:200]}") from error
+        raise WrongShapeError(f"the result is not a table: {str(error)[:200]}") from error
     if not {"qid", identity} <= set(columns) or not {"score", "rank"} & set(columns):
-        raise WrongShapeError(f"a table with {format_names(list(results.columns))} came back")
+        raise WrongShapeError(f"a table with {format_names(list(results.columns))} was returned")
     order = [pl.col("rank")] if "rank" in columns else [-pl.col("score"), pl.col(identity)]
     descending = [False] if "rank" in columns else [False, True]
     found: dict[str, list[dict[str, Any]]] = {}

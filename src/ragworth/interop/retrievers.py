@@ -1,7 +1,7 @@
-"""Other people's retrievers as something that can be asked: functions, and objects of the libraries we know.
+"""Use functions and objects of other libraries as retrievers.
 
-A library is one file here with a function ``adopt`` and one line in `LIBRARIES`. Objects are recognised by the classes
-they descend from, so that no library is imported to find out that it is not meant.
+A library is a module here with a function ``adopt``, plus a line in `LIBRARIES`. Objects are recognized by their base
+classes, so no library is imported needlessly.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ from ragworth.interop.hits import EXPECTED_FORM, RankedHits, WrongShapeError, ra
 
 
 class RetrieverQuery(NamedTuple):
-    """A query to retrieve for."""
-
     query: str
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Retriever:
-    """Something that can be asked, under the name that errors call it by.
+    """A retriever, under the name that errors use.
 
     Attributes
     ----------
-    ask: what it gives for the text of a query, where about k passages are wanted.
-    ask_all: the same for all queries at once, by query, for those that are faster that way.
-    by_place: the order in which hits come is the one shown, whatever scores they carry.
-    identity: field of a hit that holds its id; nothing: the hit's own.
+    ask: returns results for the text of a query and the number of passages wanted.
+    ask_all: the same for all queries at once, by query, if that is faster.
+    by_place: the order of hits is the order shown, whatever their scores.
+    identity: field of a hit with its id; empty for the hit's own.
     """
 
     name: str
@@ -45,14 +43,14 @@ class Retriever:
     def retrieve(
         self, queries: Sequence[RetrieverQuery], k: int, name: Callable[[str], str] = text_id
     ) -> Iterator[tuple[str, RankedHits]]:
-        """The hits of each query. One without a word in it is not asked about, and has none.
+        """Retrieve hits for each query. A query without words isn't sent, and has none.
 
-        ``name`` gives an id to a text that came without one.
+        ``name`` makes an id for a text without one.
         """
         asked = [each for each in queries if each.text.strip()]
-        every = self._every(asked, k)
+        every = self._ask_all(asked, k)
         for query in asked:
-            given = every.get(query.query, []) if every is not None else self._one(query, k)
+            given = every.get(query.query, []) if every is not None else self._ask_one(query, k)
             try:
                 yield query.query, rank_hits(read_hits(given, self.identity, by_place=self.by_place, name=name), k)
             except WrongShapeError as error:
@@ -63,24 +61,24 @@ class Retriever:
                     f"{self.name}, query {quote_short(query.query, 24)}: {error}", expected=EXPECTED_FORM, remedy=remedy
                 ) from error
 
-    def _every(self, asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any] | None:
+    def _ask_all(self, asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any] | None:
         if self.ask_all is None:
             return None
         try:
             return self.ask_all(asked, k) if asked else {}
         except WrongShapeError as error:
             raise InputError(f"{self.name}: {error}", expected="a table with qid, docno and score or rank") from error
-        except Exception as error:  # whatever somebody's program raises
+        except Exception as error:  # anything a third-party program may raise
             few = format_list([quote_short(each.query, 24) for each in asked], 3)
             raise InputError(
                 f"{self.name} fails for {format_count(len(asked), 'query', 'queries')} ({few}): {_error_line(error)}"
             ) from error
 
-    def _one(self, query: RetrieverQuery, k: int) -> Any:
+    def _ask_one(self, query: RetrieverQuery, k: int) -> Any:
         assert self.ask is not None
         try:
             return self.ask(query.text, k)
-        except Exception as error:  # whatever somebody's program raises
+        except Exception as error:  # anything a third-party program may raise
             raise InputError(
                 f"{self.name} fails for the query {quote_short(query.query, 24)} ({quote_short(query.text, 48)}): "
                 f"{_error_line(error)}"
@@ -88,13 +86,13 @@ class Retriever:
 
 
 def _error_line(error: Exception) -> str:
-    """An error of somebody else's, on one line."""
+    """A third-party error on one line."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__
 
 
 class Library(NamedTuple):
-    """How objects of a library are known: a class of this name in this package among those they descend from."""
+    """How to recognize a library's objects: by a base class of this name in this package."""
 
     package: str
     classes: tuple[str, ...]
@@ -110,22 +108,22 @@ LIBRARIES = (
 
 
 def find_library(thing: object) -> Library | None:
-    """The library that an object belongs to."""
+    """Find the library of an object."""
     bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(thing).__mro__}
     if hasattr(type(thing), "__haystack_input__") or hasattr(thing, "__haystack_input__"):
-        bases.add(("haystack", "Component"))  # a decorator makes them, so they descend from nothing
+        bases.add(("haystack", "Component"))  # a decorator makes them, so they have no base class
     return next((each for each in LIBRARIES if any((each.package, name) in bases for name in each.classes)), None)
 
 
 def is_retriever(thing: object) -> bool:
-    """Whether something may be a retriever: an object of a library that we know, or something to call."""
+    """Whether something may be a retriever: an object of a known library, or a callable."""
     return not isinstance(thing, type) and (find_library(thing) is not None or callable(thing))
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:
-    """A retriever out of whatever is one."""
+    """Wrap anything that is a retriever."""
     library = find_library(thing)
     target = library.adopt if library is not None else "ragworth.interop.callables:adopt"
     module, _, name = target.partition(":")
-    made: Retriever = getattr(import_module(module), name)(thing, identity)
-    return made
+    retriever: Retriever = getattr(import_module(module), name)(thing, identity)
+    return retriever

@@ -1,4 +1,4 @@
-"""Models: what they can be asked (`contract`), and one file a backend."""
+"""Language models: the interface (`contract`), and one module per backend."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MODELS: Registry[Callable[..., Model]] = Registry(
         "scripted": "ragworth.llm.scripted:open_model",
     },
 )
-"""Backends: each opens a model from what follows its name and a colon, and from options."""
+"""Backends: each opens a model from the text after its name and a colon, and from options."""
 
 KINDS = {
     "embedded": ("embedded", "a small model on this machine: no network, no key, no GPU"),
@@ -32,21 +32,21 @@ KINDS = {
     "hf": ("hf:NAME_OR_FOLDER", "a model of the transformers library, on the CPU or a GPU"),
     "openai": ("openai:NAME@URL", "any OpenAI-compatible endpoint; the key comes from the environment"),
     "sampled": ("sampled:MODEL", "label probabilities by counting samples, for models that can only generate"),
-    "scripted": ("scripted:FILE", "answers out of a file, and faults on request, for tests"),
+    "scripted": ("scripted:FILE", "answers from a file, and faults on request, for tests"),
 }
-"""How each kind is written, and what it is, in words."""
+"""How each kind is written, and a description."""
 
 
 def llm(spec: str = "embedded", **options: Any) -> Model:
-    """A model by its written form.
+    """Open a model by its written form.
 
     ``embedded`` needs no network, key or GPU. ``gguf:FILE`` reads a GGUF file, ``hf:NAME_OR_FOLDER`` a model of
-    the transformers library, ``openai:NAME@URL`` asks an endpoint, ``sampled:MODEL`` counts samples of another
-    model, ``scripted:FILE`` says what a file says. Options depend on the kind; an unknown one is refused.
+    the transformers library, ``openai:NAME@URL`` calls an endpoint, ``sampled:MODEL`` counts samples of another
+    model, ``scripted:FILE`` replays a file. Options depend on the kind; unknown ones are an error.
     """
     kind, _, rest = spec.partition(":")
     if kind not in MODELS:
-        raise ModelError(f"{spec!r} names no kind of model: {MODELS.unknown(kind)}")
+        raise ModelError(f"{spec!r} is not a kind of model: {MODELS.unknown(kind)}")
     opener = MODELS.get(kind)
     known = inspect.signature(opener).parameters
     unknown = [name for name in options if name not in known]
@@ -59,7 +59,7 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
 
 
 def _check_option(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:
-    """An option's value, if it is of the kind that the backend says it takes."""
+    """Check that an option's value has the type that the backend declares."""
     kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,), "str": (str,)}
     wanted = str(parameter.annotation) if parameter is not None else ""
     if wanted == "str" and isinstance(value, int | float) and not isinstance(value, bool):
@@ -72,7 +72,7 @@ def _check_option(name: str, value: Any, parameter: inspect.Parameter | None) ->
 
 
 class _CallableLlm(ModuleType):
-    """This package can be called like the function of its name: ``ragworth.llm`` is either, by what came first."""
+    """Makes this package callable: ``ragworth.llm`` is the function or the package, whichever was imported first."""
 
     def __call__(self, spec: str = "embedded", **options: Any) -> Model:
         return llm(spec, **options)

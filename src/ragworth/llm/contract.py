@@ -1,8 +1,8 @@
-"""What a model can be asked, what it answers, and what it says of itself.
+"""The interface of models: requests, responses, and the card that describes a model.
 
-A backend is any object that follows `Model` and one or more of `Generates`, `Scores` and `Chooses`. Each
-of these takes a list of requests and returns a list of the same length and order, in which a request that
-came to nothing has a `Failure` in place of its response. Requests and responses are plain values.
+A backend is any object that implements `Model` and one or more of `GeneratingModel`, `ScoringModel` and
+`ChoosingModel`. Each of these takes a list of requests and returns a list of the same length and order, with a
+`Failure` in place of the response to a failed request. Requests and responses are plain values.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ragworth.errors import ModelError
 
 
 class Message(NamedTuple):
-    """One turn of a chat. The role ``text`` stands alone: a text to go on from, without any template."""
+    """A turn of a chat. The role ``text`` stands alone: a text to continue, without a template."""
 
     role: Literal["system", "user", "assistant", "text"]
     content: str
 
 
 class Span(NamedTuple):
-    """A passage inside a prompt: the characters ``start`` to ``end`` of a message. Only spans are ever cut."""
+    """A passage inside a prompt: characters ``start`` to ``end`` of a message. Only spans are ever truncated."""
 
     message: int
     start: int
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rendered prompt, with where its passages are and the version of the template it came from."""
+    """A rendered prompt, with the positions of its passages and the version of its template."""
 
     messages: tuple[Message, ...]
     passages: tuple[Span, ...] = ()
@@ -43,19 +43,19 @@ class Prompt:
 
     @staticmethod
     def chat(user: str, system: str = "") -> Prompt:
-        """A chat of one turn, with instructions if there are any."""
+        """A chat of one turn, with optional instructions."""
         first = (Message("system", system),) if system else ()
         return Prompt((*first, Message("user", user)))
 
     @staticmethod
     def text(text: str) -> Prompt:
-        """A plain text to go on from."""
+        """A plain text to continue."""
         return Prompt((Message("text", text),))
 
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Go on from the prompt, ``n`` times. Temperature 0 is greedy and ignores ``top_p`` and ``seed``."""
+    """Continue the prompt ``n`` times. Temperature 0 is greedy and ignores ``top_p`` and ``seed``."""
 
     prompt: Prompt
     max_tokens: int = 256
@@ -71,10 +71,10 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How likely is this continuation of the prompt, token by token?
+    """Log-probabilities of a given continuation of the prompt, token by token.
 
-    ``ids`` are the continuation's tokens as a trace of the same model gave them. A text may be split in more than
-    one way; with ids, exactly these tokens are scored. An endpoint, which knows none, goes by the text.
+    ``ids`` are the continuation's tokens from a trace of the same model. A text can be tokenized in more than one way;
+    with ids, exactly these tokens are scored. Endpoints, which don't take ids, use the text.
     """
 
     prompt: Prompt
@@ -84,7 +84,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """How likely is each label to come next: by its first token, or by all its tokens?"""
+    """Probability of each label as the continuation: by its first token, or by all its tokens."""
 
     prompt: Prompt
     labels: tuple[str, ...]
@@ -97,24 +97,24 @@ MAX_TOKENS = 10**9
 MAX_SECONDS = 1e9
 
 MAX_PROBABILITY_MASS = 1.05
-"""What the probabilities of things that exclude each other may sum to, since models and servers round."""
+"""Maximum sum of probabilities of mutually exclusive events, since models and servers round."""
 
 
 class Usage(NamedTuple):
-    """What a call cost, and what had to be done to the prompt to make it fit."""
+    """Cost of a call, and how the prompt was changed to fit."""
 
     prompt_tokens: int
     new_tokens: int
     seconds: float
     cut: int = 0
-    """Characters cut off the passages."""
+    """Characters truncated from the passages."""
     defused: int = 0
-    """Control tokens of the model spelt out in the prompt's text, and taken apart."""
+    """Control tokens spelt out in the prompt's text, and broken up."""
     limit: int = 0
-    """The context length that the passages were cut for."""
+    """The context length that the passages were truncated to."""
 
     def bounded(self) -> Usage:
-        """The same, with 0 for every impossible number: it may come from a server, and then nobody knows the cost."""
+        """Replace impossible numbers, which a server may send, with 0, for an unknown cost."""
         prompt, new, *rest = (_bounded_or_zero(value, MAX_TOKENS, int) for value in (*self[:2], *self[3:]))
         bounded = Usage(prompt, new, _bounded_or_zero(self.seconds, MAX_SECONDS, float), *rest)
         return self if bounded == self and list(map(type, bounded)) == list(map(type, self)) else bounded
@@ -132,19 +132,19 @@ def _bounded_or_zero(value: Any, most: N, kind: type[N]) -> N:
 
 
 class Trace(NamedTuple):
-    """Tokens and what the model thought of each: natural logarithms, the whole vocabulary."""
+    """Tokens with their natural log-probabilities and entropies over the whole vocabulary."""
 
     tokens: tuple[str, ...]
     logprobs: tuple[float, ...]
     entropies: tuple[float, ...] | None = None
     bounds: tuple[tuple[float, float], ...] | None = None
-    """Least and greatest entropy that the visible log-probabilities allow, where only those are known."""
+    """Lower and upper bounds of the entropies, if only some log-probabilities are known."""
     ids: tuple[int, ...] | None = None
-    """The tokens' numbers in the model's vocabulary, where it tells them."""
+    """The tokens' ids in the model's vocabulary, if known."""
 
 
 class Output(NamedTuple):
-    """One text that was generated, and why it ended: ``stop``, ``length`` or the endpoint's own word."""
+    """A generated text, and why it ended: ``stop``, ``length`` or the endpoint's own word."""
 
     text: str
     finish: str
@@ -162,7 +162,7 @@ class Scored(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A probability for each label, and the bounds within which it is known (equal where it is exact)."""
+    """A probability for each label, and its bounds (equal if it is exact)."""
 
     probabilities: tuple[float, ...]
     low: tuple[float, ...]
@@ -172,7 +172,7 @@ class Chosen(NamedTuple):
 
     @property
     def mass(self) -> float:
-        """How much probability the labels hold together."""
+        """Total probability of the labels."""
         return sum(self.probabilities)
 
 
@@ -188,12 +188,12 @@ Request: TypeAlias = Generate | Score | Choose
 Response: TypeAlias = Generated | Scored | Chosen
 
 ABILITIES = ("generate", "logprobs", "entropies", "score", "choose", "schema")
-"""What a model may be able to do. ``logprobs`` and ``entropies`` are of generated tokens."""
+"""Possible abilities of a model. ``logprobs`` and ``entropies`` are of generated tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Who a model is. What changes its output is part of its identity, and so of every call's key."""
+    """Identifies a model. Everything that changes its output is part of its identity, and so of every call's key."""
 
     backend: str
     name: str
@@ -206,32 +206,32 @@ class Card:
     abilities: frozenset[str] = frozenset()
     context_length: int | None = None
     declining: float | None = None
-    """Of a model that was taught to decline: what the log-odds of declining are divided by to be calibrated."""
+    """For a model trained to decline: the divisor that calibrates the log-odds of declining."""
     cuts: bool = False
-    """Whether passages of a prompt that is too long are cut, instead of the prompt being refused."""
+    """Whether passages of a prompt that is too long are truncated; otherwise the prompt is rejected."""
     notes: tuple[str, ...] = ()
     prompts: str = "fenced"
-    """Which of ragworth's own prompts it is asked with: ``fenced``, or ``plain`` if it was trained on those."""
+    """Which of ragworth's own prompts to use: ``fenced``, or ``plain`` if the model was trained on those."""
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What enters the key of a call. Where the weights are known by their hash, their name does not matter."""
+        """The model's part of a call's key. If the hash of the weights is known, the name doesn't matter."""
         name = self.name if self.endpoint or not self.revision else ""
         return (self.backend, name, self.revision, self.quantisation, self.template, self.endpoint)
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What every backend has. Constructing it is cheap: weights are loaded by the first request."""
+    """What every backend has. Constructing it is cheap: the first request loads the weights."""
 
     @property
     def card(self) -> Card:
-        """Who the model is. An endpoint may have to be asked."""
+        """The model's card. May call an endpoint."""
         ...
 
     @property
     def batch(self) -> int:
-        """How many requests to hand over at once."""
+        """How many requests to submit at once."""
         ...
 
     @property
@@ -240,7 +240,7 @@ class Model(Protocol):
         ...
 
     def count(self, prompt: Prompt) -> int | None:
-        """Tokens of a prompt, template and all; None where the model cannot tell."""
+        """Tokens of a prompt including the template; None if unknown."""
         ...
 
     def close(self) -> None: ...

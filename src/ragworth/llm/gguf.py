@@ -1,7 +1,7 @@
-"""``gguf:FILE``: a GGUF file on this machine, through the best reader that is installed.
+"""``gguf:FILE``: a GGUF file on this machine, read by the best reader installed.
 
-``llama.cpp`` (extra ``llamacpp``) reads every architecture; ``onnx`` (extra ``embedded``) those of the Llama family,
-without PyTorch; ``transformers`` (extra ``hf``) those that library knows.
+``llama.cpp`` (extra ``llamacpp``) reads every architecture; ``onnx`` (extra ``embedded``) the Llama family, without
+PyTorch; ``transformers`` (extra ``hf``) those that the library knows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ READERS = {
     "transformers": ("transformers", "hf"),
     "onnx": ("onnxruntime", "embedded"),
 }
-"""Readers in the order in which they are tried: the package each needs, and the extra that brings it."""
+"""Readers in order of preference, with the package each needs and its extra."""
 
 
 def open_model(
@@ -37,20 +37,20 @@ def open_model(
     dtype: str = "float32",
     device: str = "cpu",
 ) -> Engine:
-    """A GGUF file.
+    """Open a GGUF file.
 
     Parameters
     ----------
-    reader: ``llama.cpp``, ``transformers`` or ``onnx``; ``auto`` takes the first that is installed.
-    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
-    context_length: tokens to read at most; memory is set aside for them.
-    threads: cores to use; 0 takes all that the process may.
+    reader: ``llama.cpp``, ``transformers`` or ``onnx``; ``auto`` uses the first that is installed.
+    on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
+    context_length: maximum tokens to read; memory is allocated for them.
+    threads: cores to use; 0 uses all available ones.
     gpu_layers: layers that llama.cpp puts on a GPU.
     dtype, device: for the reader ``transformers``.
     """
     path = Path(rest).expanduser()
     if not path.is_file():
-        raise ModelError("there is no such file", file=rest, expected="gguf:FILE")
+        raise ModelError("no such file", file=rest, expected="gguf:FILE")
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelError("this is not a GGUF file", file=rest, expected="a file that begins with GGUF")
@@ -59,7 +59,7 @@ def open_model(
     name = _choose_reader(reader)
 
     def load() -> LoadedModel:
-        if name != "onnx":  # which checks what it builds
+        if name != "onnx":  # onnx checks what it builds
             gguf_header.check_header(path)
         if name == "llama.cpp":
             from ragworth.llm.local.llamacpp import load as load_llamacpp
@@ -86,7 +86,7 @@ def open_model(
 
 
 def _check_context(loaded: LoadedModel, context: int) -> LoadedModel:
-    """The model, if it reads as much as it was said to."""
+    """Check that the model reads as many tokens as declared."""
     reads = getattr(loaded.runtime, "context", None)
     if reads is not None and context > reads:
         raise ModelError(f"the model reads {reads:,} tokens", remedy=f"context_length={reads}")
@@ -94,7 +94,6 @@ def _check_context(loaded: LoadedModel, context: int) -> LoadedModel:
 
 
 def _choose_reader(reader: str) -> str:
-    """The reader to use."""
     if reader != "auto":
         if reader not in READERS:
             raise ModelError(f"the reader is {reader!r}", expected=f"auto, {', '.join(READERS)}")

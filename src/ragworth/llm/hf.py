@@ -1,7 +1,7 @@
 """``hf:NAME_OR_PATH``: causal language models of the transformers library, on the CPU or a GPU.
 
-Only safetensors files are read (no pickle), code that a model brings along is never run, and nothing is
-downloaded unless ``download=True`` says so.
+Only safetensors files are read (no pickle), code that comes with a model is never run, and nothing is downloaded
+without ``download=True``.
 """
 
 from __future__ import annotations
@@ -41,20 +41,21 @@ def open_model(
     share_prefix: bool = True,
     compile: bool = False,
 ) -> Engine:
-    """A model by the name it has in the local cache, or by the folder it lies in.
+    """Open a model by its name in the local cache, or by its folder.
 
     Parameters
     ----------
     dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere.
-    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` takes a GPU if there is one.
-    on_long: what to do with a prompt that is too long: ``error``, or ``cut`` its passages.
-    batch_tokens: tokens a batch may hold, padding included; 0 chooses by the device's memory, and a batch that
-        does not fit is tried again in halves.
-    context_length: how much the model may read; 0 takes what its configuration says.
-    share_prefix: read what all prompts of a batch begin with once, not once a prompt.
+    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` uses a GPU if there is one.
+    on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
+    batch_tokens: maximum tokens of a batch, including padding; 0 chooses by the device's memory, and splits a batch
+    that
+        doesn't fit.
+    context_length: maximum tokens to read; 0 uses the model's configuration.
+    share_prefix: read the common prefix of a batch's prompts only once.
     compile: let PyTorch fuse small steps: takes a minute, then a GPU is about a fifth faster; for long jobs.
-    revision: which commit, branch or tag of a model of the hub.
-    download: get a model that is not in the local cache from the Hugging Face hub.
+    revision: commit, branch or tag of a model on the hub.
+    download: download a model that is not in the local cache from the Hugging Face hub.
     """
     _require_transformers()
     if dtype not in DTYPES:
@@ -101,7 +102,7 @@ def open_model(
 
 
 def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
-    """A GGUF file, its weights unpacked into a model of the transformers library."""
+    """Load a GGUF file, unpacking its weights into a model of the transformers library."""
     _require_transformers("gguf", "accelerate")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -119,7 +120,7 @@ def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
 
 
 class TransformersTokenizer:
-    """A transformers tokenizer as `writing.Tokenizer`."""
+    """A transformers tokenizer as `prompt_encoding.Tokenizer`."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
@@ -132,7 +133,7 @@ class TransformersTokenizer:
 
 
 def build_prompt_encoder(tokenizer: Any, model: Any) -> PromptEncoder:
-    """How prompts are written for a transformers model."""
+    """Build the encoder of prompts for a transformers model."""
     source = _chat_template(tokenizer)
     ends = model.generation_config.eos_token_id if model.generation_config is not None else None
     ends = tokenizer.eos_token_id if ends is None else ends
@@ -161,7 +162,7 @@ def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
 
 
 def build_batch_budget(model: Any, tokens: int) -> BatchBudget:
-    """How much a batch may hold: a share of the free memory, at what one token's activations take."""
+    """Set the size of batches: a share of the free memory, divided by the memory of one token's activations."""
     import torch
 
     device = next(model.parameters()).device
@@ -180,7 +181,7 @@ def build_batch_budget(model: Any, tokens: int) -> BatchBudget:
 
 
 def resolve_device(device: str) -> str:
-    """``auto`` made definite; a device that is not there is refused."""
+    """Resolve ``auto``; a device that doesn't exist is an error."""
     import torch
 
     if device == "auto":
@@ -189,13 +190,13 @@ def resolve_device(device: str) -> str:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ModelError(
-            f"the device {device!r} cannot be used: {error}", expected="cpu, cuda, cuda:N or mps", remedy="device=auto"
+            f"the device {device!r} can't be used: {error}", expected="cpu, cuda, cuda:N or mps", remedy="device=auto"
         ) from error
     return device
 
 
 def silence_libraries() -> None:
-    """Progress bars and hints of the libraries below go nowhere: ours are the only ones."""
+    """Turn off progress bars and hints of the underlying libraries, in favour of ours."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
@@ -211,19 +212,19 @@ def _require_transformers(*more: str) -> None:
 
 
 def _model_folder(name: str, revision: str, download: bool) -> Path:
-    """Where the model lies."""
+    """Find the model's folder."""
     path = Path(name).expanduser()
     if own := local_folder(path):
         return own
     if path.exists():
-        raise ModelError("this is a file", file=name, remedy=f"gguf:{name} reads a GGUF file")
+        raise ModelError("this is a file", file=name, remedy=f"to read a GGUF file, use gguf:{name}")
     if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
-        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
     found = find_snapshot("model", name, revision, download, ("*.jinja",))
     if found is None:
         raise ModelError(
             f"the model {name!r} is not in the local cache",
-            remedy=f"hf download {name}, or the option download=true, which asks the Hugging Face hub",
+            remedy=f"hf download {name}, or the option download=true, which downloads it from the Hugging Face hub",
         )
     return found
 
@@ -237,7 +238,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 
 def _context_length(config: Mapping[str, Any]) -> int | None:
-    """What the configuration says the model can read."""
+    """Maximum tokens according to the configuration."""
     for part in (config, config.get("text_config") or {}):
         for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
             if isinstance(part.get(name), int):

@@ -1,4 +1,4 @@
-"""Models of the transformers library as folders: one's own, or in the local cache of the Hugging Face hub."""
+"""Locate models of the transformers library: in a folder, or in the local cache of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from ragworth.errors import ModelError
 
 MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
-"""What is read of a model."""
+"""Files to read of a model."""
 
 
 def local_folder(path: Path) -> Path | None:
-    """A folder that holds a model; None where there is no folder."""
+    """Check a model's folder; None if there is no folder."""
     if not path.is_dir():
         return None
     if not (path / "config.json").is_file():
-        raise ModelError("there is no config.json in it", file=str(path), expected="a transformers model's folder")
+        raise ModelError("it has no config.json", file=str(path), expected="a transformers model's folder")
     return path
 
 
 def find_snapshot(what: str, name: str, revision: str, download: bool, more: Sequence[str] = ()) -> Path | None:
-    """Where a model of the hub lies; None where it is not in the local cache. ``what`` it is, for messages."""
+    """Find a hub model in the local cache, or download it; None if it isn't there. ``what`` is for messages."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -31,9 +31,9 @@ def find_snapshot(what: str, name: str, revision: str, download: bool, more: Seq
     except LocalEntryNotFoundError:
         return None
     except (HFValidationError, HfHubHTTPError) as error:
-        raise ModelError(f"the {what} {name!r} cannot be had: {first_line(error)}") from error
+        raise ModelError(f"the {what} {name!r} is not available: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
-    """What an error of a library says, without its hints."""
+    """First line of a library's error, without its hints."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -12,11 +12,11 @@ from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Gener
 
 
 class SampledModel:
-    """Asks a model ``samples`` times at a temperature and counts which label its answers begin with.
+    """Samples a model ``samples`` times at a temperature and counts which label its answers begin with.
 
-    Each share comes with the interval in which the probability lies with 95 % confidence (Wilson's, for a
-    binomial count). An answer counts for the longest label that it begins with, as a whole word; blanks, case,
-    quotation marks and asterisks in front aside.
+    Each share comes with a 95 % confidence interval of the probability (Wilson's, for a binomial count). An answer
+    counts for the longest label that it begins with as a whole word, ignoring leading blanks, case, quotation marks and
+    asterisks.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class SampledModel:
             raise ModelError(f"the model {model.card.name!r} cannot generate, so it cannot be sampled")
         if samples < 1 or temperature <= 0 or max_tokens < 1:
             raise ModelError(
-                f"samples={samples}, temperature={temperature}, max_tokens={max_tokens} cannot be",
+                f"samples={samples}, temperature={temperature}, max_tokens={max_tokens} is invalid",
                 expected="at least one sample and one token, and a temperature above 0",
             )
         self._model = model
@@ -34,17 +34,17 @@ class SampledModel:
         self._ask = (max_tokens, float(temperature), seed, samples)
         self.batch = max(1, model.batch // samples)
         self.choice_tokens = samples * max_tokens
-        """What choosing among labels writes at most."""
+        """Maximum tokens written to choose among labels."""
         self.concurrency = model.concurrency
 
     @property
     def card(self) -> Card:
-        """The model's own, which is asked in another way."""
+        """The model's own card, with another quantisation."""
         return self._asked(self._model.card)
 
     @property
     def partial(self) -> Card | None:
-        """What is known without asking an endpoint."""
+        """The card as far as known without calling an endpoint."""
         own: Card | None = getattr(self._model, "partial", None)
         return None if own is None else self._asked(own)
 
@@ -70,8 +70,8 @@ class SampledModel:
             Generate(r.prompt, max_tokens=max_tokens, temperature=temperature, seed=seed, n=samples) for r in requests
         ]
         return [
-            made if isinstance(made, Failure) else _count_labels(request, made)
-            for request, made in zip(requests, self._generator.generate(asked), strict=True)
+            sampled if isinstance(sampled, Failure) else _count_labels(request, sampled)
+            for request, sampled in zip(requests, self._generator.generate(asked), strict=True)
         ]
 
 
@@ -96,13 +96,13 @@ def _count_labels(request: Choose, made: Generated) -> Chosen:
 
 
 def _starts_with_label(text: str, label: str) -> bool:
-    """Whether a text begins with a label, and not with a longer word that does."""
+    """Whether a text begins with a label as a whole word."""
     after = text[len(label) : len(label) + 1]
     return text.startswith(label) and not (label[-1:].isalnum() and after.isalnum())
 
 
 def wilson_interval(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Wilson's interval for a share of ``number`` draws: it stays within 0 and 1 and has a width at both ends."""
+    """Wilson's interval for a share of ``number`` draws: within 0 and 1, with a width at both ends."""
     share = successes / number
     middle = share + z * z / (2 * number)
     half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
@@ -114,7 +114,7 @@ def wilson_interval(successes: int, number: int, z: float = 1.959963984540054) -
 def open_model(
     rest: str, *, samples: int = 16, temperature: float = 1.0, max_tokens: int = 16, seed: int = 0, **options: Any
 ) -> SampledModel:
-    """``sampled:MODEL``; other options go to the model."""
+    """Open ``sampled:MODEL``; other options go to the model."""
     from ragworth.llm import llm
 
     if not rest:

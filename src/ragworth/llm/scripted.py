@@ -1,7 +1,6 @@
-"""``scripted``: a model whose answers are given, for tests: of ragworth, and of programs that use it.
+"""``scripted``: a model with given answers, for tests of ragworth and of programs that use it.
 
-It can do everything a model can, says what it is told to, deterministically, and fails on request in the
-ways that real ones do.
+It has all abilities, answers deterministically from a script, and fails on request in the ways that real models do.
 """
 
 from __future__ import annotations
@@ -34,13 +33,14 @@ from ragworth.llm.contract import (
 )
 
 ScriptedReply = str | Mapping[str, float] | float | Trace | Failure
-"""What a script says: a text to generate, probabilities by label, a log-probability a token, tokens with what the
-model thinks of each (to generate or to score), or a failure."""
+"""A script's reply: a text to generate, probabilities by label, a log-probability per token, a trace (to generate or to
+score), or a failure.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """Shares of calls that go wrong, drawn from the prompt and the number of the try, so that runs repeat."""
+    """Shares of calls that fail, drawn from the prompt and the number of the attempt, so that runs repeat."""
 
     error: float = 0.0
     rate_limit: float = 0.0
@@ -50,7 +50,7 @@ class Faults:
     no_logprobs: float = 0.0
     seed: int = 0
     hang_seconds: float = 0.05
-    """How long a call that hangs takes until its deadline ends it."""
+    """How long a hanging call takes until its deadline."""
 
     def __post_init__(self) -> None:
         shares = [getattr(self, name) for name in _FAULTS]
@@ -71,16 +71,16 @@ _FAULTS = {
 
 
 class Scripted:
-    """A model that says what ``script`` says.
+    """A model that answers from ``script``.
 
     Parameters
     ----------
     script: from a request to a text (generate), a mapping of label to probability (choose), a log-probability
         for each token (score), a `Trace` (generate or score), or a `Failure`; or a mapping from the last message of
         a prompt to these.
-    entropy: of every token, in nats, where the script gives no trace.
-    faults: what goes wrong by chance.
-    abilities: what the model is to be able to do; all that there is by default.
+    entropy: of every token, in nats, if the script gives no trace.
+    faults: random failures.
+    abilities: the model's abilities; all by default.
     seconds: how long a call takes.
     """
 
@@ -107,11 +107,11 @@ class Scripted:
         self.batch = batch
         self.concurrency = concurrency
         self.calls = 0
-        """Requests answered so far, failures included."""
+        """Requests answered so far, including failures."""
         self.card = Card("scripted", name, abilities=frozenset(abilities), context_length=context_length)
 
     def count(self, prompt: Prompt) -> int:
-        """Words, which are this model's tokens."""
+        """Number of words, which are this model's tokens."""
         return sum(len(message.content.split()) for message in prompt.messages)
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Scripted:
         return [self._chosen(request) for request in requests]
 
     def _reply(self, request: Request, room: int) -> ScriptedReply:
-        """What the script says, unless a fault comes first."""
+        """The script's reply, unless a fault comes first."""
         self.calls += 1
         time.sleep(self._seconds)
         limit, tokens = self.card.context_length, self.count(request.prompt)
@@ -172,7 +172,7 @@ class Scripted:
         return Generated((output,) * request.n, self._usage(request.prompt, len(words) * request.n))
 
     def _traced(self, request: Generate, reply: Trace) -> Generated:
-        """The tokens of a trace as a text, with as much of it as was asked for."""
+        """The tokens of a trace as a text, with as much detail as requested."""
         trace = None if request.detail == "text" else reply
         if trace is not None and request.detail == "logprobs":
             trace = trace._replace(entropies=None, bounds=None)
@@ -206,7 +206,7 @@ class Scripted:
 
 
 def _by_last_message(script: Mapping[str, ScriptedReply]) -> Callable[[Request], ScriptedReply]:
-    """A script that goes by the last message of the prompt; ``*`` answers what nothing else does."""
+    """A script by the last message of the prompt; ``*`` answers everything else."""
 
     def reply(request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
@@ -233,7 +233,7 @@ def open_model(
     concurrency: int = 1,
     seconds: float = 0.0,
 ) -> Scripted:
-    """``scripted:FILE``: a JSON object from the last message of a prompt to what is said; ``*`` for all others.
+    """Open ``scripted:FILE``: a JSON object from the last message of a prompt to the reply; ``*`` for all others.
 
     Options are the shares of `Faults`, and those of `Scripted`.
     """

@@ -1,4 +1,4 @@
-"""Prompts that are too long: shortened in their passages, never in their instructions."""
+"""Shorten prompts that are too long in their passages, never in their instructions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from ragworth.errors import ModelError
 from ragworth.llm.contract import Message, Prompt, Span
 
 _WORD = re.compile(r"\s*\S{1,16}")
-"""What a passage loses at a time: a word, or a piece of one; some languages write without blanks."""
+"""Units in which passages are cut: a word, or a piece of one, because some languages write without blanks."""
 
 
 def parse_on_long(on_long: str) -> bool:
-    """The option ``on_long`` of models: ``error`` refuses prompts that are too long, ``cut`` shortens passages."""
+    """Parse the option ``on_long``: ``error`` rejects prompts that are too long, ``cut`` shortens their passages."""
     if on_long not in ("error", "cut"):
         raise ModelError(f"on_long is {on_long!r}", expected="error or cut")
     return on_long == "cut"
 
 
 def fit_prompt(prompt: Prompt, limit: int, count: Callable[[Prompt], int]) -> tuple[Prompt, int] | None:
-    """The prompt with its passages cut so that ``count`` of it is at most ``limit``, and the characters cut.
+    """Cut passages so that ``count`` of the prompt is at most ``limit``; also returns the characters cut.
 
-    All passages get the same limit of words, so that the longest lose first and the short ones stay whole;
-    the largest limit that fits is taken. A passage loses its end. None when it does not fit without any
-    passage either.
+    All passages get the same limit of words, the largest that fits, so the longest lose first and short ones stay
+    whole. A passage loses its end. None if the prompt doesn't fit even without passages.
     """
     ends = [[match.end() for match in _WORD.finditer(_span_text(prompt, span))] for span in prompt.passages]
     if count(prompt) <= limit:
@@ -44,7 +43,7 @@ def _span_text(prompt: Prompt, span: Span) -> str:
 
 
 def _cut_passages(prompt: Prompt, ends: list[list[int]], words: int) -> tuple[Prompt, int]:
-    """The prompt with at most ``words`` words in each passage."""
+    """Limit each passage to ``words`` words."""
     contents = [message.content for message in prompt.messages]
     spans: list[Span] = []
     lost = [0] * len(contents)

@@ -1,7 +1,7 @@
-"""Metrics: judgments in, scores out; no model, no store, no files.
+"""Metrics, which turn judgments into scores without a model, a store or files.
 
-A metric is one declared function in one of the files here and one line in :data:`METRICS`. Other
-packages add theirs through entry points of the group ``ragworth.metrics``.
+A metric is one declared function in a module here, plus a line in :data:`METRICS`. Other packages add theirs
+through entry points in the group ``ragworth.metrics``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From tables to blocks: where the judged passages stand in the contexts of each system.
+"""Build the blocks that metrics read from tables of contexts and judgments.
 
-The work is sparse. Of millions of shown passages a few per cent are judged; those are found once for all
-systems, and the dense blocks that metrics read are filled from them, a few queries at a time.
+The work is sparse: of millions of passages shown, a few percent are judged. Those are located once for all systems,
+and the dense blocks are filled from them, a few queries at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ragworth.tables import Contexts, ranking
 SmallInts = npt.NDArray[np.int32]
 
 MAX_CELLS = 1 << 20
-"""Cells (queries × depth) of a block. Large enough to amortise calls, small enough for the cache."""
+"""Cells (queries × depth) per block: large enough to amortise calls, small enough for the cache."""
 
 
 class ShownContexts(NamedTuple):
@@ -32,10 +32,10 @@ class ShownContexts(NamedTuple):
     Attributes
     ----------
     passage, rank: of each row.
-    systems: their names.
+    systems: names of the systems.
     system: number of each context's system.
     query: query id of each context.
-    size: how many passages each context holds: its last rank.
+    size: number of passages in each context, i.e. its last rank.
     """
 
     passage: pl.Series
@@ -54,7 +54,7 @@ class ShownContexts(NamedTuple):
             groups = ranking.group_rows(frame, ["system", "query"])
             frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
             heads = frame.select("system", "query")[starts[:-1]]
-        else:  # columns that are the same all over a part, as the system is, are not made longer
+        else:  # columns that are constant within a part, such as the system, stay literals
             frame = pl.concat([part.select("passage", "rank") for part in contexts.parts])
             heads = _heads(contexts.parts, starts)
         size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
@@ -71,23 +71,23 @@ class ShownContexts(NamedTuple):
 
     def first(self, n: int) -> ShownContexts:
         """The first n passages of every context."""
-        kept = self._rows(np.flatnonzero(self.rank.to_numpy() <= n))
+        kept = self._select_rows(np.flatnonzero(self.rank.to_numpy() <= n))
         return kept._replace(size=np.minimum(self.size, n))
 
     def only(self, pairs: pl.DataFrame) -> ShownContexts:
-        """Only the passages that ``pairs`` of query and passage names, moved up to close the gaps.
+        """Keep only the passages in ``pairs`` of query and passage, closing the gaps.
 
-        A context of which nothing is left is empty.
+        A context without any of them becomes empty.
         """
         rows = self.rows().select("query", "passage").with_row_index("at")
         left = rows.join(pairs, on=["query", "passage"], how="semi")["at"].sort().to_numpy().astype(np.int64)
-        kept = self._rows(left)
+        kept = self._select_rows(left)
         size = np.diff(kept.starts)
         rank = np.arange(1, len(left) + 1) - np.repeat(kept.starts[:-1], size)
         return kept._replace(rank=pl.Series("rank", rank, dtype=pl.UInt32), size=size)
 
     def rows(self) -> pl.DataFrame:
-        """The system (as a number), query, passage and rank of each row."""
+        """System number, query, passage and rank of each row."""
         context = np.repeat(np.arange(len(self.size)), np.diff(self.starts))
         return pl.DataFrame(
             {
@@ -98,22 +98,22 @@ class ShownContexts(NamedTuple):
             }
         )
 
-    def _rows(self, rows: Ints) -> ShownContexts:
-        """The same contexts with some of their rows, given in order."""
+    def _select_rows(self, rows: Ints) -> ShownContexts:
+        """Keep some rows, given in order, of the same contexts."""
         starts = np.searchsorted(rows, self.starts).astype(np.int64)
         if len(rows) == len(self.passage):
             return self._replace(starts=starts)
         return self._replace(passage=self.passage.gather(rows), rank=self.rank.gather(rows), starts=starts)
 
     def notes(self) -> list[str]:
-        """Contexts in which some ranks were never listed."""
+        """Note contexts with gaps in their ranks."""
         gaps = np.bincount(self.system[self.size > np.diff(self.starts)], minlength=len(self.systems))
         if not gaps.any():
             return []
         with_gaps = [name for name, count in zip(self.systems, gaps, strict=True) if count]
         return [
-            f"{format_list(with_gaps, 3)}: {format_count(int(gaps.sum()), 'context')} with ranks nobody listed; "
-            "they count as passages shown and not judged"
+            f"{format_list(with_gaps, 3)}: {format_count(int(gaps.sum()), 'context')} with gaps in the ranks; "
+            "the missing passages count as shown but unjudged"
         ]
 
 
@@ -141,7 +141,7 @@ class JudgedCells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KnownTruth:
-    """What is known of the queries that are evaluated; None where nothing was asked for."""
+    """Judgments of the evaluated queries; None for kinds that no metric needs."""
 
     queries: pl.Series
     judged: JudgedValues | None = None
@@ -150,19 +150,19 @@ class KnownTruth:
     lengths: pl.DataFrame | None = None
 
     def of(self, universe: str) -> JudgedValues | RatingMatrices | None:
-        """The judgments whose queries are evaluated."""
+        """The judgments that determine which queries are evaluated."""
         if universe == "relevance":
             return self.judged
         return self.rated if universe == "ratings" else self.aspects.get(universe)
 
 
 class BlockBuilder:
-    """Makes the blocks of each system.
+    """Builds the blocks of each system.
 
     Parameters
     ----------
-    depth: how far down any metric looks.
-    levels: relevance levels for which several runs' finds are to be pooled.
+    depth: the deepest rank that any metric reads.
+    levels: relevance levels for which the passages found by several runs are pooled.
     """
 
     def __init__(self, shown: ShownContexts, known: KnownTruth, depth: int, levels: set[float]) -> None:
@@ -179,8 +179,8 @@ class BlockBuilder:
             there = lengths.find(np.zeros(len(known.rated.query), dtype=np.int64), known.rated.passage)
             self.rated_tokens = np.full(len(known.rated.query), np.nan)
             self.rated_tokens[there.asked] = known.lengths["tokens"].to_numpy()[there.row]
-        self.finds = {rel: self._finds(rel) for rel in levels}
-        # Context number of (system, query), −1 where the system has none.
+        self.finds = {rel: self._found_by_system(rel) for rel in levels}
+        # Context number of (system, query), −1 if the system has none.
         self.context = np.full((len(shown.systems), len(known.queries)), -1, dtype=np.int64)
         mine = np.flatnonzero(self.query >= 0)
         self.context[shown.system[mine], self.query[mine]] = mine
@@ -190,7 +190,7 @@ class BlockBuilder:
         self.truths: dict[int, Truth] = {}
 
     def of(self, system: int) -> Iterator[tuple[int, int, Block]]:
-        """The contexts of one system as blocks of consecutive queries: first, after the last, block."""
+        """Yield one system's contexts as blocks of consecutive queries: first, last + 1, block."""
         total = len(self.known.queries)
         for low in range(0, total, self.span):
             high = min(low + self.span, total)
@@ -200,13 +200,13 @@ class BlockBuilder:
             yield low, high, self._block(system, low, high)
 
     def cells(self, universe: str) -> JudgedCells | None:
-        """Where the passages stand that have the judgments whose queries are evaluated."""
+        """Positions of the passages with judgments that determine which queries are evaluated."""
         if universe == "relevance":
             return self.relevance
         return self.rated if universe == "ratings" else self.aspects.get(universe)
 
     def any_known(self, system: int, universe: str) -> bool:
-        """Whether any passage that a system shows, however far down, is judged or rated."""
+        """Whether any passage a system shows, at any depth, is judged or rated."""
         known = self.known.of(universe)
         assert known is not None
         mine = np.flatnonzero((self.shown.system == system) & (self.query >= 0))
@@ -215,7 +215,7 @@ class BlockBuilder:
         return len(known.lookup.find(query, self.shown.passage.gather(rows)).row) > 0
 
     def _find(self, lookup: PassageLookup, by_query: bool = True) -> JudgedCells:
-        """Every shown passage, down to the depth needed, that the lookup knows."""
+        """Find the shown passages, down to the depth needed, that are in the lookup."""
         shown = self.shown
         found: tuple[list[SmallInts], ...] = ([], [], [])
         for low, high in ranking.group_ranges(shown.starts):
@@ -233,7 +233,7 @@ class BlockBuilder:
         parts: list[SmallInts] = []
         for pieces in found:
             parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
-            pieces.clear()  # before the next ones are put together
+            pieces.clear()  # before concatenating the next ones
         system = shown.system.astype(np.int32)[parts[0]]
         if (system[1:] < system[:-1]).any():
             order = np.argsort(system, kind="stable")
@@ -241,7 +241,7 @@ class BlockBuilder:
         bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
         return JudgedCells(parts[0], parts[1], parts[2], bounds)
 
-    def _finds(self, rel: float) -> Bools:
+    def _found_by_system(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
         assert self.known.judged is not None and self.relevance is not None
         found = np.zeros((len(self.shown.systems), len(self.known.judged.value)), dtype=bool)
@@ -249,7 +249,7 @@ class BlockBuilder:
         return np.asarray(found & (self.known.judged.value >= rel))
 
     def _pool(self, rel: float, system: int, low: int, high: int) -> RelevantPool:
-        """What this system and the others found for the queries ``low`` to ``high``."""
+        """Relevant passages that this system and the others found for queries ``low`` to ``high``."""
         assert self.known.judged is not None
         query, found = self.known.judged.query, self.finds[rel]
         mine, others = found[system], np.asarray(np.delete(found, system, axis=0).any(axis=0))
@@ -294,9 +294,9 @@ class BlockBuilder:
 
 
 class _BlockLayout(NamedTuple):
-    """Where cells go in one block of ``size`` rows: ``row_of`` says which row a context is, −1 for none.
+    """Positions of cells in a block of ``size`` rows: ``row_of`` maps contexts to rows, −1 for none.
 
-    ``span``: the first of the block's contexts, and one past the last. Others may be between them.
+    ``span`` is the first of the block's contexts and one past the last; other contexts may lie between.
     """
 
     size: int
@@ -309,7 +309,7 @@ class _BlockLayout(NamedTuple):
         return np.full((self.size, self.width), value)
 
     def of(self, cells: JudgedCells) -> tuple[tuple[Ints, SmallInts], SmallInts]:
-        """Row and column of each cell that belongs here, and the row of its judgment."""
+        """Row and column of each cell in this block, and the row of its judgment."""
         first, last = (int(bound) for bound in cells.bounds[self.system : self.system + 2])
         low, high = (first + int(place) for place in np.searchsorted(cells.context[first:last], self.span))
         mine = slice(low, high)

@@ -1,8 +1,8 @@
-"""What metrics read: a block of contexts as padded arrays, and the truth about their queries.
+"""Inputs of metrics: a block of contexts as padded arrays, and the ground truth of their queries.
 
-A block holds one system's contexts for n queries, one row each, in the order shown; beyond a
-context's end, and where nothing is known, there is NaN (for ratings: −∞). The truth holds what does not
-depend on the system: all judged values and all rating matrices of the same n queries.
+A block holds one system's contexts for n queries, one row each, in the order shown. Cells beyond the end of a context
+and unknown values are NaN (for ratings: −∞). The truth holds what doesn't depend on the system: all judged values and
+rating matrices of the same n queries.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 
 def sum_by_row(row: Ints, values: Floats, n: int) -> Floats:
-    """The sum of ``values`` in each of n rows."""
-    return np.bincount(row, values, minlength=n).astype(np.float64, copy=False)  # of nothing: whole numbers
+    """Sum ``values`` in each of n rows."""
+    return np.bincount(row, values, minlength=n).astype(np.float64, copy=False)  # bincount of nothing gives integers
 
 
 def empty_floats() -> Floats:
@@ -40,7 +40,7 @@ class AspectJudgments(NamedTuple):
     Attributes
     ----------
     query, value: of every judged passage, by query and then by value descending.
-    failed: how many judgments of each query have no value.
+    failed: number of failed judgments per query.
     """
 
     query: Ints
@@ -48,27 +48,27 @@ class AspectJudgments(NamedTuple):
     failed: Ints
 
     def sums(self, weight: Floats | float = 1.0) -> Floats:
-        """For each query the sum of its values, each times the weight of its place."""
+        """Sum the values of each query, weighted by position."""
         return sum_by_row(self.query, self.value * weight, len(self.failed))
 
     def places(self) -> Ints:
-        """1 for the highest value of a query, 2 for the next, …"""
+        """Position of each value within its query, from 1 for the highest."""
         first = np.searchsorted(self.query, np.arange(len(self.failed)))
         return np.arange(1, len(self.query) + 1) - first[self.query]
 
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is known about n queries, whatever a system shows for them.
+    """Ground truth of n queries, independent of systems.
 
     Attributes
     ----------
     size: n.
     judged_query, judged_value: relevance of every judged passage, by query and then by value descending.
-    failed: how many relevance judgments of each query have no value.
-    aspects: what makes the judgments of the other aspects; see :meth:`judged`.
-    rated: for each query a matrix of ratings, passages × sub-questions, in the order given; −∞ where unrated,
-        NaN where a rating was tried and failed.
+    failed: number of failed relevance judgments per query.
+    aspects: functions that build the judgments of other aspects; see :meth:`judged`.
+    rated: for each query a matrix of ratings, passages × sub-questions, in the order given; −∞ if unrated, NaN if the
+        rating failed.
     rated_by_id: for each query the rows of that matrix by passage id descending.
     rated_tokens: for each query the token counts of those passages.
     """
@@ -84,21 +84,21 @@ class Truth:
     _memo: dict[Hashable, object] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """``make()``, remembered: what depends on queries alone is computed once for all systems."""
+        """Cache ``make()``, so that values depending only on queries are computed once for all systems."""
         if key not in self._memo:
             self._memo[key] = make()
         return cast(T, self._memo[key])
 
     def judged(self, aspect: str) -> AspectJudgments:
-        """All judgments of an aspect other than relevance; sorted when first asked for, as few metrics do."""
+        """All judgments of an aspect other than relevance, sorted on first use because few metrics need them."""
         return self.once(("judged", aspect), self.aspects[aspect])
 
     def relevant(self, rel: float) -> Floats:
-        """How many judged passages of each query are relevant at ``rel`` or above."""
+        """Number of passages of each query with relevance ``rel`` or above."""
         return self.once(("relevant", rel), lambda: self._count(self.judged_value >= rel))
 
     def irrelevant(self, rel: float) -> Floats:
-        """How many were judged irrelevant: below ``rel``, but not negative (which says not pooled)."""
+        """Number of passages judged irrelevant: below ``rel``, but not negative (which means not pooled)."""
         return self.once(("irrelevant", rel), lambda: self._count((self.judged_value < rel) & (self.judged_value >= 0)))
 
     def _count(self, which: Bools) -> Floats:
@@ -111,14 +111,14 @@ class Block:
 
     Attributes
     ----------
-    shown: (n) how many passages the context holds.
-    relevance: (n × depth) relevance of the passage at each rank; NaN where it was not judged.
-    failed: (n × depth) whether judging its relevance was tried and gave no value; None when it never was.
-    aspects: (n × depth) by aspect, what else is known of the passage at each rank: the probability that the model
-        abstains when shown it alone, how good its answer is then, …; NaN where that was not judged.
-    ratings: (n × depth × sub-questions) −∞ where unrated, NaN where rating was tried and failed.
+    shown: (n) number of passages in the context.
+    relevance: (n × depth) relevance of the passage at each rank; NaN if unjudged.
+    failed: (n × depth) whether its relevance judgment failed; None if none did.
+    aspects: (n × depth) other judgments by aspect, such as the probability that the model abstains when shown only
+        that passage, or the quality of its answer; NaN if unjudged.
+    ratings: (n × depth × sub-questions) −∞ if unrated, NaN if the rating failed.
     tokens: (n × depth) length of the passage.
-    pools: by relevance level, what several runs found together; only for estimates that ask for it.
+    pools: relevant passages found by several runs, by relevance level; only for estimates that need them.
     """
 
     truth: Truth
@@ -137,19 +137,19 @@ class Block:
 
     @property
     def abstention(self) -> Floats | None:
-        """(n × depth) probability that the model abstains when shown that passage alone."""
+        """(n × depth) probability that the model abstains when shown only that passage."""
         return self.aspects.get("abstention")
 
     def within(self, k: float) -> Floats:
-        """How many passages are really shown up to the cutoff; ``k`` is infinite where there is none."""
+        """Number of passages actually shown up to the cutoff; ``k`` is infinite without one."""
         return np.minimum(self.shown, k).astype(np.float64)
 
     def upto(self, k: float) -> int:
-        """The cutoff as a column number to slice with."""
+        """The cutoff as a column index to slice with."""
         return int(min(k, self.relevance.shape[1]))
 
     def hits(self, rel: float) -> Hits:
-        """Where the relevant passages are."""
+        """Positions of the relevant passages."""
         key = ("hits", rel)
         if key not in self._memo:
             query, rank = np.nonzero(self.relevance >= rel)
@@ -157,37 +157,37 @@ class Block:
         return cast(Hits, self._memo[key])
 
     def filled(self, k: float) -> Bools:
-        """(n × depth up to k) where there is a passage."""
+        """(n × depth up to k) whether there is a passage."""
         ranks = np.arange(1, self.upto(k) + 1)
         return ranks[None, :] <= self.shown[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Relevant passages of a block: query number and rank, in that order; ranks from 1."""
+    """Relevant passages of a block as query numbers and ranks (from 1), in that order."""
 
     size: int
     query: Ints
     rank: Ints
 
     def count(self, k: npt.ArrayLike) -> Floats:
-        """How many each context has up to the cutoff, which may differ from one to the next."""
+        """Number of hits in each context up to the cutoff, which may differ between contexts."""
         return self.sum(np.ones(len(self.query)), k)
 
     def sum(self, values: Floats, k: npt.ArrayLike) -> Floats:
-        """The sum over each context's hits up to the cutoff."""
+        """Sum over each context's hits up to the cutoff."""
         near = self.rank <= np.broadcast_to(np.asarray(k), self.size)[self.query]
         return sum_by_row(self.query[near], values[near], self.size)
 
     def sequence(self) -> Ints:
-        """1 for the first hit of a context, 2 for the second, …"""
+        """Number of each hit within its context, from 1."""
         first = np.searchsorted(self.query, np.arange(self.size))
         return np.arange(1, len(self.query) + 1) - first[self.query]
 
 
 @dataclass(frozen=True, eq=False)
 class RelevantPool:
-    """Relevant passages found by several runs, for each query.
+    """Relevant passages found by several runs, per query.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""The metrics of trec_eval, equal to it on any qrels and run, and the share of judged passages.
+"""The metrics of trec_eval, with equal results on any qrels and run, and the share of judged passages.
 
-In all of them a passage nobody judged counts as irrelevant, and the order within a context is the one
-shown (for runs: score descending, then passage id descending).
+Unjudged passages count as irrelevant. The order within a context is the order shown (for runs: score descending, then
+passage id descending).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ REL = Parameter("rel", 1.0, "lowest relevance that counts as relevant")
 IDEAL = Parameter(
     "ideal",
     "judged",
-    "where the best possible ranking comes from: all judged passages of the query, or only those of the context",
+    "passages in the best possible ranking: all judged passages of the query, or only those of the context",
     choices=("judged", "retrieved"),
 )
 NEEDS = ("relevance",)
 
 
 def unit_bounds(_: Mapping[str, Any], __: float) -> tuple[float, float]:
-    """Between 0 and 1, whatever the parameters."""
+    """0 and 1, whatever the parameters."""
     return 0.0, 1.0
 
 
@@ -34,13 +34,13 @@ CLASSICAL_FACTS = {"needs": NEEDS, "range": "0 to 1", "bounds": unit_bounds}
 
 
 def ratio(above: Floats, below: Floats | float) -> Floats:
-    """``above / below``, and 0 where ``below`` is 0."""
+    """``above / below``, or 0 if ``below`` is 0."""
     below = np.broadcast_to(np.asarray(below, dtype=np.float64), above.shape)
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
 def precision_divisor(block: Block, k: float) -> Floats | float:
-    """What precision divides by: the cutoff, or without one the number of passages shown."""
+    """Divisor of precision: the cutoff, or without one the number of passages shown."""
     return k if np.isfinite(k) else block.within(k)
 
 
@@ -57,7 +57,7 @@ def precision_divisor(block: Block, k: float) -> Floats | float:
 def precision(block: Block, k: float, rel: float) -> Floats:
     """Number of relevant passages among the first k, divided by k.
 
-    Divides by k even when fewer were shown; without a cutoff, by the number shown.
+    Divides by k even if fewer were shown; without a cutoff, by the number shown.
     An empty context scores 0.
     """
     return ratio(block.hits(rel).count(k), precision_divisor(block, k))
@@ -65,7 +65,7 @@ def precision(block: Block, k: float, rel: float) -> Floats:
 
 @declare(
     name="R",
-    title="recall: share of the relevant passages that is among the first k",
+    title="recall: share of the relevant passages found among the first k",
     formula="R@k = n_p / N_p",
     paper="trec_eval recall_k; without cutoff set_recall",
     parameters=(REL,),
@@ -73,9 +73,9 @@ def precision(block: Block, k: float, rel: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def recall(block: Block, k: float, rel: float) -> Floats:
-    """Number of relevant passages among the first k, divided by how many the qrels hold.
+    """Number of relevant passages among the first k, divided by the number in the qrels.
 
-    A query without any relevant passage scores 0, and so does an empty context.
+    A query without relevant passages scores 0, and so does an empty context.
     """
     return ratio(block.hits(rel).count(k), block.truth.relevant(rel))
 
@@ -90,9 +90,9 @@ def recall(block: Block, k: float, rel: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def f1(block: Block, k: float, rel: float) -> Floats:
-    """Harmonic mean of P@k and R@k; 0 when both are 0.
+    """Harmonic mean of P@k and R@k; 0 if both are 0.
 
-    As in P@k, k counts even when fewer passages were shown; without a cutoff it is the number shown.
+    As in P@k, divides by k even if fewer passages were shown; without a cutoff, by the number shown.
     An empty context scores 0.
     """
     return ratio(2 * block.hits(rel).count(k), precision_divisor(block, k) + block.truth.relevant(rel))
@@ -109,8 +109,8 @@ def f1(block: Block, k: float, rel: float) -> Floats:
 def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
     """Mean of the precision at each relevant passage; relevant passages not retrieved count 0.
 
-    ``ideal=retrieved`` divides by the relevant passages of the context instead of those of the qrels.
-    A query without any relevant passage scores 0, and so does an empty context.
+    ``ideal=retrieved`` divides by the number of relevant passages in the context instead of the qrels.
+    A query without relevant passages scores 0, and so does an empty context.
     """
     hits = block.hits(rel)
     total = hits.sum(hits.sequence() / hits.rank, k)
@@ -127,7 +127,7 @@ def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
     **CLASSICAL_FACTS,
 )
 def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
-    """One divided by the rank of the first relevant passage; 0 when none is among the first k.
+    """One divided by the rank of the first relevant passage; 0 if none is among the first k.
 
     An empty context scores 0.
     """
@@ -136,7 +136,7 @@ def reciprocal_rank(block: Block, k: float, rel: float) -> Floats:
 
 
 def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
-    """Between 0 and 1, unless some level gains less than nothing."""
+    """0 and 1, unless some level has a negative gain."""
     return (-np.inf if any(gain < 0 for gain in gain_table(values["gains"]).values()) else 0.0), 1.0
 
 
@@ -145,7 +145,7 @@ def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
     title="normalised discounted cumulative gain",
     formula="nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} gain(r) / log2(r + 1)",
     needs=NEEDS,
-    range="0 to 1; below 0 where a gain is",
+    range="0 to 1; below 0 if a gain is negative",
     bounds=ndcg_bounds,
     paper="trec_eval ndcg, ndcg_cut_k; Järvelin and Kekäläinen 2002",
     parameters=(
@@ -155,18 +155,18 @@ def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
             "linear: the relevance itself; exponential: 2^relevance − 1",
             choices=("linear", "exponential"),
         ),
-        GainsParameter("gains", doc='gains of some levels, "1=3,2=9" as trec_eval has them; the others follow `gain`'),
+        GainsParameter("gains", doc='gains of some levels, as in trec_eval: "1=3,2=9"; the others follow `gain`'),
         IDEAL,
     ),
 )
 def ndcg(block: Block, k: float, gain: str, gains: str, ideal: str) -> Floats:
-    """Gain of the passages, discounted by the logarithm of their rank, against the best possible order.
+    """Gain of the passages, discounted by the logarithm of their rank, relative to the best possible order.
 
     Negative relevance and unjudged passages gain nothing. Relevance may be any real number.
-    ``gains`` gives some levels a gain of their own, level 0 too. It may be negative; the ideal ranking leaves such
-    passages out.
-    The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` that of the passages
-    shown. **Choice**: a context with no relevant passage, or an empty context, scores 0 under both.
+    ``gains`` overrides the gain of some levels, including level 0. A gain may be negative; the ideal ranking leaves
+    such passages out. The ideal ranking is that of all judged passages, or with ``ideal=retrieved`` of the passages
+    shown.
+    **Choice**: a context without relevant passages, or an empty context, scores 0 under both.
     """
     shown = block.relevance[:, : block.upto(k)]
     query, rank = np.nonzero(may_gain(shown, gains))
@@ -182,19 +182,19 @@ def _ideal_dcg(block: Block, k: float, gain: str, gains: str) -> Floats:
     truth = block.truth
     some = may_gain(truth.judged_value, gains)
     query, worth = truth.judged_query[some], passage_gains(truth.judged_value[some], gain, gains)
-    # Judgments are sorted by relevance, which is the order of their gains unless those are given.
+    # Judgments are sorted by relevance, which is also the order of their gains unless `gains` is set.
     return _best_dcg(query, worth, truth.size, k) if gain_table(gains) else _sorted_dcg(query, worth, truth.size, k)
 
 
 def _best_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
-    """DCG of the best order of these values; what is worth nothing or less is left out."""
+    """DCG of the best order of these values, leaving out those that aren't positive."""
     query, worth = query[worth > 0], worth[worth > 0]
     order = np.lexsort((-worth, query))
     return _sorted_dcg(query[order], worth[order], n, k)
 
 
 def _sorted_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
-    """DCG of values that are in the best order within each query already."""
+    """DCG of values already in the best order within each query."""
     first = np.searchsorted(query, np.arange(n))
     place = np.arange(len(query)) - first[query]
     near = place < k
@@ -212,7 +212,7 @@ def _sorted_dcg(query: Ints, worth: Floats, n: int, k: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def success(block: Block, k: float, rel: float) -> Floats:
-    """1 when a relevant passage is among the first k, 0 when none is or the context is empty."""
+    """1 if a relevant passage is among the first k, otherwise 0. An empty context scores 0."""
     return (block.hits(rel).count(k) > 0).astype(np.float64)
 
 
@@ -226,9 +226,9 @@ def success(block: Block, k: float, rel: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def r_precision(block: Block, k: float, rel: float) -> Floats:
-    """Precision among the first N_p passages, N_p being how many relevant ones the qrels hold.
+    """Precision among the first N_p passages, where N_p is the number of relevant passages in the qrels.
 
-    A query without any relevant passage scores 0, and so does an empty context.
+    A query without relevant passages scores 0, and so does an empty context.
     """
     wanted = block.truth.relevant(rel)
     return ratio(block.hits(rel).count(wanted), wanted)
@@ -244,11 +244,11 @@ def r_precision(block: Block, k: float, rel: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def bpref(block: Block, k: float, rel: float) -> Floats:
-    """How rarely a judged irrelevant passage stands above a relevant one; unjudged passages are passed over.
+    """How rarely a judged irrelevant passage ranks above a relevant one; unjudged passages are ignored.
 
     R and N are the judged relevant and irrelevant passages of the query. Negative relevance means that
-    a passage was not pooled; it counts as unjudged here, as in trec_eval.
-    A query without any relevant passage scores 0, and so does an empty context.
+    a passage was not pooled; it counts as unjudged, as in trec_eval.
+    A query without relevant passages scores 0, and so does an empty context.
     """
     hits, truth = block.hits(rel), block.truth
     wrong = np.cumsum((block.relevance < rel) & (block.relevance >= 0), axis=1)
@@ -260,7 +260,7 @@ def bpref(block: Block, k: float, rel: float) -> Floats:
 
 @declare(
     name="Judged",
-    title="share of the first k passages that somebody judged",
+    title="share of the first k passages that are judged",
     formula="Judged@k = judged among the first k / passages shown up to k",
     paper="ir_measures Judged",
     order_free=True,
@@ -270,9 +270,9 @@ def bpref(block: Block, k: float, rel: float) -> Floats:
     **CLASSICAL_FACTS,
 )
 def judged_share(block: Block, k: float) -> Floats:
-    """Share of the shown passages that have a relevance judgment; says how far the other metrics can be trusted.
+    """Share of the shown passages that have a relevance judgment. It tells how far to trust the other metrics.
 
-    Divides by the passages really shown, up to k. A judgment that failed is none. An empty context scores 0.
+    Divides by the passages actually shown, up to k. A failed judgment doesn't count. An empty context scores 0.
     """
     known = ~np.isnan(block.relevance[:, : block.upto(k)])
     return ratio(known.sum(axis=1).astype(np.float64), block.within(k))

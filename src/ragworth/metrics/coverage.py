@@ -1,8 +1,7 @@
 """Coverage, ranked coverage and density of contexts for long answers, from ratings of sub-questions.
 
-A passage answers a sub-question when its rating is at least η. The answerable sub-questions of a query
-are those that its required subset answers, which are those that some rated passage answers. A passage
-nobody rated answers nothing.
+A passage answers a sub-question if its rating is at least η; an unrated passage answers nothing. The answerable
+sub-questions of a query are those that some rated passage answers. The required subset answers exactly these.
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ NEEDS: tuple[Need, ...] = ("ratings",)
 
 
 def required_subset(ratings: Floats, eta: float) -> list[int]:
-    """Which passages (rows) are required: repeatedly the one that answers most sub-questions still open.
+    """Rows of the required passages: repeatedly, the one that answers most open sub-questions.
 
-    Ties go to the earlier row; ends when no passage answers another one. A failed rating (NaN) answers
-    nothing.
+    Ties go to the earlier row; stops when no passage answers another one. A failed rating (NaN) answers nothing.
     """
     answers = ratings >= eta
     open_ = np.ones(answers.shape[1], dtype=bool)
@@ -43,7 +41,7 @@ def required_subset(ratings: Floats, eta: float) -> list[int]:
 
 
 class AnswerableSubquestions(NamedTuple):
-    """For each query, which sub-questions can be answered, and whether a failed rating leaves that open."""
+    """Which sub-questions of each query can be answered, and whether a failed rating leaves that open."""
 
     which: Bools
     unsure: Bools
@@ -94,22 +92,22 @@ def covered_share(block: Block, k: float, eta: float) -> CoveredShare:
     order_free=True,
 )
 def coverage(block: Block, k: float, eta: float) -> MetricResult:
-    """How much of what can be answered the passages shown do answer.
+    """Share of the answerable sub-questions that the shown passages answer.
 
-    Passages without ratings count 0. A query with no answerable sub-question has no value
-    (``no-answerable``); nor has a context where a failed rating leaves a sub-question open (``unjudged``).
+    Unrated passages count 0. The value is missing for a query without answerable sub-questions (``no-answerable``)
+    and for a context where a failed rating leaves a sub-question open (``unjudged``).
     An empty context scores 0.
     """
     return MetricResult(*covered_share(block, k, eta))
 
 
 def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
-    """0 and the most by which the best order of k passages can exceed the greedy one: 1 / (1 − (1 − 1/k)^k).
+    """0, and the most by which the best order of k passages can exceed the greedy one: 1 / (1 − (1 − 1/k)^k).
 
-    What r passages gain together is submodular, so the first r greedy ones gain at least the share 1 − (1 − 1/r)^r of
-    what any r gain (Nemhauser, Wolsey and Fisher 1978). The discounts fall, so α-DCG is a sum of these gains with
-    weights that aren't negative, and the smallest of the shares, that of r = k, holds for it. With α = 1 the bound is
-    approached for many passages: e / (e − 1) ≈ 1.58. With α = 0 gains just add up, and the greedy order is the best.
+    The joint gain of r passages is submodular, so the first r greedy ones gain at least 1 − (1 − 1/r)^r of the best r
+    (Nemhauser, Wolsey and Fisher 1978). Discounts decrease, so α-DCG is a sum of these gains with non-negative weights,
+    and the smallest share, that of r = k, holds for it. With α = 1 the bound is approached for many passages:
+    e / (e − 1) ≈ 1.58. With α = 0 gains just add up, and the greedy order is the best.
     """
     if values["alpha"] == 0 or shown <= 1:
         return 0.0, 1.0
@@ -121,19 +119,19 @@ def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, f
     title="ranked coverage: novelty of what each passage answers, discounted by rank",
     formula="α-nDCG@k = α-DCG@k / ideal α-DCG@k; gain(r) = Σ_i answers(r, i)·(1 − α)^(earlier passages that answer i)",
     needs=NEEDS,
-    range="0 to 1 (above where the greedy ideal is not the best, never above 1.59)",
+    range="0 to 1 (above 1 if the greedy ideal is not the best, at most 1.59)",
     bounds=alpha_ndcg_bounds,
     paper="Clarke et al. 2008, as in ndeval; " + PAPER,
     parameters=(Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1), ETA),
 )
 def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> MetricResult:
-    """α-nDCG with the sub-questions as sub-topics, discount log2(r + 1), equal to ndeval.
+    """α-nDCG with the sub-questions as sub-topics and discount log2(r + 1), equal to ndeval.
 
     The ideal order is greedy over all rated passages. Gains are compared exactly. Ties are broken as in ndeval:
     by the rounded sums, added in the order of the sub-questions, and then by passage id, descending. The order
-    of the rows doesn't matter. The best order is not always greedy, so a context can exceed 1.
-    A query with no answerable sub-question has no value (``no-answerable``); nor has one with a rating that
-    failed (``unjudged``), which may change the ideal. An empty context scores 0.
+    of the rows doesn't matter. The best order isn't always greedy, so a context can exceed 1.
+    The value is missing for a query without answerable sub-questions (``no-answerable``) and for one with a failed
+    rating (``unjudged``), which could change the ideal. An empty context scores 0.
     """
     assert block.ratings is not None
     shown = block.ratings[:, : block.upto(k)]
@@ -150,12 +148,12 @@ def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> MetricResult
 
 
 def failed_ratings(truth: Truth) -> Bools:
-    """For which queries some rating was tried and failed."""
+    """Which queries have a failed rating."""
     return truth.once("failed", lambda: np.array([bool(np.isnan(rated).any()) for rated in truth.rated], dtype=bool))
 
 
 def _sequential_sum(answers: Bools, worth: Floats) -> Floats:
-    """Sums over sub-questions, added one after the other, as ndeval does."""
+    """Sum over sub-questions one after the other, like ndeval."""
     gain = np.zeros(len(answers))
     for column, value in zip(answers.T, worth, strict=True):
         gain += column * value
@@ -163,21 +161,21 @@ def _sequential_sum(answers: Bools, worth: Floats) -> Floats:
 
 
 NEAR = 1e-9
-"""Gains that differ by less, relative to the largest, are compared exactly. Rounding errors are far smaller."""
+"""Gains closer than this, relative to the largest, are compared exactly. Rounding errors are far smaller."""
 
 
 NEVER = np.iinfo(np.int64).max
-"""Stands for a sub-question that a passage does not answer."""
+"""Marks a sub-question that a passage doesn't answer."""
 
 
 def _best_passage(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> int:
     """The passage with the largest gain: exactly, then as rounded, then the first.
 
-    A sub-question that was answered c times before is worth ``keep`` to the power of c.
+    A sub-question already answered c times is worth ``keep`` to the power of c.
     """
     most = gain.max()
     near = np.flatnonzero(gain >= most * (1 - NEAR))
-    # How often its sub-questions were answered before is all that a gain depends on.
+    # A gain depends only on how often its sub-questions were answered before.
     times = np.sort(np.where(answers[near], seen, NEVER), axis=1)
     if most > 0 and bool((times != times[0]).any()):
         kinds, kind = np.unique(times, axis=0, return_inverse=True)
@@ -188,7 +186,7 @@ def _best_passage(gain: Floats, answers: Bools, seen: Ints, keep: Fraction) -> i
 
 
 def _exact_fraction(number: float) -> Fraction:
-    """The number that was meant: 9/10 for 0.9, and 1/3 for the nearest float to it."""
+    """The intended number: 9/10 for 0.9, and 1/3 for the nearest float."""
     simple = Fraction(number).limit_denominator(10**6)
     return simple if float(simple) == number else Fraction(repr(float(number)))
 
@@ -214,7 +212,7 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
 
 @declare(
     name="Den",
-    title="density: coverage per token, against the required subset",
+    title="density: coverage per token, relative to the required subset",
     formula="Den(w)@k = ((Cov(Z)/tokens(Z)) / (Cov(Z*)/tokens(Z*)))^w, Z* the required subset",
     needs=("ratings", "tokens"),
     range="0 and up; may exceed 1",
@@ -224,12 +222,12 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
     order_free=True,
 )
 def density(block: Block, k: float, w: float, eta: float) -> MetricResult:
-    """How little text the context needs for what it answers.
+    """How little text the context needs for the sub-questions it answers.
 
-    Tokens of passages without ratings count. What counts tokens is named in the notes of the result.
-    No value when there is no answerable sub-question (``no-answerable``), when a rating of the query failed
-    (``unjudged``: the required subset may be another), or when a passage's tokens are not known, or nothing that
-    answers has any (``no-tokens``).
+    Tokens of unrated passages count. The notes of the result say what counted the tokens.
+    The value is missing if there is no answerable sub-question (``no-answerable``), if a rating of the query failed
+    (``unjudged``: it could change the required subset), if a passage's length is unknown, or if the answering passages
+    have no tokens (``no-tokens``).
     A context that answers nothing, or is empty, scores 0.
     """
     assert block.tokens is not None
@@ -245,7 +243,7 @@ def density(block: Block, k: float, w: float, eta: float) -> MetricResult:
 
 
 def _required_tokens(truth: Truth, eta: float) -> Floats:
-    """Tokens of each query's required subset; NaN where one of its passages has no known length."""
+    """Tokens of each query's required subset; NaN if the length of one of its passages is unknown."""
     return np.array(
         [
             float(lengths[required_subset(ratings, eta)].sum()) if len(lengths) else 0.0

@@ -1,8 +1,8 @@
-"""What a metric is: its declaration, and its written form ``UDCG(gamma=0.33)@5``.
+"""Declarations of metrics, and their written form ``UDCG(gamma=0.33)@5``.
 
-A declaration says once what a metric is called, takes, needs and promises, and how it is computed. A
-:class:`Metric` is a declaration with its parameters and cutoff chosen. Its written form is its identity:
-it parses, prints, hashes and labels columns.
+A declaration states once a metric's name, parameters, inputs and properties, and how it is computed. A
+:class:`Metric` is a declaration with parameters and cutoff. Its written form is its identity: it parses, prints,
+hashes and labels columns.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ragworth.metrics.blocks import Block, Bools, Floats
 
 ParameterValue = float | bool | str
 ParameterInput = ParameterValue | Mapping[Any, float]
-"""What may be given for a parameter; some take a dict, which becomes its written form."""
+"""Accepted values of a parameter; some take a dict, which is converted to its written form."""
 Need = Literal["relevance", "abstention", "downstream", "likelihood", "ratings", "tokens", "runs"]
 Universe = Literal["relevance", "ratings", "abstention", "downstream", "likelihood"]
 UNIVERSES: tuple[Universe, ...] = ("relevance", "ratings", "abstention", "downstream", "likelihood")
-"""Judgments that can say which queries are evaluated, the first that a metric needs."""
+"""Judgments that can determine which queries are evaluated: the first that a metric needs."""
 
 
 class MetricResult(NamedTuple):
-    """A metric's values for the contexts of a block, and why some have none.
+    """A metric's values for the contexts of a block, and why some are missing.
 
     ``missing`` holds (which contexts, reason); their values are ignored.
     """
@@ -45,7 +45,7 @@ BoundsFunction = Callable[[Mapping[str, Any], float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its default, what it means, and which values it takes."""
+    """A parameter: its default, meaning and accepted values."""
 
     name: str
     default: ParameterValue
@@ -56,7 +56,7 @@ class Parameter:
 
     @property
     def takes(self) -> str:
-        """The values it takes, in words."""
+        """The accepted values, in words."""
         if self.choices:
             return " or ".join(self.choices)
         if isinstance(self.default, bool):
@@ -69,11 +69,11 @@ class Parameter:
 
     @property
     def example(self) -> str:
-        """A value as it is written."""
+        """A value in its written form."""
         return format_parameter(self.default)
 
     def parse(self, text: str) -> ParameterValue:
-        """A value from its written form; raises ValueError when it is none."""
+        """Parse a value from its written form, or raise ValueError."""
         if isinstance(self.default, bool):
             return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _refuse()
         if isinstance(self.default, str):
@@ -81,7 +81,7 @@ class Parameter:
         return self.check(float(Fraction(text)) if "/" in text else float(text))
 
     def check(self, value: ParameterInput) -> ParameterValue:
-        """``value`` in the type of the default, if the parameter takes it; raises ValueError if not."""
+        """Convert ``value`` to the type of the default, or raise ValueError if it isn't accepted."""
         if isinstance(self.default, bool):
             return value if isinstance(value, bool) else _refuse()
         if isinstance(self.default, str):
@@ -97,7 +97,7 @@ def _refuse() -> ParameterValue:
 
 @dataclass(frozen=True)
 class FileParameter(Parameter):
-    """A parameter that names a file, given or not. Metrics read no files: see :meth:`Metric.given`."""
+    """An optional parameter that names a file. Metrics don't read files: see :meth:`Metric.given`."""
 
     default: ParameterValue = ""
     doc: str = ""
@@ -122,25 +122,25 @@ class FileParameter(Parameter):
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
-    """Everything that is to be said about one metric, once.
+    """The declaration of a metric.
 
     Attributes
     ----------
     name: as it is written.
     title: what it measures, in half a line.
     formula: in plain text.
-    needs: which judgments it reads.
+    needs: the judgments it reads.
     bounds: lowest and highest value for given parameters and number of passages shown.
     range: the same in words.
     paper: where it comes from.
     higher_is_better: its direction.
-    order_free: the order of the passages within the cutoff does not matter.
-    irrelevant_never_raises: one more irrelevant passage at the end of a context never raises it.
-    whole_query: it depends on judgments of passages that the context does not hold.
+    order_free: the order of the passages within the cutoff doesn't matter.
+    irrelevant_never_raises: adding an irrelevant passage at the end of a context never raises it.
+    whole_query: it depends on judgments of passages outside the context.
     reach: how far down the ranking it looks, in multiples of the cutoff.
-    takes_cutoff: ``@k`` may be given.
-    minds_failures: a failed judgment of relevance leaves it without a value.
-    files: parameters that name files; who scores reads them.
+    takes_cutoff: ``@k`` is allowed.
+    minds_failures: a failed relevance judgment makes its value missing.
+    files: parameters that name files, which the caller reads.
     """
 
     name: str
@@ -163,16 +163,16 @@ class Declaration:
 
     @property
     def doc(self) -> str:
-        """Definition, ties, empty contexts and missing judgments: the docstring of the function."""
+        """The docstring of the function: definition, ties, empty contexts and missing judgments."""
         return inspect.getdoc(self.compute) or ""
 
     @property
     def universe(self) -> Universe:
-        """Which judgments say what queries are evaluated: the first of :data:`UNIVERSES` that it needs."""
+        """The judgments that determine which queries are evaluated: the first of :data:`UNIVERSES` that it needs."""
         return next((universe for universe in UNIVERSES if universe in self.needs), "ratings")
 
     def bind(self, cutoff: int | None = None, **values: ParameterInput) -> Metric:
-        """The metric with these parameters; wrong ones raise :class:`MetricError`."""
+        """Set parameters and cutoff; invalid ones raise :class:`MetricError`."""
         known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
         bound: list[tuple[str, ParameterValue]] = []
         for name, value in values.items():
@@ -194,7 +194,7 @@ class Declaration:
         return Metric(self.name, kept, cutoff, declaration=self)
 
     def parse_values(self, pairs: list[tuple[str, str]]) -> dict[str, ParameterValue]:
-        """Parameter values from their written forms."""
+        """Parse parameter values from their written forms."""
         known = {parameter.name: parameter for parameter in (*self.parameters, *self.files)}
         values: dict[str, ParameterValue] = {}
         for name, text in pairs:
@@ -216,7 +216,7 @@ class Declaration:
 
     def _wrong_value(self, parameter: Parameter, value: ParameterInput) -> MetricError:
         return MetricError(
-            f"{self.name}: {parameter.name}={value} is not possible",
+            f"{self.name}: {parameter.name}={value} is invalid",
             expected=f"{parameter.takes}, such as {self.name}({parameter.name}={parameter.example})",
         )
 
@@ -234,8 +234,8 @@ def declare(**facts: Any) -> Callable[[Compute], Declaration]:
 class Metric:
     """A declared metric with its parameters and cutoff. ``str()`` is its written form.
 
-    ``parameters`` holds only those that differ from their defaults, in the order of declaration. ``held`` is what the
-    files hold that some of them name; it is no part of the metric's identity.
+    ``parameters`` lists only those that differ from their defaults, in the order of declaration. ``held`` is the
+    content of the files that some of them name; it isn't part of the metric's identity.
     """
 
     name: str
@@ -250,22 +250,22 @@ class Metric:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """All parameters, the defaults among them."""
+        """All parameters, including defaults."""
         return {p.name: p.default for p in self.declaration.parameters} | dict(self.parameters)
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that parameters name, by parameter."""
+        """Files named by parameters, by parameter."""
         names = {parameter.name for parameter in self.declaration.files}
         return {name: str(value) for name, value in self.parameters if name in names}
 
     def given(self, **held: Any) -> Metric:
-        """The same metric with what its files hold, by parameter."""
+        """Return the metric with the content of its files, by parameter."""
         return replace(self, held=tuple(held.items()))
 
     @property
     def needs(self) -> set[Need]:
-        """Which judgments it reads."""
+        """The judgments it reads."""
         needs = set(self.declaration.needs)
         if self.values.get("estimate") in ("pool", "chapman"):
             needs.add("runs")
@@ -273,34 +273,34 @@ class Metric:
 
     @property
     def whole_query(self) -> bool:
-        """Whether it depends on judgments of passages that the context does not hold."""
+        """Whether it depends on judgments of passages outside the context."""
         own_ideal = self.values.get("ideal") == "retrieved"
         return (self.declaration.whole_query and not own_ideal) or "runs" in self.needs
 
     def bounds(self, shown: float) -> tuple[float, float]:
-        """Lowest and highest value when at most ``shown`` passages are shown."""
+        """Lowest and highest value if at most ``shown`` passages are shown."""
         return self.declaration.bounds(self.values, min(shown, self.cutoff) if self.cutoff else shown)
 
     def compute(self, block: Block) -> MetricResult:
-        """Values for the contexts of a block."""
+        """Compute the values for the contexts of a block."""
         if unread := set(self.files) - dict(self.held).keys():
             raise MetricError(
-                f"{self}: what the file holds was not given ({format_list(sorted(unread))})",
-                remedy="score it by ragworth.score, which reads the file",
+                f"{self}: the content of the file was not passed ({format_list(sorted(unread))})",
+                remedy="use ragworth.score, which reads the file",
             )
         k = np.inf if self.cutoff is None else float(self.cutoff)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite gets a status, not a warning
+        with np.errstate(over="ignore", invalid="ignore"):  # values that aren't finite get a status, not a warning
             result = self.declaration.compute(block, k, **self.values | dict(self.held))
         return result if isinstance(result, MetricResult) else MetricResult(result)
 
 
 def format_number(number: float) -> str:
-    """A number as short as it can be written."""
+    """Format a number as short as possible."""
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
 
 
 def format_parameter(value: ParameterValue) -> str:
-    """A parameter's value as it is written."""
+    """Format a parameter's value in its written form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

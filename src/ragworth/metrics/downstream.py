@@ -1,9 +1,8 @@
-"""Worth of a context from what each of its passages does alone: eRAG, and the likelihood of the accepted answer.
+"""Value of a context from the effect of each of its passages alone: eRAG, and the likelihood of the accepted answer.
 
-The downstream score s of a passage, 0 to 1, says how good the model's answer is when that passage is all it is
-shown. The likelihood l of a passage, 0 or below, is the logarithm of the probability that the model then gives
-to the accepted answer, a token on average. Both come from judgments of each (query, passage); a passage without
-one has no known worth, and a context that holds one has no value.
+The downstream score s of a passage, 0 to 1, is the quality of the model's answer if it is shown only that passage.
+The likelihood l of a passage, 0 or below, is the mean log-probability per token that the model then gives to the
+accepted answer. Both are judgments of (query, passage). A context with a passage that lacks one has no value.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ NEEDS: tuple[Need, ...] = ("downstream",)
 
 
 def aggregate_parameter(what: str) -> Parameter:
-    """How the values of the passages become one of the context."""
+    """The parameter that chooses how the passages' values are aggregated."""
     return Parameter("of", "mean", f"mean or highest {what} of the passages shown", choices=("mean", "max"))
 
 
 class DownstreamValues(NamedTuple):
-    """Values of the first k passages of each context (0 where there is none), and contexts that lack one."""
+    """Values of the first k passages of each context (0 beyond its end), and contexts that lack one."""
 
     values: Floats
     filled: Bools
@@ -34,7 +33,7 @@ class DownstreamValues(NamedTuple):
 
 
 def downstream_values(block: Block, k: float, aspect: str) -> DownstreamValues:
-    """What one aspect says of the passages shown."""
+    """Judgments of one aspect for the passages shown."""
     filled = block.filled(k)
     values = block.aspects[aspect][:, : block.upto(k)]
     unknown = np.asarray((np.isnan(values) & filled).any(axis=1))
@@ -42,7 +41,7 @@ def downstream_values(block: Block, k: float, aspect: str) -> DownstreamValues:
 
 
 def unknown_reasons(block: Block, shown: DownstreamValues, ideal: str) -> tuple[tuple[Bools, str], ...]:
-    """Where a ranked value cannot be had: the best order may hang on a judgment that failed anywhere in the query."""
+    """Contexts without a ranked value: the best order may depend on a failed judgment anywhere in the query."""
     failed = shown.unknown
     if ideal == "judged":
         failed = failed | (block.truth.judged("downstream").failed > 0)
@@ -51,7 +50,7 @@ def unknown_reasons(block: Block, shown: DownstreamValues, ideal: str) -> tuple[
 
 @declare(
     name="eRAG",
-    title="how good the model's answers are from each passage shown, alone",
+    title="quality of the model's answers from each shown passage alone",
     formula="eRAG@k = Σs / K; of=max: the highest s; K = passages shown up to k",
     needs=NEEDS,
     range="0 to 1",
@@ -62,10 +61,11 @@ def unknown_reasons(block: Block, shown: DownstreamValues, ideal: str) -> tuple[
     whole_query=False,
 )
 def downstream(block: Block, k: float, of: str) -> MetricResult:
-    """Mean, or highest, downstream score of the passages shown; with scores of 0 and 1 these are precision and success.
+    """Mean, or highest, downstream score of the passages shown. With scores of 0 and 1, these are precision and
+    success.
 
-    A context that holds a passage without a downstream score has no value (``unjudged``). **Choice**: the mean is
-    over the passages really shown, up to k. An empty context scores 0.
+    A context with a passage that lacks a downstream score has no value (``unjudged``). **Choice**: the mean is
+    over the passages actually shown, up to k. An empty context scores 0.
     """
     shown = downstream_values(block, k, "downstream")
     values = shown.values.max(axis=1, initial=0.0) if of == "max" else ratio(shown.values.sum(axis=1), block.within(k))
@@ -83,13 +83,13 @@ def downstream(block: Block, k: float, of: str) -> MetricResult:
     parameters=(IDEAL,),
 )
 def downstream_ndcg(block: Block, k: float, ideal: str) -> MetricResult:
-    """Downstream scores discounted by the logarithm of the rank, against the best possible order.
+    """Downstream scores discounted by the logarithm of the rank, relative to the best possible order.
 
-    The ideal ranking is that of all passages of the query with a downstream score, whichever system showed them;
-    with ``ideal=retrieved`` that of the passages shown, which looks at the order alone.
-    A context that holds a passage without a downstream score has no value (``unjudged``); nor has one of a query
-    with a failed judgment, unless ``ideal=retrieved``. **Choice**: where even the ideal gains nothing it is 0. An
-    empty context scores 0.
+    The ideal ranking is that of all passages of the query with a downstream score, whichever system showed them; with
+    ``ideal=retrieved``, of the passages shown, which measures the order alone.
+    A context with a passage that lacks a downstream score has no value (``unjudged``), nor has one of a query with a
+    failed judgment, unless ``ideal=retrieved``. **Choice**: if even the ideal gains nothing, the score is 0. An empty
+    context scores 0.
     """
     shown = downstream_values(block, k, "downstream")
     if ideal == "retrieved":
@@ -122,13 +122,12 @@ def _ideal_dcg(block: Block, k: float) -> Floats:
 def downstream_ap(block: Block, k: float, ideal: str) -> MetricResult:
     """Average precision where a passage is relevant to the degree s.
 
-    **Choice**: graded average precision. A passage counts as relevant when its s reaches a threshold; with every
-    threshold from 0 to 1 equally likely, this is the expected sum of precisions over the expected number of relevant
-    passages. Scores of 0 and 1 give AP; the best order of all that was judged gives 1, as it does in nDCG.
+    **Choice**: graded average precision. A passage counts as relevant if its s reaches a threshold; with every
+    threshold from 0 to 1 equally likely, this is the expected sum of precisions divided by the expected number of
+    relevant passages. Scores of 0 and 1 give AP; the best order of all judged passages gives 1, as in nDCG.
     ``ideal=retrieved`` divides by the downstream scores of the context instead of all those of the query.
-    A context that holds a passage without a downstream score has no value (``unjudged``); nor has one of a query
-    with a failed judgment, unless ``ideal=retrieved``. Where nothing scores above 0 it is 0, and so is it for an
-    empty context.
+    A context with a passage that lacks a downstream score has no value (``unjudged``), nor has one of a query with a
+    failed judgment, unless ``ideal=retrieved``. If nothing scores above 0, the score is 0. An empty context scores 0.
     """
     shown = downstream_values(block, k, "downstream")
     total = np.zeros(block.size)
@@ -143,10 +142,10 @@ def downstream_ap(block: Block, k: float, ideal: str) -> MetricResult:
 
 @declare(
     name="Likelihood",
-    title="how likely the passages shown, each alone, make the accepted answer",
+    title="how likely each shown passage alone makes the accepted answer",
     formula="Likelihood@k = Σl / K; of=max: the highest l; l = mean log p(answer token | query, passage)",
     needs=("likelihood",),
-    range="below 0; 0 where the model is certain of the accepted answer",
+    range="below 0; 0 if the model is certain of the accepted answer",
     bounds=lambda values, shown: (-np.inf, 1e-6),
     paper="log-likelihood of the accepted answer, as in work on training retrievers with a reader",
     parameters=(aggregate_parameter("log-likelihood"),),
@@ -157,9 +156,9 @@ def downstream_ap(block: Block, k: float, ideal: str) -> MetricResult:
 def likelihood(block: Block, k: float, of: str) -> MetricResult:
     """Mean, or highest, log-likelihood of the accepted answer over the passages shown.
 
-    A context that holds a passage without a likelihood has no value (``unjudged``). **Choice**: an empty context
-    has none either (``empty-context``), because 0 would say that the answer is certain. One more passage can raise
-    it: no likelihood stands for irrelevance.
+    A context with a passage that lacks a likelihood has no value (``unjudged``). **Choice**: neither has an empty
+    context (``empty-context``), because 0 would mean that the answer is certain. Another passage can raise the score,
+    because no likelihood stands for irrelevance.
     """
     shown = downstream_values(block, k, "likelihood")
     empty = block.within(k) == 0

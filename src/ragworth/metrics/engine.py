@@ -1,8 +1,7 @@
-"""Scoring: contexts and judgments in, a table of scores out.
+"""Score contexts by judgments.
 
-Everything is checked first: unknown metrics and missing judgments are reported together before
-anything is computed. Then each system's contexts become padded blocks of queries, and each metric runs
-over the blocks.
+Unknown metrics and missing judgments are reported together before anything is computed. Then each system's contexts
+become padded blocks of queries, and each metric runs over the blocks.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 
 LEFT_OUT = "left-out"
-"""Status of a judged query that a system has nothing for, when such queries are not to count."""
+"""Status of a judged query that a system has no context for, if such queries are left out."""
 
 Metrics = str | Metric | Sequence[str | Metric]
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """How long passages are, and who counted."""
+    """Passage lengths, and what counted them."""
 
     frame: pl.DataFrame
     counter: str = "given"
 
     @classmethod
     def of(cls, data: Data, counter: str = "given", source: str = "") -> Tokens:
-        """From a table with passage and tokens."""
+        """Read lengths from a table with passage and tokens."""
         frame = coercion.to_frame(data, source=source)
         passage = coercion.id_column(frame, "passage", table="token counts", source=source)
         if "tokens" not in frame.columns:
@@ -48,7 +47,7 @@ class Tokens:
         checked = pl.DataFrame([passage, tokens])
         if tokens.null_count() or bool((tokens < 0).any()) or len(duplicate_rows(checked, ["passage"])):
             raise TableError(
-                "token counts must be there once for each passage and not negative",
+                "each passage needs one token count that isn't negative",
                 file=source,
                 expected="passage, tokens",
             )
@@ -56,11 +55,11 @@ class Tokens:
 
 
 def parse_all(metrics: Metrics) -> list[Metric]:
-    """Metrics from their written forms, each once; all that cannot be read are reported together."""
+    """Parse metrics from their written forms, dropping repetitions and reporting all errors together."""
     given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
     for item in given:
         if not isinstance(item, (str, Metric)):
-            raise MetricError(f"{item!r} is no metric", expected="a form like nDCG@10")
+            raise MetricError(f"{item!r} is not a metric", expected="a form like nDCG@10")
     parsed: list[Metric] = []
     problems: list[InputError] = []
     for item in given:
@@ -75,10 +74,10 @@ def parse_all(metrics: Metrics) -> list[Metric]:
         raise problems[0]
     if problems:
         raise MetricError(
-            f"{len(problems)} metrics cannot be read", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
+            f"{len(problems)} metrics can't be parsed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
         )
     if not parsed:
-        raise MetricError("no metric was asked for", remedy="see: ragworth metrics")
+        raise MetricError("no metrics given", remedy="see: ragworth metrics")
     return parsed
 
 
@@ -93,7 +92,7 @@ def score_tables(
     judged_only: bool = False,
     max_rank: int | None = None,
 ) -> Scores:
-    """Score checked tables with metrics of ours; :func:`ragworth.score` takes anything and says what it means."""
+    """Score checked tables with our own metrics; :func:`ragworth.score` accepts any input."""
     wanted = parse_all(metrics)
     shown = cut_contexts(ShownContexts.of(contexts), max_rank)
     _check_needs(wanted, judgments, ratings, tokens, shown)
@@ -122,7 +121,7 @@ def score_tables(
 
 
 def cut_contexts(shown: ShownContexts, max_rank: int | None) -> ShownContexts:
-    """The first passages of every context, as trec_eval -M."""
+    """Keep the first passages of every context, like trec_eval -M."""
     if max_rank is None:
         return shown
     if isinstance(max_rank, bool) or not isinstance(max_rank, int) or max_rank < 1:
@@ -133,14 +132,14 @@ def cut_contexts(shown: ShownContexts, max_rank: int | None) -> ShownContexts:
 def drop_unjudged(
     shown: ShownContexts, judgments: Judgments | None, ratings: Ratings | None, universe: str
 ) -> tuple[ShownContexts, list[str]]:
-    """Contexts without the passages that nobody judged, as trec_eval -J, and how many those were, in words.
+    """Remove unjudged passages, like trec_eval -J, and note how many.
 
-    Judged is what has a value, or a failed judgment, of those judgments that say which queries are evaluated. A passage
-    with negative relevance counts as unjudged, as in trec_eval.
+    A passage is judged if it has a value or a failed judgment among those that determine which queries are evaluated.
+    Negative relevance counts as unjudged, as in trec_eval.
     """
     truth = judgments.of(universe) if judgments is not None and universe != "ratings" else None
     truth = ratings.frame if truth is None and ratings is not None else truth
-    assert truth is not None  # what metrics need was checked
+    assert truth is not None  # needs were checked
     if universe == "relevance":
         truth = truth.filter((pl.col("status") != OK) | (pl.col("value") >= 0))
     kept = shown.only(truth.select("query", "passage"))
@@ -150,16 +149,16 @@ def drop_unjudged(
         for each in (shown, kept)
     )
     what = "rated" if universe == "ratings" else "judged"
-    told = []
+    notes = []
     for system, all_, left in zip(shown.systems, before, after, strict=True):
         if all_ and not left:
             words = (
                 f"none of the passages it shows is {what}, so nothing is left; check that ids are written the same way"
             )
-            told.append((system, words))
+            notes.append((system, words))
         elif left < all_:
-            told.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were left out"))
-    return kept, _merge_notes(told)
+            notes.append((system, f"{all_ - left:,} of {all_:,} passages are not {what} and were removed"))
+    return kept, _merge_notes(notes)
 
 
 def _check_needs(
@@ -169,7 +168,7 @@ def _check_needs(
     tokens: Tokens | None,
     shown: ShownContexts,
 ) -> None:
-    """Refuse, all at once, metrics whose judgments were not given."""
+    """Reject all metrics whose judgments are missing, at once."""
     aspects = set(judgments.distinct("aspect")) if judgments is not None else set()
     have = {
         **{aspect: aspect in aspects for aspect in ("relevance", *ASPECT_SCALES)},
@@ -189,16 +188,16 @@ def _check_needs(
     lacking = [(metric, need) for metric in metrics for need in sorted(metric.needs) if not have[need]]
     if lacking:
         raise MetricError(
-            "what " + ("a metric needs" if len(lacking) == 1 else "some metrics need") + " was not given",
+            ("a metric lacks its input" if len(lacking) == 1 else "some metrics lack their input"),
             more=tuple(f"{metric} needs {remedy[need]}" for metric, need in lacking[:12]),
-            remedy="give it, or ask for other metrics (ragworth metrics lists them with their needs)",
+            remedy="provide it, or choose other metrics (ragworth metrics lists them with their needs)",
         )
     if not shown.systems:
         raise TableError("there are no contexts to score", expected="at least one run with at least one passage")
 
 
 class ScoringJob:
-    """The metrics over one universe of queries, and what they read."""
+    """The metrics over one set of queries, and their inputs."""
 
     def __init__(
         self,
@@ -211,7 +210,7 @@ class ScoringJob:
     ) -> None:
         truth = judgments.of(universe) if universe != "ratings" and judgments is not None else None
         truth = ratings.frame if truth is None and ratings is not None else truth
-        assert truth is not None  # what metrics need was checked
+        assert truth is not None  # needs were checked
         self.shown, self.metrics, self.universe = shown, metrics, universe
         self.queries = truth["query"].unique(maintain_order=True)
         needs = {need for metric in metrics for need in metric.needs}
@@ -227,7 +226,7 @@ class ScoringJob:
         )
 
     def _depth(self) -> int:
-        """How far down any metric looks."""
+        """The deepest rank that any metric reads."""
         deepest = int(self.shown.size.max(initial=0))
         reach = [
             m.cutoff * m.declaration.reach if m.cutoff is not None and "runs" not in m.needs else deepest
@@ -236,8 +235,8 @@ class ScoringJob:
         return min(deepest, max(reach))
 
     def check_overlap(self, complete: bool) -> list[str]:
-        """What of runs and judgments does not match, in words; nothing in common is an error."""
-        told: list[tuple[str, str]] = []
+        """Note where runs and judgments don't match; raise if they have nothing in common."""
+        notes: list[tuple[str, str]] = []
         total, query = len(self.queries), self.blocks.query
         what = "rated" if self.universe == "ratings" else "judged"
         cells = self.blocks.cells(self.universe)
@@ -249,29 +248,29 @@ class ScoringJob:
                 raise TableError(
                     f"{system}: none of its {format_count(len(asked), 'query', 'queries')} is {what}",
                     more=(f"the run has {_first_ids(asked)}", f"the {what} queries are {_first_ids(self.queries)}"),
-                    remedy="check that both are of the same collection and write ids the same way",
+                    remedy="check that both belong to the same collection and use the same ids",
                 )
             if known < total:
                 fate = "count as empty contexts" if complete else "are left out"
-                told.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
+                notes.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
             if extra := len(asked) - known:
-                strange = self.shown.query.filter(pl.Series(mine & (query < 0)))
+                unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")
-                told.append((system, f"{queries} not {what} and so not scored ({_first_ids(strange)})"))
+                notes.append((system, f"{queries} not {what} and so not scored ({_first_ids(unknown)})"))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
             if unmatched and not self.blocks.any_known(i, self.universe):
-                told.append(
+                notes.append(
                     (
                         system,
                         f"none of the passages it shows is {what}; check that passage ids are written the same way",
                     )
                 )
-        return [*_merge_notes(told), *self._thresholds()]
+        return [*_merge_notes(notes), *self._thresholds()]
 
     def _thresholds(self) -> list[str]:
-        """Ratings that are not on the scale of 0 to 5, or that no threshold asked for reaches."""
+        """Note ratings outside the scale of 0 to 5, and thresholds that no rating reaches."""
         if self.known.rated is None:
             return []
         values = self.known.rated.value[np.isfinite(self.known.rated.value)]
@@ -279,7 +278,7 @@ class ScoringJob:
         notes = [
             f"{metric}: no rating reaches eta={format_number(metric.values['eta'])}, the highest is "
             f"{format_number(high)}; "
-            f"ask for {metric.name}(eta={format_number(high)})"
+            f"use {metric.name}(eta={format_number(high)})"
             for metric in self.metrics
             if len(values) and "eta" in metric.values and high < metric.values["eta"] and high > 0
         ]
@@ -288,7 +287,7 @@ class ScoringJob:
         return notes
 
     def scores(self, complete: bool) -> dict[tuple[str, str], pl.DataFrame]:
-        """By system and metric, one row for each query."""
+        """Scores by system and metric, one row per query."""
         parts = {}
         names = [str(metric) for metric in self.metrics]
         n = len(self.queries)
@@ -308,7 +307,7 @@ class ScoringJob:
 def _score_frame(
     queries: pl.Series, values: Floats, status: npt.NDArray[np.object_], system: str, metric: str
 ) -> pl.DataFrame:
-    """The scores of one system by one metric. What is the same in every row is held once."""
+    """Scores of one system by one metric, with constant columns stored once."""
     well = bool((status == OK).all())
     frame = pl.DataFrame({"query": queries, "value": values}).with_columns(
         pl.lit(system, pl.String).alias("system"),
@@ -319,7 +318,7 @@ def _score_frame(
 
 
 def _merge_notes(told: list[tuple[str, str]]) -> list[str]:
-    """Notes with the systems they are about; systems with the same note share it."""
+    """Prefix notes with their systems; systems with the same note share it."""
     about: dict[str, list[str]] = {}
     for system, words in told:
         about.setdefault(words, []).append(system)
@@ -327,13 +326,13 @@ def _merge_notes(told: list[tuple[str, str]]) -> list[str]:
 
 
 def _first_ids(ids: pl.Series) -> str:
-    """The first three ids, and how many more there are."""
+    """List the first three ids and count the rest."""
     shown = ", ".join(quote_short(each, 24) for each in ids.head(3))
     return f"{shown} and {len(ids) - 3:,} more" if len(ids) > 3 else shown
 
 
 def _compute_metric(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.object_]]:
-    """Values and statuses of one metric over one block; a failed judgment it depends on leaves no value."""
+    """Compute values and statuses of one metric over one block; failed judgments it depends on give missing values."""
     result = metric.compute(block)
     status = np.full(block.size, OK, dtype=object)
     missing = list(result.missing)

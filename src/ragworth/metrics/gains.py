@@ -1,4 +1,4 @@
-"""What a passage of some relevance is worth to nDCG: a rule, and levels for which another gain is given."""
+"""Gains of relevance levels in nDCG: a rule, and exceptions for some levels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_GAINS = "none"
 
 @dataclass(frozen=True)
 class GainsParameter(Parameter):
-    """Gains of levels of relevance, written as trec_eval has them: ``1=3,2=9``. In Python also ``{1: 3, 2: 9}``."""
+    """Gains of relevance levels in trec_eval's syntax: ``1=3,2=9``. In Python also ``{1: 3, 2: 9}``."""
 
     default: ParameterValue = NO_GAINS
     doc: str = ""
@@ -35,7 +35,7 @@ class GainsParameter(Parameter):
         return self.check(text[1:-1] if quoted else text)
 
     def check(self, value: ParameterInput) -> ParameterValue:
-        """The gains in one written form: levels ascending, numbers as short as they can be."""
+        """Normalize the gains: levels ascending, numbers as short as possible."""
         if value == NO_GAINS:
             return NO_GAINS
         if isinstance(value, Mapping):
@@ -46,7 +46,7 @@ class GainsParameter(Parameter):
         else:
             raise ValueError
         levels = [level for level, _ in pairs]
-        # Relevance below 0 says that nobody judged the passage.
+        # Relevance below 0 means that the passage is unjudged.
         if not pairs or len(set(levels)) < len(levels) or not np.isfinite(pairs).all() or min(levels) < 0:
             raise ValueError
         return ",".join(f"{format_number(level)}={format_number(gain)}" for level, gain in sorted(pairs))
@@ -60,12 +60,12 @@ def gain_table(gains: str) -> Mapping[float, float]:
 
 
 def may_gain(relevance: Floats, gains: str) -> Bools:
-    """Where there is relevance that may gain something; NaN and negative relevance never do."""
+    """Where relevance can have a gain; NaN and negative relevance never do."""
     return np.asarray(relevance >= 0 if 0.0 in gain_table(gains) else relevance > 0)
 
 
 def passage_gains(relevance: Floats, gain: str, gains: str) -> Floats:
-    """What passages of this relevance, which is not negative, gain."""
+    """Gains of passages with this relevance, which isn't negative."""
     if gain == "exponential" and relevance.max(initial=0.0) > 1000:
         raise MetricError(
             f"nDCG(gain=exponential): 2 to the power of relevance {relevance.max():g} is too large",

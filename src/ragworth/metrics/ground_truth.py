@@ -1,4 +1,4 @@
-"""From tables of judgments and ratings to the truth that metrics read, for numbered queries."""
+"""Build the ground truth that metrics read from tables of judgments and ratings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ragworth.tables.ranking import run_starts
 
 
 def query_numbers(queries: pl.Series, known: pl.Series) -> Ints:
-    """The place of each query in ``known``; −1 where it is not there.
+    """Index of each query in ``known``, or −1.
 
-    Rows of one query mostly follow each other, so only the first row of each run is looked up.
+    Rows of a query are mostly consecutive, so only the first row of each run is looked up.
     """
     starts = run_starts(queries)
     table = pl.DataFrame({"query": known}).with_row_index("at")
@@ -33,7 +33,7 @@ def query_numbers(queries: pl.Series, known: pl.Series) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class JudgedValues:
-    """One value for each of many (query, passage), by query number; NaN where judging failed."""
+    """One value per (query, passage), by query number; NaN if the judgment failed."""
 
     query: Ints
     passage: pl.Series
@@ -41,7 +41,7 @@ class JudgedValues:
 
     @property
     def lookup(self) -> PassageLookup:
-        """Made for each use: it takes about as much memory as the judgments."""
+        """Built on each use, because it takes about as much memory as the judgments."""
         return PassageLookup(self.query, self.passage)
 
     @cached_property
@@ -50,7 +50,7 @@ class JudgedValues:
 
 
 def judged_values(frame: pl.DataFrame, queries: pl.Series) -> JudgedValues:
-    """The rows of a table with query, passage and value that belong to ``queries``."""
+    """Select the rows of ``queries`` from a table with query, passage and value."""
     numbers = query_numbers(frame["query"], queries)
     mine = numbers >= 0
     if not mine.all():
@@ -60,7 +60,7 @@ def judged_values(frame: pl.DataFrame, queries: pl.Series) -> JudgedValues:
 
 
 class AspectScale(NamedTuple):
-    """What values of an aspect can be, and what to do with those that cannot."""
+    """The valid values of an aspect, and the remedy for others."""
 
     name: str
     low: float
@@ -80,16 +80,16 @@ ASPECT_SCALES = {
     "downstream": AspectScale(
         "downstream score", 0, 1, "a score from 0 to 1", "divide by the highest score there can be (100 for per cent)"
     ),
-    # Rounding can lift the logarithm of a certain answer a little above 0.
+    # Rounding can raise the logarithm of a certain answer slightly above 0.
     "likelihood": AspectScale(
         "answer likelihood", -np.inf, 1e-6, "a log-probability, 0 or below", "give the logarithm of probabilities"
     ),
 }
-"""The aspects besides relevance that metrics read."""
+"""Aspects besides relevance that metrics read."""
 
 
 def aspect_values(judgments: Judgments, aspect: str, queries: pl.Series) -> JudgedValues:
-    """The judgments of an aspect other than relevance; a value that cannot be one of it is an error."""
+    """Select judgments of an aspect other than relevance; an invalid value is an error."""
     scale, frame = ASPECT_SCALES[aspect], judgments.of(aspect)
     wrong = frame.filter((pl.col("value") < scale.low) | (pl.col("value") > scale.high))
     if wrong.height:
@@ -105,26 +105,26 @@ def aspect_values(judgments: Judgments, aspect: str, queries: pl.Series) -> Judg
 
 @dataclass(frozen=True, eq=False)
 class RatingMatrices:
-    """Ratings of all passages of all queries: one row for each (query, passage), a column a sub-question."""
+    """Ratings of all passages: one row per (query, passage), one column per sub-question."""
 
     query: Ints
     passage: pl.Series
     value: Floats
-    """(rated passages × most sub-questions) −∞ where unrated, NaN where rating failed."""
+    """(rated passages × most sub-questions) −∞ if unrated, NaN if the rating failed."""
     columns: Ints
-    """How many sub-questions each query has."""
+    """Number of sub-questions of each query."""
 
     @property
     def lookup(self) -> PassageLookup:
-        """Made for each use: it takes about as much memory as the judgments."""
+        """Built on each use, because it takes about as much memory as the judgments."""
         return PassageLookup(self.query, self.passage)
 
 
 def rating_matrices(ratings: Ratings, queries: pl.Series) -> RatingMatrices:
-    """All ratings by query, passage and sub-question.
+    """Arrange ratings by query, passage and sub-question.
 
-    Queries and passages are numbered in the order of appearance. Sub-questions are in the order of their ids, numbers
-    before text, as ndeval has them: the order in which floats are added up must not depend on that of the rows.
+    Queries and passages are numbered in order of appearance. Sub-questions are ordered by id, numbers before text, like
+    in ndeval: the order in which floats are summed must not depend on the order of rows.
     """
     frame = ratings.frame.with_columns(pl.Series("number", query_numbers(ratings.frame["query"], queries)))
     frame = frame.filter(pl.col("number") >= 0)
@@ -149,7 +149,7 @@ def rating_matrices(ratings: Ratings, queries: pl.Series) -> RatingMatrices:
 
 
 def aspect_judgments(values: JudgedValues, low: int, high: int) -> AspectJudgments:
-    """The judgments of the queries ``low`` to ``high``, in order."""
+    """Judgments of queries ``low`` to ``high``, in order."""
     mine = (values.query >= low) & (values.query < high)
     failed = np.bincount(values.query[mine & values.failed] - low, minlength=high - low)
     query, value = values.query[mine & ~values.failed] - low, values.value[mine & ~values.failed]
@@ -165,7 +165,7 @@ def build_truth(
     rated: RatingMatrices | None,
     tokens: Floats | None,
 ) -> Truth:
-    """The truth about the queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
+    """Build the truth of queries ``low`` to ``high``; ``tokens`` are those of the rated passages."""
     facts: dict[str, object] = {"failed": np.zeros(high - low, dtype=np.int64)}
     if judged is not None:
         found = aspect_judgments(judged, low, high)

@@ -1,8 +1,8 @@
-"""Finding the few judged passages among millions of shown ones.
+"""Find the few judged passages among millions of shown ones.
 
-Both sides are reduced to 64-bit keys. A small table of bits, indexed by the top of the key, throws out
-nearly all rows at once; what is left is searched in the sorted keys, and the strings are compared before a
-match counts, so that a collision of keys cannot change a number.
+Both sides are reduced to 64-bit keys. A small bit table, indexed by the top of the key, discards nearly all rows at
+once. The rest is searched in the sorted keys, and strings are compared before a match counts, so a key collision
+can't change a number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragworth.tables import ranking
 
 
 class LookupMatches(NamedTuple):
-    """Matches: which of the rows asked for, and which row of the table each one is."""
+    """Matches: indices of the rows searched for, and the table row of each."""
 
     asked: Ints
     row: Ints
@@ -36,12 +36,12 @@ class PassageLookup:
         self._shift = np.uint64(64 - bits)
         self._maybe = np.zeros(1 << bits, dtype=bool)
         self._maybe[keys >> self._shift] = True
-        # How often one key occurs: 1, unless different pairs collide.
+        # How often a key occurs: 1, unless different pairs collide.
         starts = np.flatnonzero(np.append(True, self._keys[1:] != self._keys[:-1])) if len(keys) else np.empty(0)
         self._repeats = int(np.diff(np.append(starts, len(keys))).max(initial=0))
 
     def find(self, numbers: Ints, passages: pl.Series) -> LookupMatches:
-        """Those of the rows asked for that the table holds."""
+        """Find which of the given rows are in the table."""
         keys = ranking.passage_keys(passages, numbers)
         asked = np.flatnonzero(self._maybe[keys >> self._shift])
         keys = keys[asked]

@@ -1,4 +1,4 @@
-"""A metric from its written form: ``UDCG(gamma=0.33)@5``, and the names that trec_eval uses."""
+"""Parse metrics from their written form, ``UDCG(gamma=0.33)@5``, and from trec_eval's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragworth.metrics.declaration import Metric
 QUOTED = r"""\"[^\"]*\"|'[^']*'"""
 METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
 COMMA = re.compile(rf""",(?=(?:{QUOTED}|[^"'])*$)""")
-"""A comma that is not inside quotes."""
+"""A comma outside quotes."""
 PAIR = re.compile(r"\s*(\w+)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s,]+)\s*")
 
 ALIASES = {
@@ -31,7 +31,7 @@ ALIASES = {
     "set_recall": "R",
     "set_f": "F1",
 }
-"""Other names that people write, in lower case."""
+"""Other common names, in lower case."""
 
 TREC_CUT = re.compile(r"(ndcg_cut|map_cut|P|recall|success)[_.](\d+)")
 TREC_GAINS = re.compile(r"ndcg\.([^@()]+=[^@()]+)")
@@ -39,7 +39,7 @@ TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "suc
 
 
 def parse(text: str) -> Metric:
-    """A metric from its written form; trec_eval's (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are understood too."""
+    """Parse a metric; trec_eval's names (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are accepted too."""
     trec = TREC_CUT.fullmatch(text.strip())
     if trec:
         text = f"{TREC_NAMES[trec[1]]}@{trec[2]}"
@@ -64,7 +64,7 @@ def parse(text: str) -> Metric:
             )
         pairs.append((pair[1], pair[2]))
     if len(dict(pairs)) < len(pairs):
-        raise MetricError(f"a parameter is there twice in {text!r}", expected="each parameter once")
+        raise MetricError(f"a parameter occurs twice in {text!r}", expected="each parameter once")
     if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
-        raise MetricError(f"the cutoff {form[3]!r} in {text!r} is no whole number", expected=f"{name}@10")
+        raise MetricError(f"the cutoff {form[3]!r} in {text!r} is not a whole number", expected=f"{name}@10")
     return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))

@@ -1,4 +1,4 @@
-"""What follows from judgments without asking anybody: utility and distraction of each passage."""
+"""Utility and distracting effect of each passage, derived from judgments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ WEAK, HARD = 0.2, 0.8
 
 
 def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WEAK, hard: float = HARD) -> pl.DataFrame:
-    """Every passage that has an abstention probability, with its utility and its class.
+    """Return every passage that has an abstention probability, with its utility and class.
 
-    u = R·(1 − p_abstain), R = +1 where relevance is at least ``rel`` and −1 everywhere else; a passage that nobody
-    judged counts as irrelevant, as in UDCG. The distracting effect of an irrelevant passage is 1 − p_abstain. Classes
-    are ``relevant``, ``weak-distractor`` (effect below ``weak``), ``hard-distractor`` (above ``hard``), ``distractor``.
+    u = R·(1 − p_abstain), where R is +1 if relevance is at least ``rel`` and −1 otherwise; an unjudged passage counts
+    as irrelevant, as in UDCG. The distracting effect of an irrelevant passage is 1 − p_abstain. Classes are
+    ``relevant``, ``weak-distractor`` (effect below ``weak``), ``hard-distractor`` (above ``hard``) and ``distractor``.
 
-    Returns query, passage, relevance, abstention, utility, distraction, class and status; where either judgment
-    failed there is no utility, and the status says why.
+    Returns query, passage, relevance, abstention, utility, distraction, class and status. If either judgment failed,
+    the utility is missing, and the status gives the reason.
     """
     table = judgments if isinstance(judgments, Judgments) else Judgments(judgments)
     asked, judged = table.of("abstention"), table.of("relevance")
@@ -29,7 +29,7 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
             raise TableError(
                 f"there are no judgments of {name}",
                 expected="judgments of relevance and abstention",
-                remedy=f"ragworth annotate {name} makes them",
+                remedy=f"create them with ragworth annotate {name}",
             )
     keys = ["query", "passage"]
     both = asked.select(*keys, pl.col("value").alias("abstention"), "status").join(

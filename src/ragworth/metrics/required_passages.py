@@ -1,4 +1,4 @@
-"""Which passages a long answer needs: the required subset of each query, and what is redundant beside it."""
+"""The passages that a long answer needs: the required subset of each query, and redundant passages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-red
 
 
 def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
-    """Every rated passage with its class.
+    """Return every rated passage with its class.
 
-    The required subset of a query is built greedily: repeatedly the passage that answers most of the
-    sub-questions still open, ties by order of appearance, until no passage answers another one.
-    A passage outside it that answers something is fully redundant when each sub-question it answers is
-    answered by the subset with at least the same rating (**Choice**), else partially redundant.
+    The required subset of a query is built greedily: repeatedly the passage that answers most open sub-questions, ties
+    by order of appearance, until no passage answers another one. A passage outside it that answers something is fully
+    redundant if the subset answers each of its sub-questions with at least the same rating (**Choice**), otherwise
+    partially redundant.
 
-    Ratings that failed are refused, because they may change the subset: filter them out or rate again.
+    Failed ratings are rejected, because they could change the subset: filter them out or rate again.
 
     Returns query, passage, class, place (1 for the first chosen; null outside the subset) and gain
     (sub-questions it was the first to answer).

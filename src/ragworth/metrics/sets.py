@@ -1,7 +1,7 @@
-"""Set metrics for when nobody knows how many relevant passages exist (F, F_e, T, T_u).
+"""Set metrics for an unknown number of relevant passages (F, F_e, T, T_u).
 
-K is the number of passages really shown up to the cutoff, n_p of them relevant and n_n not; N_p is the
-number of relevant passages in the whole collection. **Choice**: an empty context scores 0 in all four.
+K is the number of passages actually shown up to the cutoff, n_p of them relevant and n_n not. N_p is the number of
+relevant passages in the whole collection. **Choice**: an empty context scores 0 in all four.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ALPHA = Parameter(
 def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
     """Weighted harmonic mean of precision and recall over the K passages shown.
 
-    Differs from F1@k where fewer than k were shown: K is what was really shown. An empty context, and one
-    without anything relevant, scores 0.
+    Differs from F1@k if fewer than k passages were shown, because K counts those actually shown. An empty context, and
+    one without relevant passages, scores 0.
     """
     return ratio(block.hits(rel).count(k), alpha * block.within(k) + (1 - alpha) * block.truth.relevant(rel))
 
@@ -51,7 +51,7 @@ def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
         Parameter(
             "estimate",
             "double",
-            "of N_p. double: relevant among the top 2K; pool: relevant found by all runs at hand; chapman: "
+            "of N_p. double: relevant among the top 2K; pool: relevant found by any run; chapman: "
             "capture–recapture between this run and the others; growth: the count's growth from K to 2K, extrapolated",
             choices=("double", "pool", "chapman", "growth"),
         ),
@@ -63,17 +63,17 @@ def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
     reach=2,
 )
 def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: float) -> Floats:
-    """F for collections whose relevant passages nobody counted.
+    """F for collections with an unknown number of relevant passages.
 
     - ``double`` (the paper's): relevant passages among the top 2K of the same ranking, as far as it goes.
-    - ``pool``: relevant passages among everything that all runs at hand retrieved. Needs two runs.
+    - ``pool``: relevant passages retrieved by any run. Needs two runs.
     - ``chapman``: this run and the other runs together as two catches of n₁ and n₂ relevant passages, m of
       them in both: (n₁ + 1)(n₂ + 1)/(m + 1) − 1. Needs two runs.
     - ``growth``: with c₁ relevant passages in the top K and c₂ in the top 2K, growth as a power of depth,
-      c₂·(depth/2)^b with b = log2(c₂/c₁), at most 1; b = 1 when c₁ = 0. **Choice**: the paper names
-      extrapolation without saying how.
+      c₂·(depth/2)^b with b = log2(c₂/c₁), at most 1; b = 1 if c₁ = 0. **Choice**: the paper mentions
+      extrapolation without details.
 
-    An empty context, and one without anything relevant, scores 0.
+    An empty context, and one without relevant passages, scores 0.
     """
     hits, shown = block.hits(rel), block.within(k)
     found, twice = hits.count(k), hits.count(2 * shown)
@@ -105,8 +105,8 @@ def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: 
 def t(block: Block, k: float, alpha: float, rel: float) -> Floats:
     """Reward for each relevant passage, penalty for the share of irrelevant ones; needs no N_p.
 
-    Grows with the number of relevant passages, so compare it between contexts of one query, or use the
-    same k. An empty context scores 0.
+    Grows with the number of relevant passages, so compare contexts of the same query, or use the same k. An empty
+    context scores 0.
     """
     found, shown = block.hits(rel).count(k), block.within(k)
     return (1 - alpha) * found - alpha * ratio(shown - found, shown)

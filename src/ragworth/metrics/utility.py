@@ -1,9 +1,8 @@
-"""Utility and distraction of passages to the model that reads them, and UDCG.
+"""Utility and distraction of passages for the model that reads them, and UDCG.
 
-The utility of a passage is u = R·(1 − p_abstain): R is +1 for a relevant passage and −1 for any other,
-p_abstain the probability that the model declines to answer when shown that passage alone. A passage
-nobody judged relevant counts as irrelevant; a passage without an abstention probability has no
-utility, and a context that holds one has no value.
+The utility of a passage is u = R·(1 − p_abstain), where R is +1 for a relevant passage and −1 for any other, and
+p_abstain is the probability that the model declines to answer when shown only that passage. A passage not judged
+relevant counts as irrelevant. A context with a passage that lacks an abstention probability has no value.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ NEEDS: tuple[Need, ...] = ("relevance", "abstention")
 
 
 class UtilitySums(NamedTuple):
-    """Sums over the first k passages of each context, and where they cannot be had."""
+    """Sums over the first k passages of each context, and where they are missing."""
 
     positive: Floats
     negative: Floats
@@ -33,7 +32,7 @@ class UtilitySums(NamedTuple):
 
 
 def answer_confidence(block: Block, k: float) -> tuple[Floats, Bools]:
-    """1 − p_abstain of each passage up to the cutoff (0 where there is none), and contexts that lack one."""
+    """1 − p_abstain of each passage up to the cutoff (0 beyond the end), and contexts that lack one."""
     assert block.abstention is not None
     filled = block.filled(k)
     sure = 1 - block.abstention[:, : block.upto(k)]
@@ -42,7 +41,7 @@ def answer_confidence(block: Block, k: float) -> tuple[Floats, Bools]:
 
 
 def utility_sums(block: Block, k: float, rel: float) -> UtilitySums:
-    """Helpful and harmful utility of each context."""
+    """Sum the helpful and harmful utility of each context."""
     sure, unknown = answer_confidence(block, k)
     relevant = block.relevance[:, : block.upto(k)] >= rel
     return UtilitySums(
@@ -51,9 +50,9 @@ def utility_sums(block: Block, k: float, rel: float) -> UtilitySums:
 
 
 class UdcgWeights(NamedTuple):
-    """What UDCG_θ weighs the passage at each place with: one number for its help and one for its harm.
+    """Weights of help and harm at each position in UDCG_θ.
 
-    ``binary``: a relevant passage counts 1, however much the model makes of it.
+    ``binary``: a relevant passage counts 1, whatever its utility.
     """
 
     helpful: tuple[float, ...]
@@ -62,7 +61,7 @@ class UdcgWeights(NamedTuple):
 
 
 def weighted_utility(block: Block, k: float, rel: float, weights: UdcgWeights) -> MetricResult:
-    """Σα_i·u⁺_i + Σβ_i·u⁻_i of each context; places where nothing is shown add nothing."""
+    """Σα_i·u⁺_i + Σβ_i·u⁻_i of each context; empty positions add nothing."""
     sure, unknown = answer_confidence(block, k)
     relevant = block.relevance[:, : block.upto(k)] >= rel
     help_ = relevant.astype(np.float64) if weights.binary else np.where(relevant, sure, 0.0)
@@ -76,7 +75,7 @@ def sigmoid(x: Floats | float) -> Floats:
 
 
 def _udcg_bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> tuple[float, float]:
-    """Of UDCG; those of learned weights are in their file."""
+    """Bounds of UDCG; those of learned weights are in their file."""
     if theta is not None:
         return (-np.inf, np.inf) if raw else (0.0, 1.0)
     return (-gamma, 1.0) if raw else (float(sigmoid(-gamma)), float(sigmoid(1.0)))
@@ -91,28 +90,25 @@ def _udcg_bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> t
     bounds=lambda values, _: _udcg_bounds(**values),
     paper=PAPER,
     parameters=(
-        Parameter(
-            "gamma", 1 / 3, "weight of distraction against help; 0 looks at relevant passages only", low=0, high=1
-        ),
-        Parameter("raw", False, "leave out σ"),
+        Parameter("gamma", 1 / 3, "weight of distraction against help; 0 ignores irrelevant passages", low=0, high=1),
+        Parameter("raw", False, "omit σ"),
         REL,
     ),
     order_free=True,
     irrelevant_never_raises=False,
     whole_query=False,
-    files=(FileParameter("theta", doc="weights of the places, as ragworth train udcg writes them"),),
+    files=(FileParameter("theta", doc="weights of the positions, written by ragworth train udcg"),),
 )
 def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: UdcgWeights | None = None) -> MetricResult:
     """How much the passages shown help the model to answer, less how much they mislead it.
 
-    **Choice**: K is the number of passages really shown; an empty context scores σ(0) = 0.5 (raw: 0).
-    The order of the passages does not matter. One more harmless passage can raise it, because it makes the
-    share of harmful ones smaller.
+    **Choice**: K is the number of passages actually shown; an empty context scores σ(0) = 0.5 (raw: 0).
+    The order of the passages doesn't matter. Adding a harmless passage can raise the score, because it lowers the
+    share of harmful ones.
 
-    ``UDCG(theta=FILE)@k`` is UDCG_θ = σ(Σα_i·u⁺_i + Σβ_i·u⁻_i): each place has a weight for help and one for harm,
-    which ``ragworth train udcg`` learns from outcomes and keeps in FILE. It goes with the k that it was learned for.
-    The order of the passages matters to it, gamma has no part in it, its range is 0 to 1, and places where nothing is
-    shown add nothing.
+    ``UDCG(theta=FILE)@k`` is UDCG_θ = σ(Σα_i·u⁺_i + Σβ_i·u⁻_i): each position has a weight for help and one for harm,
+    learned from outcomes and saved in FILE by ``ragworth train udcg``. Its k must be the one it was learned for. Here
+    the order of the passages matters, gamma is not used, the range is 0 to 1, and empty positions add nothing.
     """
     if theta is not None:
         found = weighted_utility(block, k, rel, theta)
@@ -136,7 +132,7 @@ def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Udc
     whole_query=False,
 )
 def mean_utility(block: Block, k: float, rel: float) -> MetricResult:
-    """Mean over the passages shown of R·(1 − p_abstain): 1 all help, −1 all mislead. An empty context scores 0."""
+    """Mean of R·(1 − p_abstain) over the passages shown: 1 if all help, −1 if all mislead. 0 for an empty context."""
     u = utility_sums(block, k, rel)
     return u.result(ratio(u.positive + u.negative, u.shown))
 
@@ -161,7 +157,7 @@ def mean_utility(block: Block, k: float, rel: float) -> MetricResult:
     whole_query=False,
 )
 def distraction(block: Block, k: float, threshold: float, rel: float) -> MetricResult:
-    """Share of hard distractors: irrelevant passages that the model would answer from nevertheless.
+    """Share of hard distractors: irrelevant passages from which the model would answer anyway.
 
     The distracting effect of an irrelevant passage is 1 − p_abstain. An empty context scores 0.
     """

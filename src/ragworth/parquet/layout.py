@@ -1,8 +1,7 @@
-"""What a Parquet file says of itself, checked against itself: footer, schema, row groups, pages.
+"""Check a Parquet file's footer, schema, row groups and pages for consistency.
 
-After :func:`check_layout` all sizes and counts are known to be non-negative, to lie within the file, to agree with each
-other, and to stay below a limit. The checks read the footer and a few bytes of each page, not the data, except where
-pages have checksums.
+After :func:`check_layout`, all sizes and counts are known to be non-negative, within the file, consistent and below a
+limit. The checks read the footer and a few bytes of each page, not the data, except for pages with checksums.
 """
 
 from __future__ import annotations
@@ -28,28 +27,26 @@ PLAIN_ENCODINGS = frozenset({PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY})
 ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
 
 MAX_VALUE_BYTES = 16
-"""Bytes that a value takes in memory, at most, besides its text."""
+"""Maximum bytes of a value in memory, besides its text."""
 
 T = TypeVar("T")
 
 
 class ParquetLayout(NamedTuple):
-    """What is known of a file whose headers agree with each other."""
+    """The layout of a consistent file."""
 
     rows: int
     size: int
-    """Bytes in memory after reading, at most, except for nested columns."""
+    """Maximum bytes in memory after reading, except for nested columns."""
     plain: bool
     """Whether no decoder takes a size from within the data."""
 
 
 class LeafColumn(NamedTuple):
-    """A column of values."""
-
     path: tuple[bytes, ...]
     kind: int
     repeated: bool
-    """Whether a row may have more or fewer values than one."""
+    """Whether a row may have more or fewer than one value."""
 
 
 class _ColumnChunk(NamedTuple):
@@ -63,7 +60,7 @@ class _ColumnChunk(NamedTuple):
 
 
 class _PageTotals:
-    """What the pages of a chunk add up to."""
+    """Totals over the pages of a chunk."""
 
     def __init__(self) -> None:
         self.values = self.size = 0
@@ -71,7 +68,7 @@ class _PageTotals:
 
 
 def check_layout(data: memoryview) -> ParquetLayout:
-    """The layout of a file; raises :class:`DamagedError` for one that contradicts itself."""
+    """Return the layout of a file; raises :class:`DamagedError` if it is inconsistent."""
     footer = _read_footer(data)
     leaves = _read_leaves(_read_structs(footer, 2, "schema"))
     total = rows = size = 0
@@ -81,14 +78,14 @@ def check_layout(data: memoryview) -> ParquetLayout:
         total += rows
         columns = _read_structs(group, 1, "columns of a row group")
         if len(columns) != len(leaves):
-            raise DamagedError(f"a row group has {len(columns)} columns and the schema {len(leaves)}")
+            raise DamagedError(f"a row group has {len(columns)} columns, but the schema has {len(leaves)}")
         for leaf, column in zip(leaves, columns, strict=True):
             chunk = _read_chunk(column, leaf, rows, len(data))
             sums = _check_pages(data, chunk)
             size += sums.size + chunk.values * MAX_VALUE_BYTES
             encodings |= sums.encodings
     if total != _read_count(footer, 3, "rows"):
-        raise DamagedError(f"the row groups have {total} rows, and the footer says another number")
+        raise DamagedError(f"the row groups have {total} rows, but the footer has another number")
     return ParquetLayout(total, size, encodings <= PLAIN_ENCODINGS)
 
 
@@ -96,7 +93,7 @@ def _read_footer(data: memoryview) -> Struct:
     if len(data) < TAIL + len(MAGIC) or bytes(data[:4]) != MAGIC or bytes(data[-4:]) != MAGIC:
         if ENCRYPTED in (bytes(data[:4]), bytes(data[-4:])):
             raise DamagedError("the file is encrypted")
-        raise DamagedError("it does not begin and end with PAR1: it is another format, or cut short")
+        raise DamagedError("it does not begin and end with PAR1: it has another format, or is truncated")
     length = int.from_bytes(data[-TAIL:-4], "little")
     end = len(data) - TAIL
     if length > end - len(MAGIC):
@@ -111,7 +108,7 @@ def _read_footer(data: memoryview) -> Struct:
 
 
 def _read_leaves(schema: list[Struct]) -> list[LeafColumn]:
-    """The columns of values, in their order. A schema lists its tree with parents first."""
+    """The columns of values, in order. A schema lists its tree with parents first."""
     leaves: list[LeafColumn] = []
     at = 0
 
@@ -125,7 +122,7 @@ def _read_leaves(schema: list[Struct]) -> list[LeafColumn]:
         _check_text(name)
         repetition = _read_typed(element, 3, int, "repetition", default=0)
         if repetition not in (0, 1, REPEATED):
-            raise DamagedError(f"there is no repetition {repetition}")
+            raise DamagedError(f"unknown repetition {repetition}")
         inner = (*path, name) if at > 1 else ()
         repeated = repeated or (at > 1 and repetition == REPEATED)
         children = _read_typed(element, 5, int, "children", default=0)
@@ -134,7 +131,7 @@ def _read_leaves(schema: list[Struct]) -> list[LeafColumn]:
         if 1 in element or (not children and at > 1):
             kind = _read_typed(element, 1, int, "type of a column")
             if children or kind not in KINDS:
-                raise DamagedError(f"there is no type {kind} of columns")
+                raise DamagedError(f"unknown column type {kind}")
             if kind == FIXED_LEN_BYTE_ARRAY and not 0 < _read_typed(element, 2, int, "width of a column") <= 1 << 20:
                 raise DamagedError("a column has an impossible width")
             leaves.append(LeafColumn(inner, kind, repeated))
@@ -143,7 +140,7 @@ def _read_leaves(schema: list[Struct]) -> list[LeafColumn]:
 
     walk((), False)
     if at != len(schema):
-        raise DamagedError("the schema has columns that belong nowhere")
+        raise DamagedError("the schema has columns outside its tree")
     return leaves
 
 
@@ -162,10 +159,10 @@ def _read_chunk(column: Struct, leaf: LeafColumn, rows: int, size: int) -> _Colu
         _read_typed(meta, 1, int, "type of a column") != leaf.kind
         or tuple(_read_typed(meta, 3, list, "path")) != leaf.path
     ):
-        raise DamagedError("a row group has another column than the schema")
+        raise DamagedError("a column of a row group differs from the schema")
     codec = _read_typed(meta, 4, int, "codec")
     if codec not in CODECS:
-        raise DamagedError(f"there is no codec {codec}")
+        raise DamagedError(f"unknown codec {codec}")
     values = _read_count(meta, 5, "values of a column")
     if values < rows or (values > rows and not leaf.repeated):
         raise DamagedError(f"a column has {values} values for {rows} rows")
@@ -174,17 +171,16 @@ def _read_chunk(column: Struct, leaf: LeafColumn, rows: int, size: int) -> _Colu
         _read_typed(meta, 11, int, "dictionary page offset", default=0),
     )
     start = start if start > 0 else first
-    if not values and not first:  # no data page: so PyArrow writes an empty row group
+    if not values and not first:  # no data page: PyArrow writes empty row groups like this
         first = start = start or len(MAGIC)
     end = start + _read_count(meta, 7, "compressed size of a column")
     if start < len(MAGIC) or not start <= first <= end or end > size - TAIL:
-        raise DamagedError("a column lies outside the file")
+        raise DamagedError("a column is outside the file")
     _read_count(meta, 6, "size of a column")
     return _ColumnChunk(leaf, codec, values, start, end)
 
 
 def _check_pages(data: memoryview, chunk: _ColumnChunk) -> _PageTotals:
-    """Check the pages of a column, one after the other."""
     sums = _PageTotals()
     at, number = chunk.start, 0
     while at < chunk.end and (sums.values < chunk.values or not number):
@@ -201,13 +197,13 @@ def _check_pages(data: memoryview, chunk: _ColumnChunk) -> _PageTotals:
         elif kind in (DATA, DATA_V2):
             _check_data_page(header, chunk, sums, packed, size)
         elif kind != INDEX:
-            raise DamagedError(f"there is no type {kind} of pages")
+            raise DamagedError(f"unknown page type {kind}")
         if chunk.codec == UNCOMPRESSED and size != packed:
-            raise DamagedError("a page that is not compressed has two sizes")
+            raise DamagedError("an uncompressed page has two sizes")
         sums.size += size
         number += 1
     if sums.values != chunk.values:
-        raise DamagedError(f"a column says {chunk.values} values, and its pages have {sums.values}")
+        raise DamagedError(f"a column has {chunk.values} values, but its pages have {sums.values}")
     return sums
 
 
@@ -245,7 +241,7 @@ def _check_data_page(header: Struct, chunk: _ColumnChunk, sums: _PageTotals, pac
     if nulls > values or rows > values or levels > packed or levels > size:
         raise DamagedError("a page has more nulls, rows or levels than values")
     if about.get(7, True) is False and packed != size:
-        raise DamagedError("a page that is not compressed has two sizes")
+        raise DamagedError("an uncompressed page has two sizes")
 
 
 def _read_count(struct: Struct, field: int, what: str) -> int:
@@ -258,7 +254,7 @@ def _read_count(struct: Struct, field: int, what: str) -> int:
 def _read_structs(struct: Struct, field: int, what: str) -> list[Struct]:
     items = _read_typed(struct, field, list, what)
     if not all(isinstance(item, dict) for item in items):
-        raise DamagedError(f"the {what} are no structs")
+        raise DamagedError(f"the {what} are not structs")
     return cast("list[Struct]", items)
 
 

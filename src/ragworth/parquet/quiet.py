@@ -1,4 +1,4 @@
-"""Keeping Rust's panic messages off the terminal."""
+"""Suppress Rust's panic messages on the terminal."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 
 SETTLE_SECONDS = 0.1
-"""Seconds without a word after which a failed read is taken to have ended in all threads."""
+"""Seconds of silence after which a failed read counts as ended in all threads."""
 
 MAX_SETTLE_SECONDS = 2.0
-"""Seconds to wait for that."""
+"""Maximum seconds to wait for that."""
 
 _lock = Lock()
 
 
 @contextmanager
 def quiet_stderr() -> Iterator[None]:
-    """Hold back what is written to standard error, and drop it if reading fails.
+    """Buffer standard error, and drop it if reading fails.
 
-    Rust prints a panic to file descriptor 2 before Python sees an exception, and Polars has no switch for that. A
-    panic in one thread may come with an ordinary error from another, and some time after it: so every failure drops
-    what was held back, and waits until no thread writes any more. After success it is printed.
+    Rust prints a panic to file descriptor 2 before Python sees an exception, and Polars can't turn that off. A panic in
+    one thread may come with an ordinary error from another, and some time after it, so every failure drops the buffer
+    and waits until no thread writes any more. After success the buffer is printed.
     """
     with _lock, tempfile.TemporaryFile() as held:
         _flush()
         try:
             terminal = os.dup(2)
-        except OSError:  # standard error is closed: there is nothing to keep clean
+        except OSError:  # standard error is closed, so there is nothing to suppress
             yield
             return
         failed = True
@@ -39,7 +39,7 @@ def quiet_stderr() -> Iterator[None]:
             os.dup2(held.fileno(), 2)
             yield
             failed = False
-        except BaseException:  # a panic of Polars is no Exception
+        except BaseException:  # a Polars panic is not an Exception
             _settle(held.fileno())
             raise
         finally:

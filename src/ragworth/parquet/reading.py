@@ -1,4 +1,4 @@
-"""A Parquet file as a frame, or an error that says what is wrong with it."""
+"""Read a Parquet file to a frame, or explain what is wrong with it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ragworth.parquet.thrift import DamagedError
 from ragworth.parquet.trial import try_reading
 
 MIN_MEMORY_LIMIT = 2 << 30
-"""Bytes in memory that any file may come to, however small it is."""
+"""Bytes of memory that any file may take, however small it is."""
 
-REWRITE_HINT = "write or fetch the file again"
+REWRITE_HINT = "write or download the file again"
 
 
 def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None = None) -> pl.DataFrame:
-    """Read a file, or the bytes of one; ``rows`` reads only the first ones. ``name`` is for errors."""
+    """Read a file, or the bytes of one; ``rows`` limits the rows. ``name`` is for errors."""
     name = name or ("" if isinstance(source, bytes) else str(source))
     try:
         layout = check_layout(memoryview(source)) if isinstance(source, bytes) else _check_file(source)
-        _check_size(layout, _size(source), name)
+        _check_size(layout, len(source) if isinstance(source, bytes) else Path(source).stat().st_size, name)
         if not layout.plain:
             try_reading(source, layout.size)
         with quiet_stderr():
@@ -37,30 +37,24 @@ def read_parquet(source: str | Path | bytes, *, name: str = "", rows: int | None
         raise _unreadable_error(str(error).partition("\n")[0][:120], name) from error
     wanted = layout.rows if rows is None else min(rows, layout.rows)
     if frame.height != wanted:
-        raise _unreadable_error(f"{frame.height} rows where the file says {wanted}", name)
+        raise _unreadable_error(f"{frame.height} rows instead of {wanted}", name)
     return frame
 
 
 def _unreadable_error(found: str, name: str) -> FormatError:
-    return FormatError(
-        f"cannot be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=REWRITE_HINT
-    )
-
-
-def _size(source: str | Path | bytes) -> int:
-    return len(source) if isinstance(source, bytes) else Path(source).stat().st_size
+    return FormatError(f"can't be read as Parquet ({found})", file=name, expected="a Parquet file", remedy=REWRITE_HINT)
 
 
 def _check_file(path: str | Path) -> ParquetLayout:
     with Path(path).open("rb") as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise DamagedError("it is empty")
-        # Not closed by hand: the frames of an error still look into it, and it goes when they do.
+        # Not closed here: the frames of an error still refer to it, and it is closed with them.
         return check_layout(memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def _check_size(layout: ParquetLayout, size: int, name: str) -> None:
-    """Refuse a small file that would fill the memory."""
+    """Reject a small file that would fill the memory."""
     limit = max(MIN_MEMORY_LIMIT, max_ratio() * size)
     if layout.size > limit:
         raise FormatError(

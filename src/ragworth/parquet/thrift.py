@@ -1,8 +1,8 @@
-"""Thrift's compact protocol, strictly: the encoding of Parquet's footer and page headers.
+"""A strict reader of Thrift's compact protocol, the encoding of Parquet's footer and page headers.
 
-A struct is read as ``{field id: value}``. Integers of all widths are ``int``, strings are ``bytes``, lists are lists
-of one kind of value. Everything that a careful writer does not do is an error: a field that is there twice, an
-integer beyond its width, a list longer than the data.
+A struct is read as ``{field id: value}``. Integers of all widths are ``int``, strings are ``bytes``, lists contain one
+kind of value. Anything that a correct writer doesn't produce is an error: a field that occurs twice, an integer beyond
+its width, a list longer than the data.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ Value: TypeAlias = "int | bool | bytes | list[Value] | dict[int, Value]"
 Struct: TypeAlias = "dict[int, Value]"
 
 MAX_DEPTH = 32
-"""How deep structs and lists may be nested. Parquet's own metadata need 8."""
+"""Maximum nesting of structs and lists. Parquet's own metadata needs 8."""
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
 WIDTHS = {I16: 16, I32: 32, I64: 64}
 
 
 class DamagedError(Exception):
-    """The bytes are not what they should be."""
+    """The bytes are not valid."""
 
 
 class ThriftReader:
@@ -32,7 +32,7 @@ class ThriftReader:
         self.end = end
 
     def struct(self, depth: int = 0) -> Struct:
-        """The struct that begins here."""
+        """Read the struct at the current position."""
         if depth > MAX_DEPTH:
             raise DamagedError("structs are nested too deep")
         fields: Struct = {}
@@ -41,7 +41,7 @@ class ThriftReader:
             step, kind = head >> 4, head & 15
             number = number + step if step else self._integer(I16)
             if number in fields:
-                raise DamagedError(f"field {number} is there twice")
+                raise DamagedError(f"field {number} occurs twice")
             fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
         return fields
 
@@ -58,7 +58,7 @@ class ThriftReader:
             return self._byte()
         if kind == DOUBLE:
             return self._bytes(8)
-        raise DamagedError(f"there is no kind {kind} of field")
+        raise DamagedError(f"unknown field kind {kind}")
 
     def _list(self, depth: int) -> list[Value]:
         if depth > MAX_DEPTH:
@@ -75,7 +75,7 @@ class ThriftReader:
 
     def _byte(self) -> int:
         if self.at >= self.end:
-            raise DamagedError("the data end within a struct")
+            raise DamagedError("the data ends within a struct")
         self.at += 1
         return self.data[self.at - 1]
 
@@ -95,7 +95,7 @@ class ThriftReader:
         return value | byte << shift
 
     def _integer(self, kind: int) -> int:
-        """A signed integer, zigzag-encoded."""
+        """Read a signed, zigzag-encoded integer."""
         value = self._varint()
         if value >> WIDTHS[kind]:
             raise DamagedError("an integer is too large")

@@ -1,7 +1,7 @@
-"""Reading a file in a process of its own, to see whether the reader survives it.
+"""Read a file in a separate process, to see whether the reader survives it.
 
-Some encodings have sizes within the data, where no check of the headers sees them. A reader that believes a wrong one
-ends its process, so it gets one that nobody needs. The result is thrown away; the file is then read again.
+Some encodings have sizes within the data, which header checks can't see. A reader that believes a wrong one ends its
+process, so it gets a disposable one. The result is discarded, and the file is then read again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from ragworth.parquet.thrift import DamagedError
 
 TRIAL_SECONDS = 60
-"""How long a trial may take, for each gigabyte that the file comes to, begun or whole."""
+"""Time limit in seconds for each gigabyte that the file takes in memory, rounded up."""
 
 TRIAL_MEMORY = 4 << 30
-"""Address space beyond what the file comes to: for Python, Polars and its threads."""
+"""Address space beyond the file's size in memory: for Python, Polars and its threads."""
 
 MEMORY_FACTOR = 4
-"""How often a reader may hold the same data at once, in different forms."""
+"""How many copies of the data a reader may have at once, in different forms."""
 
 PROGRAM = """
 import sys
@@ -41,9 +41,9 @@ except BaseException as error:
 
 
 def try_reading(source: str | Path | bytes, size: int) -> None:
-    """Read in another process; raises :class:`DamagedError` where that process ends with anything but success."""
+    """Read in another process; raises :class:`DamagedError` unless that process succeeds."""
     path = "" if isinstance(source, bytes) else str(source)
-    # -P: without it Python would import modules from the current folder, which may be somebody else's.
+    # -P: otherwise Python would import modules from the current folder, which may be somebody else's.
     command = [sys.executable, "-P", "-c", PROGRAM, path, str(TRIAL_MEMORY + MEMORY_FACTOR * size)]
     try:
         done = subprocess.run(

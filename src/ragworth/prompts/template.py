@@ -1,4 +1,4 @@
-"""What a prompt's file says: messages of text, slots and repeated parts."""
+"""Parse and render prompt files: messages of text, slots and repeated sections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragworth.llm.contract import Message, Prompt, Span
 ROLES = ("system", "user", "assistant", "text")
 
 FENCE = "fence"
-"""The slot that is filled with a code which occurs in nothing else."""
+"""The slot that is filled with a code which occurs nowhere else."""
 
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
@@ -24,14 +24,14 @@ _ESCAPED, _STAND_IN = "\\{{", "\ue000"
 
 
 class Slot(NamedTuple):
-    """A place to be filled in; ``passage``: with text that may be cut."""
+    """A slot to fill; ``passage``: with text that may be truncated."""
 
     name: str
     passage: bool
 
 
 class TemplateSection(NamedTuple):
-    """A piece that is there for each item of a list, or if a text is not empty."""
+    """A section repeated for each item of a list, or present if a text isn't empty."""
 
     name: str
     pieces: tuple[Any, ...]
@@ -42,7 +42,7 @@ Piece: TypeAlias = str | Slot | TemplateSection
 
 
 class TemplateMessage(NamedTuple):
-    """One message: who speaks, as written, and taken apart."""
+    """A message: its role, its text, and its parsed pieces."""
 
     role: str
     text: str
@@ -61,7 +61,7 @@ class Template:
 
     @property
     def slots(self) -> dict[str, str]:
-        """Names to be given, each with what is wanted: ``text``, ``passage``, ``list`` or ``optional list``."""
+        """Slots by name, with their type: ``text``, ``passage``, ``list`` or ``optional list``."""
         found: dict[str, str] = {}
         for message in self.messages:
             for piece in message.pieces:
@@ -73,7 +73,7 @@ class Template:
 
     @property
     def names(self) -> set[str]:
-        """All names that may be given: slots, and what repeated parts use of what stands outside of them."""
+        """All names that may be given: slots, and outer values used in repeated sections."""
         return {name for message in self.messages for name in _names(message.pieces)} - {FENCE}
 
     @property
@@ -82,7 +82,7 @@ class Template:
         return any(name == FENCE for message in self.messages for name in _names(message.pieces))
 
     def render(self, values: Mapping[str, object]) -> Prompt:
-        """The prompt with its slots filled. Every slot needs a value, and every value a slot."""
+        """Fill the slots. Every slot needs a value, and every value a slot."""
         slots = self.slots
         missing = [name for name, what in slots.items() if name not in values and what != "optional list"]
         extra = [name for name in values if name not in self.names]
@@ -90,14 +90,14 @@ class Template:
             words = [f"no value for {format_list(missing)}"] if missing else []
             words += [f"no slot for {format_list(extra)}"] if extra else []
             raise PromptError(
-                f"the prompt {self.name!r} and its values do not fit: {'; '.join(words)}",
+                f"the prompt {self.name!r} and its values don't match: {'; '.join(words)}",
                 file=self.file,
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
-        code = self._code(values) if self.fenced else ""
+        code = self._fence_code(values) if self.fenced else ""
         for number, source in enumerate(self.messages):
-            pieces = list(self._filled(source.pieces, [values], code))
+            pieces = list(self._fill(source.pieces, [values], code))
             text = "".join(piece for piece, _ in pieces)
             front = len(text) - len(text.lstrip())
             whole = len(text.rstrip())
@@ -108,55 +108,55 @@ class Template:
                     if end > start:
                         spans.append(Span(number, start - front, end - front))
                 place += len(piece)
-            # The file's parser lets only known roles through.
+            # The parser accepts only known roles.
             messages.append(Message(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
-    def _code(self, values: Mapping[str, object]) -> str:
-        """The code of the fences: the same for all passages of a question, and a part of nothing that is shown."""
-        pieces = [piece for source in self.messages for piece in self._filled(source.pieces, [values], "")]
+    def _fence_code(self, values: Mapping[str, object]) -> str:
+        """The code of the fences: the same for all passages of a question, and in none of the values."""
+        pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
         seed = "".join(text for text, passage in pieces if not passage)
         shown = "".join(text for text, _ in pieces).casefold()
         for number in count():
-            # A checksum is enough, because no text holds the code, and the report's page can compute it too.
+            # A checksum is enough, because no text contains the code, and the report page can compute it too.
             code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]
             if code not in shown:
                 return code
         raise AssertionError("unreachable")
 
-    def _filled(
+    def _fill(
         self, pieces: Sequence[Piece], scopes: list[Mapping[str, object]], code: str
     ) -> Iterator[tuple[str, bool]]:
-        """The pieces as texts, each with whether it is a passage's."""
+        """The pieces as texts, each with whether it belongs to a passage."""
         for piece in pieces:
             if isinstance(piece, str):
                 yield piece, False
             elif isinstance(piece, Slot):
                 yield (code, False) if piece.name == FENCE else (self._text(piece.name, scopes), piece.passage)
             else:
-                yield from self._repeated(piece, scopes, code)
+                yield from self._repeat(piece, scopes, code)
 
-    def _repeated(
+    def _repeat(
         self, part: TemplateSection, scopes: list[Mapping[str, object]], code: str
     ) -> Iterator[tuple[str, bool]]:
         value = _look_up(part.name, scopes)
         if isinstance(value, str) or value is None:
             if value:
-                yield from self._filled(part.pieces, [*scopes, {".": value, "number": "1"}], code)
+                yield from self._fill(part.pieces, [*scopes, {".": value, "number": "1"}], code)
             return
         if not isinstance(value, Sequence):
-            raise self._wrong(part.name, value, "a list, or a text")
+            raise self._value_error(part.name, value, "a list, or a text")
         for number, item in enumerate(value, 1):
             scope: dict[str, object] = dict(item) if isinstance(item, Mapping) else {".": item}
-            yield from self._filled(part.pieces, [*scopes, scope | {"number": str(number)}], code)
+            yield from self._fill(part.pieces, [*scopes, scope | {"number": str(number)}], code)
 
     def _text(self, name: str, scopes: list[Mapping[str, object]]) -> str:
         value = _look_up(name, scopes)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self._wrong(name, value, "a text")
+            raise self._value_error(name, value, "a text")
         return value if isinstance(value, str) else f"{value}"
 
-    def _wrong(self, name: str, value: object, expected: str) -> PromptError:
+    def _value_error(self, name: str, value: object, expected: str) -> PromptError:
         found = "nothing" if value is None else quote_short(value)
         return PromptError(f"the slot {name!r} was given {found}", file=self.file, expected=expected)
 
@@ -166,7 +166,7 @@ def _look_up(name: str, scopes: list[Mapping[str, object]]) -> object:
 
 
 def _names(pieces: Sequence[Piece]) -> Iterator[str]:
-    """All names, inside of repeated parts too: a part may use what is given outside of it."""
+    """All names, including those in repeated sections, which may use outer values."""
     for piece in pieces:
         if not isinstance(piece, str):
             yield piece.name
@@ -175,7 +175,7 @@ def _names(pieces: Sequence[Piece]) -> Iterator[str]:
 
 
 def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
-    """What a file says about the prompt, and its messages."""
+    """Parse a file to its description and messages."""
     about: list[str] = []
     blocks: list[tuple[str, int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -183,7 +183,9 @@ def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
         if head and head[1] in ROLES:
             blocks.append((head[1], number, []))
         elif head and head[1].casefold() in ROLES:
-            raise PromptError(f"{line.strip()} is no role", file=file, line=number, expected=f"[{head[1].casefold()}]")
+            raise PromptError(
+                f"{line.strip()} is not a role", file=file, line=number, expected=f"[{head[1].casefold()}]"
+            )
         elif blocks:
             blocks[-1][2].append(line)
         else:
@@ -207,7 +209,7 @@ def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
 
 
 def _parse_pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
-    """A message, which begins on a line of the file, taken apart; marks that are not right are refused."""
+    """Parse a message that begins on ``line`` of the file; invalid marks are errors."""
     text = text.replace(_ESCAPED, _STAND_IN)
     opened: list[tuple[str, int, list[Piece], bool]] = [("", line, [], False)]
     place = 0
@@ -219,14 +221,16 @@ def _parse_pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
         kind, name, sign = slot.groups() if slot is not None else ("", "", "")
         if slot is None or (sign == "*" and kind) or (sign == "?" and kind != "#") or (name == FENCE and kind + sign):
             raise PromptError(
-                f"{quote_short(mark[0])} is no slot", file=file, line=at, expected="{{name}} or {{name*}}"
+                f"{quote_short(mark[0])} is not a slot", file=file, line=at, expected="{{name}} or {{name*}}"
             )
         if kind == "#":
             opened.append((name, at, [], sign == "?"))
         elif kind == "/":
             last, _, inside, optional = opened.pop() if len(opened) > 1 else ("", at, [], False)
             if last != name:
-                raise PromptError(f"{mark[0]} closes what is not open", file=file, line=at, expected=f"{{{{#{name}}}}}")
+                raise PromptError(
+                    f"{mark[0]} closes a section that isn't open", file=file, line=at, expected=f"{{{{#{name}}}}}"
+                )
             opened[-1][2].append(TemplateSection(name, tuple(piece for piece in inside if piece != ""), optional))
         else:
             opened[-1][2].append(Slot(name, sign == "*"))
@@ -238,9 +242,9 @@ def _parse_pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:
 
 
 def _check_plain_text(text: str, file: str, line: int) -> str:
-    """Text between slots; half a slot in it is a slip of the pen, unless it is meant."""
+    """Return text between slots, rejecting unescaped half slots."""
     if "{{" in text:
         at = line + text.count("\n", 0, text.index("{{"))
-        expected = "{{name}} on one line, or \\{{ where two brackets are meant"
-        raise PromptError("{{ stands alone", file=file, line=at, expected=expected)
+        expected = "{{name}} on one line, or \\{{ for two literal brackets"
+        raise PromptError("unmatched {{", file=file, line=at, expected=expected)
     return text.replace(_STAND_IN, "{{")

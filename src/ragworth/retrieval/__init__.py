@@ -1,14 +1,14 @@
-"""Systems to compare: retrieval pipelines, contexts made on purpose, and runs from elsewhere.
+"""Systems to compare: retrieval pipelines, controlled contexts, and runs from files.
 
-A pipeline is written ``bm25(k1=0.9) % 20 >> reversed``, in Python as in a file, where in Python a step without
-settings has its parentheses:
+A pipeline is written ``bm25(k1=0.9) % 20 >> reversed``, in Python as in a file. In Python, a step without settings
+needs its parentheses:
 
 >>> from ragworth import retrieval
 >>> str(retrieval.bm25(k1=0.9) % 20 >> retrieval.reversed())
 'bm25(k1=0.9) % 20 >> reversed'
 
-A kind of step is a class in one of the files of ``steps/`` and one line in :data:`STEPS`; each is an attribute of
-this package under its name. Other packages add theirs through entry points of the group ``ragworth.retrieval``.
+A kind of step is a class in ``steps/``, plus a line in :data:`STEPS`; each is an attribute of this package under its
+name. Other packages add theirs through entry points in the group ``ragworth.retrieval``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _PUBLIC = {
 
 
 def __getattr__(name: str) -> Any:
-    """A kind of step by its name, or what else this room has to offer, imported when first used."""
+    """Import a kind of step, or another name of this package, on first use."""
     if name in _PUBLIC:
         module, _, attribute = _PUBLIC[name].partition(":")
         return getattr(import_module(f"{__name__}.{module}"), attribute or name)

@@ -1,7 +1,7 @@
-"""Things that take long to make, kept in a cache folder under the hash of everything they depend on.
+"""Cache expensive artifacts in a folder, under the hash of everything they depend on.
 
-Each is a folder of files with a list of their digests, written under another name and moved into place when it is
-whole. What is damaged is made again; a cache that cannot be written to costs time, nothing else.
+Each artifact is a folder of files with a list of their digests, written under another name and moved into place when
+complete. Damaged ones are rebuilt. If the cache can't be written to, that only costs time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_LIST = "files.json"
 """The list of a folder's files: name → size and SHA-256."""
 
 PART_PREFIX = ".part-"
-"""How the names of folders begin that are being written."""
+"""Prefix of folders that are being written."""
 
 DAY = 24 * 60 * 60
 HASHED_ROWS = 1 << 16
@@ -34,18 +34,18 @@ HASHED_ROWS = 1 << 16
 
 
 def digest(facts: Mapping[str, Any]) -> str:
-    """The name of a thing that depends on these facts."""
+    """Name of an artifact that depends on these facts."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def table_fingerprint(frame: pl.DataFrame) -> str:
-    """A digest of a table of text: its values in their order, whatever the pieces it lies in."""
-    made = hashlib.sha256()
+    """Digest of a text table: its values in order, however it is chunked."""
+    digest_so_far = hashlib.sha256()
     for part in frame.iter_slices(HASHED_ROWS):
         for column in part.iter_columns():
-            made.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
-            made.update("".join(column.str.join("")).encode())
-    return made.hexdigest()
+            digest_so_far.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
+            digest_so_far.update("".join(column.str.join("")).encode())
+    return digest_so_far.hexdigest()
 
 
 def load_or_build(
@@ -56,21 +56,21 @@ def load_or_build(
     save: Callable[[T, Path], None],
     load: Callable[[Path], T],
 ) -> T:
-    """What is kept under a name; made, and kept from now on, where it is not there or not whole."""
+    """Load an artifact by name, or build and store it if it is missing or damaged."""
     if folder is None:
         return make()
     place = folder / name
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # whatever damage leads to
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # any result of damage
         if is_intact(place):
             return load(place)
-    made = make()
+    built = make()
     with suppress(OSError):
-        _store(place, lambda part: save(made, part))
-    return made
+        _store(place, lambda part: save(built, part))
+    return built
 
 
 def is_intact(place: Path) -> bool:
-    """Whether all files of a folder are there, as they were written."""
+    """Whether all files of a folder exist, as they were written."""
     files = json.loads((place / FILE_LIST).read_bytes())
     return all(
         (place / name).stat().st_size == size and _hash(place / name) == sha256
@@ -93,7 +93,7 @@ def _store(place: Path, save: Callable[[Path], None]) -> None:
         files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
         (part / FILE_LIST).write_text(json.dumps(files), encoding="utf-8")
         make_private(part)
-        if place.exists():  # damaged; or made by another process meanwhile, and then ours is as good
+        if place.exists():  # damaged; or built by another process meanwhile, and then ours is as good
             place.rename(Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=place.parent)) / "old")
         part.rename(place)
     finally:
@@ -102,7 +102,7 @@ def _store(place: Path, save: Callable[[Path], None]) -> None:
 
 
 def _sweep(folder: Path, *, old: bool = False) -> None:
-    """Remove what was put aside, and what others left half written and forgot for a day."""
+    """Remove replaced folders, and partial ones abandoned for a day."""
     for part in folder.glob(f"{PART_PREFIX}*"):
         with suppress(OSError):
             if (old and (part / "old").exists()) or part.stat().st_mtime < time.time() - DAY:

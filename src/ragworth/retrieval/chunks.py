@@ -1,9 +1,8 @@
-"""Documents cut into passages whose ids say where they come from.
+"""Split documents into passages whose ids say where they come from.
 
-``DOC:120-240`` are the characters 120 to 240 of the text of document DOC, counted from 0 as Python does, the last one
-not included. ``+title`` behind it says that the title stands in front, on a line of its own, and ``@NAME`` which
-chunking it belongs to, where passages of several stand in one collection. Such an id leads back to the exact text,
-whatever the settings were that made it.
+``DOC:120-240`` is the characters 120 to 240 of the text of document DOC, counted from 0 like in Python, with the end
+excluded. A suffix ``+title`` means that the title precedes it on its own line, and ``@NAME`` names its chunking if a
+collection contains several. Such an id leads back to the exact text, whatever settings produced it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ragworth.tables.coercion import Data
 
 ChunkUnit = Literal["words", "tokens", "sentences"]
 DEFAULT_SIZES = {"words": 200, "tokens": 256, "sentences": 5}
-"""Units of a passage, where nothing is said."""
+"""Default sizes of a passage."""
 
 TITLES = ("apart", "front")
 CHUNKING_NAME = re.compile(r"[\w.-]+")
@@ -33,7 +32,7 @@ CHUNK_ID = re.compile(
 )
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 BATCH_ROWS = 1 << 12
-"""Documents cut at a time, so that memory is bounded."""
+"""Documents split at a time, which bounds memory."""
 
 SCHEMA = {
     "passage": pl.String,
@@ -59,12 +58,12 @@ class Origin(NamedTuple):
         return f"{self.document}:{self.start}-{self.end}{title}{name}"
 
     def of(self, text: str, title: str = "") -> str:
-        """The passage, out of the text (and title) of its document."""
+        """Extract the passage from the text (and title) of its document."""
         return (f"{title}\n" if self.titled else "") + text[self.start : self.end]
 
 
 def origin(passage: str) -> Origin | None:
-    """Where a passage comes from, by its id; None where the id does not say it."""
+    """Parse a passage's id; None if it doesn't state an origin."""
     found = CHUNK_ID.fullmatch(passage)
     if found is None:
         return None
@@ -73,28 +72,28 @@ def origin(passage: str) -> Origin | None:
 
 
 def in_chunking(passages: pl.Series, name: str) -> pl.Series:
-    """Which passages are of the chunking of this name, by their ids: what `origin` says, for many at once."""
+    """Which passages belong to the chunking of this name, by their ids, like `origin` for many at once."""
     return passages.str.contains(rf"(?s).:[0-9]+-[0-9]+(?:\+title)?@{re.escape(name)}$")
 
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Passages (passage, text, document, start, end, document_title), and what was noticed on the way."""
+    """Passages (passage, text, document, start, end, document_title), and notes."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
     def labels(self, of_documents: Judgments | Data) -> Judgments:
-        """Relevance of documents as that of their passages: each passage has the label of its document."""
+        """Give each passage the relevance label of its document."""
         table = of_documents if isinstance(of_documents, Judgments) else Judgments(of_documents)
         judged = table.of("relevance").rename({"passage": "document"})
-        made = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
-        strange = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
-        few = format_list([quote_short(each, 24) for each in strange], 3)
+        labelled = judged.join(self.frame.select("document", "passage"), on="document", maintain_order="left_right")
+        unknown = judged.join(self.frame, on="document", how="anti")["document"].unique(maintain_order=True)
+        few = format_list([quote_short(each, 24) for each in unknown], 3)
         notes = (
-            (f"{format_count(len(strange), 'labelled document')} without a passage ({few})",) if len(strange) else ()
+            (f"{format_count(len(unknown), 'labelled document')} without a passage ({few})",) if len(unknown) else ()
         )
-        return Judgments.trusted(made.select(list(Judgments.schema)), (*table.notes, *notes))
+        return Judgments.trusted(labelled.select(list(Judgments.schema)), (*table.notes, *notes))
 
 
 def chunk(
@@ -108,19 +107,19 @@ def chunk(
     tokenizer: Any = None,
     name: str = "",
 ) -> Chunks:
-    """Cut documents into passages of ``size`` words, tokens or sentences, of which the next one repeats ``overlap``.
+    """Split documents into passages of ``size`` words, tokens or sentences, repeating the last ``overlap`` of them.
 
     Parameters
     ----------
-    documents: a table with an id, a text and maybe a title; or a file (JSONL, Parquet, CSV, TSV).
-    size: units of a passage; by default 200 words, 256 tokens or 5 sentences.
-    titles: ``front`` puts a document's title before each of its passages; ``apart`` keeps it in a column.
-    paragraphs: no passage goes across a blank line.
-    tokenizer: whose tokens are counted: ``embedded``, ``gguf:FILE``, a ``tokenizer.json``, or an object of the
-        library tokenizers. Without one, words and punctuation marks are.
-    name: of this chunking, where several go into one collection; it becomes part of the ids.
+    documents: a table with an id, a text and optionally a title; or a file (JSONL, Parquet, CSV, TSV).
+    size: units per passage; by default 200 words, 256 tokens or 5 sentences.
+    titles: ``front`` puts a document's title before each of its passages; ``apart`` puts it in a column.
+    paragraphs: don't cross blank lines within a passage.
+    tokenizer: whose tokens to count: ``embedded``, ``gguf:FILE``, a ``tokenizer.json``, or an object of the
+        tokenizers library. By default, words and punctuation marks.
+    name: name of this chunking if a collection contains several; it becomes part of the ids.
 
-    A document without anything but blanks gives no passage, and is counted in a note.
+    A blank document gives no passage, and is counted in a note.
     """
     how = _check_options(by, size, overlap, titles, tokenizer, name)
     file = isinstance(documents, str | PathLike)
@@ -146,31 +145,29 @@ def chunk(
 
 
 def _check_options(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:
-    """The size, after refusing settings that cannot be or do not go together, all at once."""
+    """Return the size, after rejecting all invalid or conflicting settings at once."""
     how = size if size is not None else DEFAULT_SIZES.get(by, 1)
     wrong = []
     if by not in DEFAULT_SIZES:
-        wrong.append(f"by is {by!r}; it may be {', '.join(DEFAULT_SIZES)}")
+        wrong.append(f"by is {by!r}; expected {', '.join(DEFAULT_SIZES)}")
     if titles not in TITLES:
-        wrong.append(f"titles is {titles!r}; it may be {' or '.join(TITLES)}")
+        wrong.append(f"titles is {titles!r}; expected {' or '.join(TITLES)}")
     whole = all(isinstance(each, int) and not isinstance(each, bool) for each in (how, overlap))
     if not whole or how < 1 or overlap < 0:
-        wrong.append(
-            f"size is {how!r} and overlap {overlap!r}; both are whole numbers, the size 1 or more, overlap 0 or more"
-        )
+        wrong.append(f"size is {how!r} and overlap {overlap!r}; expected whole numbers, size from 1 and overlap from 0")
     elif overlap >= how:
-        wrong.append(f"an overlap of {overlap} in passages of {how} never comes to an end; it may be {how - 1} or less")
+        wrong.append(f"an overlap of {overlap} in passages of {how} never ends; expected {how - 1} or less")
     if tokenizer is not None and by != "tokens":
-        wrong.append(f"a tokenizer was given, and texts are cut by {by}; it goes with tokens")
+        wrong.append(f"a tokenizer was given, but texts are split by {by}; use it with tokens")
     if name and not CHUNKING_NAME.fullmatch(name):
-        wrong.append(f"the name is {quote_short(name, 24)}; it may have letters, digits, _, . and -")
+        wrong.append(f"the name is {quote_short(name, 24)}; expected letters, digits, _, . and -")
     if wrong:
         raise InputError(f"chunk: {wrong[0]}", more=tuple(wrong[1:]))
     return how
 
 
 def _spans(text: str, units: list[TextUnit], size: int, overlap: int, paragraphs: bool) -> Iterator[tuple[int, int]]:
-    """Where each passage begins and ends."""
+    """Yield the start and end of each passage."""
     breaks = [match.end() for match in BLANK_LINE.finditer(text)] if paragraphs else []
     low = 0
     begun: list[TextUnit] = []
@@ -179,13 +176,13 @@ def _spans(text: str, units: list[TextUnit], size: int, overlap: int, paragraphs
         while high < len(units) and units[high].start < stop:
             high += 1
         yield from _pack_units(text, [*begun, *units[low:high]], stop, size, overlap)
-        # A mark without a letter is a part of the unit before it, but behind a blank line it is not lost with that.
+        # A mark without a letter belongs to the unit before it, but after a blank line it must not be lost with that.
         begun = [] if stop == len(text) or (high < len(units) and units[high].start == stop) else [TextUnit(stop)]
         low = high
 
 
 def _pack_units(text: str, units: list[TextUnit], stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """As many units as fit, one at least; then again from so many before the end as may be repeated."""
+    """Pack as many units as fit, at least one, then continue before the end by the overlap."""
     first = 0
     while first < len(units):
         last, total = first + 1, units[first].size
@@ -197,7 +194,7 @@ def _pack_units(text: str, units: list[TextUnit], stop: int, size: int, overlap:
             yield start, start + len(text[start:end].rstrip())
         if last == len(units):
             return
-        # What is repeated leaves room for the next unit: else a passage would have nothing of its own.
+        # The overlap leaves room for the next unit, or a passage would have nothing new.
         room = min(overlap, size - units[last].size)
         first, shared = last, 0
         while shared + units[first - 1].size <= room and units[first - 1].start > start:

@@ -1,10 +1,10 @@
-"""What a step of a pipeline is: the whole contract, on one screen.
+"""The interface of pipeline steps.
 
-A step is a frozen dataclass in one of the files of ``steps/`` and one line in `STEPS`. Its fields made with `setting`
-(by name) and `argument` (by place) are its settings, in Python and in the written form. `apply` takes what was
-retrieved so far, of one system, or None where nothing stands before it, and gives contexts: any queries in any
-order, under any name. What belongs to every step is done around it (`running`): only the queries that were asked
-for are kept, in their order, those without a passage are named, and the system gets its name.
+A step is a frozen dataclass in ``steps/``, plus a line in `STEPS`. Its fields declared with `option` (by name) and
+`argument` (by position) are its settings, in Python and in the written form. `apply` takes the contexts retrieved so
+far by one system, or None if the step comes first, and returns contexts: any queries in any order, under any name.
+`run` does what every step needs: it keeps only the requested queries, in their order, lists those without passages,
+and names the system.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DEFAULT_DEPTH = 100
-"""How many passages a first stage gives where no cut follows it."""
+"""Default number of passages of a first stage."""
 
 Place = Literal["first", "behind", "either"]
-"""Where a step may stand: only at the head of a pipeline, only behind another step, or at both."""
+"""Where a step may be: only first in a pipeline, only after another step, or both."""
 
 Need = Literal["passages", "query texts", "relevance", "judgments"]
-"""What of a setting a step cannot do without."""
+"""Inputs that a step may require."""
 
 
 class ModelAccess(Protocol):
-    """Models that steps ask, through a store, so that nothing is asked twice. ``""`` is the model of the whole."""
+    """Models that steps call through a store, so that nothing is asked twice. ``""`` is the evaluation's model."""
 
     @property
     def prompts(self) -> Path | None:
-        """Folder of a user's own prompts."""
+        """Folder of the user's own prompts."""
         ...
 
     @property
     def plan(self) -> bool:
-        """Whether nothing is asked, and lists that would have to be asked about stay in the order before."""
+        """Whether no calls are made, and lists without stored answers keep their order."""
         ...
 
     def card(self, model: str) -> Card:
-        """Who would be asked. No weights are loaded for it."""
+        """The model's card, without loading weights."""
         ...
 
     def turn(self, system: str) -> None:
-        """What is asked from now on is for this system."""
+        """Attribute the following calls to this system."""
         ...
 
     def ask(
         self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
     ) -> list[T | NoValue | None]:
-        """What comes of each piece of work; None where nothing is to be asked, and it would have to be.
+        """Results of programs; None where planning lacks an answer.
 
-        ``most``: calls that all of the work may take together.
+        ``most``: maximum calls of all programs together.
         """
         ...
 
@@ -79,16 +79,16 @@ class StepContext:
     Attributes
     ----------
     collection: passages to retrieve from.
-    queries: query, text; the text is null where it is not known.
-    relevance: labels, for contexts that are made from them.
-    judgments: of other aspects, such as abstention.
-    seed: of everything that is drawn.
-    cache: folder for what can be made again (indexes); None keeps nothing.
-    folder: where relative paths in pipelines start; None is the current one.
-    depth: how many passages a first stage gives.
-    asking: models, for steps that ask one; None where there is none to ask.
-    told: somebody who is told of long work: of what, how much is done, and of how much.
-    brought: texts of passages that systems brought along and the collection does not have, by id.
+    queries: query, text; the text is null if unknown.
+    relevance: labels, for contexts built from them.
+    judgments: judgments of other aspects, such as abstention.
+    seed: seed of all random draws.
+    cache: folder for artifacts that can be rebuilt (indexes), or None.
+    folder: base of relative paths in pipelines; None is the current folder.
+    depth: number of passages of a first stage.
+    asking: models for steps that call one, or None.
+    told: receives the progress of long work: its name, the amount done, and the total.
+    brought: texts of passages returned by systems but missing in the collection, by id.
     """
 
     collection: Collection
@@ -120,10 +120,10 @@ class StepContext:
         prompts: str | Path | None = None,
         told: Callable[[str, int, int], None] | None = None,
     ) -> StepContext:
-        """The setting of a collection: its queries, or those named, and its own labels unless others are given.
+        """Build the context of a collection: its queries, or those given, and its own labels unless others are given.
 
-        Steps that ask a model ask ``model`` (the embedded one by default) unless they name another; what it says is
-        kept in ``store``. ``prompts`` is a folder of own prompts.
+        Steps that call a model use ``model`` (by default the embedded one) unless they name another; answers are saved
+        in ``store``. ``prompts`` is a folder of the user's own prompts.
         """
         from ragworth.retrieval.rerankers.asker import StepAsker
 
@@ -146,29 +146,29 @@ class StepContext:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The queries' ids."""
+        """Ids of the queries."""
         return self.queries["query"].to_list()
 
     @cached_property
     def passages(self) -> pl.Series:
-        """The passages' ids in the order of ids, so that nothing depends on the order of a file."""
+        """Passage ids in sorted order, so that nothing depends on the order of a file."""
         return self.collection.passages["passage"].sort()
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """The passages' ids, to look them up."""
+        """Passage ids as a set."""
         return frozenset(self.passages)
 
     @property
     def texts(self) -> Collection:
-        """The collection, with the texts of passages that systems brought along so far."""
+        """The collection, with the texts of passages that systems returned so far."""
         more = {"passage": list(self.brought), "text": list(self.brought.values())}
         frame = pl.DataFrame(more, schema=dict.fromkeys(more, pl.String))
         return replace(self.collection, passages=pl.concat([self.collection.passages, frame]))
 
     @cached_property
     def labels(self) -> dict[str, dict[str, float]]:
-        """Relevance by query and passage, where it is known."""
+        """Known relevance by query and passage."""
         found: dict[str, dict[str, float]] = {}
         if self.relevance is not None:
             judged = self.relevance.of("relevance").filter(pl.col("status") == OK)
@@ -177,7 +177,7 @@ class StepContext:
         return found
 
     def lacking(self, need: Need) -> str:
-        """Why something that is needed cannot be had, in words; nothing where it can."""
+        """Why a required input is missing, or empty."""
         if need == "query texts":
             without = self.queries.filter(pl.col("text").is_null())["query"]
             few = format_list([quote_short(each, 24) for each in without.head(4)], 3)
@@ -192,56 +192,56 @@ class StepContext:
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
-    """A setting that is given by its place: ``run("file")``. Otherwise like `ragworth.tasks.options.option`."""
+    """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.tasks.options.option`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
-    made: Any = field(default=default, metadata=about)
-    return made  # type: ignore[no-any-return]
+    declared: Any = field(default=default, metadata=about)
+    return declared  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step with its settings. Steps with equal settings are equal; ``str()`` is the written form."""
+    """A step with its settings. Steps with equal settings are equal; ``str()`` is the written form."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    """What it gives, in one line."""
+    """What it returns, in one line."""
     place: ClassVar[Place]
     needs: ClassVar[tuple[Need, ...]] = ()
     bounded: ClassVar[bool] = True
-    """Whether it gives, standing first, as many passages as `Setting.depth` says; else it has a depth of its own.
+    """Whether, as a first step, it returns `StepContext.depth` passages; otherwise it has its own depth.
 
-    Of one that is bounded, the first k of what it gives must not depend on the depth: it runs once for several.
+    The first k results of a bounded step must not depend on the depth, because it runs once for several systems.
     """
 
     holds: ClassVar[bool] = False
-    """Whether its values by place are pipelines, as many as one likes; see `inside`."""
+    """Whether its positional values are pipelines, any number of them; see `inside`."""
 
     scored: ClassVar[bool] = True
-    """Whether its order comes from scores, which it gives with the passages."""
+    """Whether its order comes from scores, which it returns with the passages."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
-        """Refuse settings that do not go together."""
+        """Reject settings that conflict."""
 
     def problems(self, setting: StepContext) -> list[str]:
-        """Why it cannot run, in words, before anything does."""
+        """Why it can't run, checked before anything does."""
         lacks = [lack for need in self.needs if (lack := setting.lacking(need))]
-        return [f"{self.kind} needs what is not there: {lack}" for lack in lacks]
+        return [f"{self.kind} lacks an input: {lack}" for lack in lacks]
 
     def files(self, setting: StepContext) -> tuple[Path, ...]:
-        """Files of the user's that what it gives depends on."""
+        """User files that its results depend on."""
         return ()
 
     def sources(self, setting: StepContext) -> tuple[str, ...]:
-        """Models and prompts that what it gives depends on, each with its version."""
+        """Models and prompts that its results depend on, each with its version."""
         return ()
 
     @property
     def inside(self) -> tuple[Pipeline, ...]:
-        """Pipelines that it puts together: they run before it, and then `join` is called and not `apply`."""
+        """Pipelines that it combines: they run before it, and then `join` is called instead of `apply`."""
         return ()
 
     @property
@@ -250,11 +250,11 @@ class Step:
         return self.inside
 
     def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
-        """Contexts out of what the pipelines inside of it gave, in their order."""
+        """Combine the results of the pipelines inside it, in their order."""
         raise NotImplementedError
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
-        """Contexts out of those before it; `before` is None exactly where it stands first."""
+        """Return contexts from those before it; `before` is None if and only if it comes first."""
         raise NotImplementedError
 
     def __rshift__(self, other: StepLike) -> Pipeline:
@@ -265,7 +265,7 @@ class Step:
 
     def __str__(self) -> str:
         inside: list[str] = []
-        bare = True  # no setting that goes by its place was left out
+        bare = True  # no positional setting was left out
         for each in sorted(fields(self), key=lambda each: bool(each.kw_only)):
             value = getattr(self, each.name)
             if value != each.default:
@@ -284,7 +284,7 @@ def _as_pipeline(step: Step) -> Pipeline:
 
 
 def format_value(value: Any) -> str:
-    """The value of a setting as it is written."""
+    """Format a setting's value in its written form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -296,11 +296,11 @@ def format_value(value: Any) -> str:
 
 
 ESCAPES = {'"': '\\"', "\\": "\\\\"}
-"""How signs are written that would end a text, or begin an escape."""
+"""Escapes of characters that would end a text, or begin an escape."""
 
 
 def unscored_contexts(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
-    """Contexts out of queries, each with its passages in the order shown, without scores."""
+    """Build contexts without scores from queries with their passages in the order shown."""
     queries: list[str] = []
     passages: list[str] = []
     ranks: list[int] = []
@@ -316,7 +316,7 @@ def unscored_contexts(rows: Iterable[tuple[str, Sequence[str]]]) -> Contexts:
 
 
 def passages_by_query(contexts: Contexts) -> dict[str, list[str]]:
-    """The passages of each query, in the order shown."""
+    """Passages of each query, in the order shown."""
     found: dict[str, list[str]] = {}
     for query, passage in contexts.frame.sort("rank").select("query", "passage").iter_rows():
         found.setdefault(query, []).append(passage)
@@ -324,5 +324,5 @@ def passages_by_query(contexts: Contexts) -> dict[str, list[str]]:
 
 
 def problems_error(problems: Sequence[str], remedy: str = "") -> InputError:
-    """One error for all problems."""
+    """Combine all problems into one error."""
     return InputError(problems[0], more=tuple(problems[1:]), remedy=remedy)

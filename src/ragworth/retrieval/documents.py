@@ -1,4 +1,4 @@
-"""Documents to be cut into passages: an id, a text, and maybe a title apart from it."""
+"""Read documents to split into passages: an id, a text, and an optional separate title."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 
 ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"])
-"""Names of the column that holds a document's id, in order of preference."""
+"""Accepted names of a document's id column, in order of preference."""
 
 EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
 SCHEMA = {"document": pl.String, "title": pl.String, "text": pl.String}
 
 
 class Documents(NamedTuple):
-    """Documents (document, title, text), and what was noticed while reading."""
+    """Documents (document, title, text), and notes from reading."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Documents:
-    """Documents from JSON lines, as BEIR has them, or from a table: Parquet, CSV or TSV."""
+    """Read documents from JSON lines in BEIR's format, or from a table: Parquet, CSV or TSV."""
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".jsonl", ".ndjson")):
         return _read_lines(path, skip_bad_lines)
     if not name.endswith((".csv", ".tsv", ".parquet")):
-        raise FormatError("the ending tells no format", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
+        raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return Documents(coerce_documents(frame, str(path)), notes)
 
@@ -62,29 +62,29 @@ def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
-    """Documents out of a data frame or a dict of columns: document, title, text."""
+    """Convert a data frame or a dict of columns to documents: document, title, text."""
     frame = coercion.to_frame(data, source=source)
     name = next((each for each in ID_COLUMNS if each in frame.columns), None)
     if name is None or "text" not in frame.columns:
         raise TableError(
             f"documents need an id and a text; the columns are {format_names(frame.columns)}",
-            expected="document, text, and maybe title",
+            expected="document, text, and optionally title",
             file=source,
         )
     ids = coercion.text_ids(frame[name], source=source).alias("document")
     title = frame["title"] if "title" in frame.columns else pl.Series([""] * frame.height, dtype=pl.String)
     for column, words in ((frame["text"], "text"), (title, "title")):
         if column.dtype not in (pl.String, pl.Null):
-            raise TableError(f"the column {words!r} holds {column.dtype} values", expected="texts", file=source)
+            raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
     if frame["text"].null_count():
         row = frame["text"].is_null().arg_true()[0]
         raise TableError(
             f"row {row + 1}: the document {quote_short(ids[row])} has no text", expected="a text", file=source
         )
-    again = (~ids.is_first_distinct()).arg_true()
-    if len(again):
+    duplicates = (~ids.is_first_distinct()).arg_true()
+    if len(duplicates):
         raise TableError(
-            f"row {again[0] + 1}: the document {quote_short(ids[again[0]])} is there twice",
+            f"row {duplicates[0] + 1}: the document {quote_short(ids[duplicates[0]])} occurs twice",
             expected="each document once",
             file=source,
         )

@@ -1,6 +1,6 @@
-"""What a first stage finds, by the places of passages in the collection, and contexts out of it.
+"""Results of a first stage, by passage position in the collection, and their conversion to contexts.
 
-Equal scores are ordered by passage id, descending, as everywhere, and also at the cut.
+Equal scores are ordered by passage id, descending, also at the cutoff.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 class SearchHits(NamedTuple):
-    """Passages by their place in the collection, best first, with their scores."""
+    """Positions of passages in the collection, best first, with their scores."""
 
     rows: Ints
     scores: Doubles
@@ -29,12 +29,12 @@ NO_HITS = SearchHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 
 def id_order(ids: pl.Series) -> Ints:
-    """The place of each passage in the order of ids, for ties."""
+    """Position of each passage in the order of ids, for ties."""
     return ids.rank("ordinal").to_numpy().astype(np.int64)
 
 
 def top_hits(scores: Doubles, floor: float, places: Ints, k: int) -> SearchHits:
-    """The ``k`` passages with the highest scores, of those above the floor."""
+    """The ``k`` passages with the highest scores above the floor."""
     last = np.partition(scores, -k)[-k] if len(scores) > k else floor
     rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
     rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
@@ -42,7 +42,7 @@ def top_hits(scores: Doubles, floor: float, places: Ints, k: int) -> SearchHits:
 
 
 def contexts_from_hits(found: Sequence[SearchHits], queries: pl.Series, passages: pl.Series) -> Contexts:
-    """Contexts out of what was found for each query."""
+    """Build contexts from the hits of each query."""
     sizes = [len(each.rows) for each in found]
     return Contexts.trusted(
         pl.DataFrame(

@@ -1,4 +1,4 @@
-"""Reading the written form of a pipeline.
+"""Parse the written form of a pipeline.
 
 ::
 
@@ -7,8 +7,8 @@
     step     = name [ "(" [ value { "," value } ] ")" ]  |  "(" pipeline ")"
     value    = [ name "=" ] ( number | text | word )  |  pipeline
 
-A text stands in double or single quotes; a word is true, false, or a text of letters, digits, ``_``, ``.``, ``+`` and
-``-``. A pipeline is a value of steps that put pipelines together, and of no others. What is wrong is pointed at.
+A text is in double or single quotes; a word is true, false, or a text of letters, digits, ``_``, ``.``, ``+`` and
+``-``. Only steps that combine pipelines take a pipeline as a value. Errors point at their position.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})
 ESCAPES = {'"': '"', "'": "'", "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 EXCERPT_WIDTH = 36
-"""How much of a pipeline is shown on either side of a place."""
+"""How much of a pipeline to show on either side of a position."""
 
 EXAMPLE_FORM = "a form like bm25(k1=0.9) >> reversed % 10"
 
 
 class ParsedToken(NamedTuple):
-    """A piece of the text: what it is, as it stands, and where it begins."""
+    """A token: its kind, its text, and where it begins."""
 
     kind: str
     text: str
@@ -54,16 +54,16 @@ class ParsedToken(NamedTuple):
 
 
 def parse(text: str) -> Pipeline:
-    """A pipeline from its written form."""
+    """Parse a pipeline from its written form."""
     parser = PipelineParser(text)
-    made = parser.pipeline()
+    pipeline = parser.pipeline()
     if parser.next.kind != "end":
         parser.fail(f"{parser.next} where a step ends", expected=">> and another step, % and a number, or the end")
-    return made
+    return pipeline
 
 
 class PipelineParser:
-    """Reads one text from left to right."""
+    """Parses one text from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -80,7 +80,7 @@ class PipelineParser:
         return self.signs[self.at]
 
     def take(self, text: str) -> bool:
-        """Whether this sign comes next; then it is read."""
+        """Consume this sign if it comes next, and return whether it did."""
         found = self.next.kind == "sign" and self.next.text == text
         self.at += found
         return found
@@ -90,29 +90,29 @@ class PipelineParser:
         return self.signs[self.at - 1]
 
     def pipeline(self) -> Pipeline:
-        made = self.cut()
+        pipeline = self.cut()
         while True:
             place = self.next
             if not self.take(">>"):
-                return made
-            made = self.pointed(place, lambda before, after: before >> after, made, self.cut())
+                return pipeline
+            pipeline = self.pointed(place, lambda before, after: before >> after, pipeline, self.cut())
 
     def cut(self) -> Pipeline:
-        made = self.step()
+        pipeline = self.step()
         while self.take("%"):
             number = self.read()
             if not re.fullmatch(r"[0-9]{1,9}", number.text):
-                self.fail(f"{number} behind %", number, expected="a whole number, such as % 10")
-            made = self.pointed(number, lambda before, k: before % k, made, int(number.text))
-        return made
+                self.fail(f"{number} after %", number, expected="a whole number, such as % 10")
+            pipeline = self.pointed(number, lambda before, k: before % k, pipeline, int(number.text))
+        return pipeline
 
     def step(self) -> Pipeline:
         place = self.next
         if self.take("("):
-            made = self.nested(place)
+            pipeline = self.nested(place)
             if not self.take(")"):
                 self.fail(f"{self.next} where a parenthesis should end", expected=")")
-            return made
+            return pipeline
         name = self.next
         if name.kind != "word":
             self.fail(f"{name} where a step should stand", expected=EXAMPLE_FORM)
@@ -125,23 +125,23 @@ class PipelineParser:
         return Pipeline((self.pointed(name, kind, *positional, **named),))
 
     def nested(self, place: ParsedToken) -> Pipeline:
-        """A pipeline in parentheses, of which there may be so many inside each other."""
+        """Parse a pipeline in parentheses, with limited nesting."""
         self.depth += 1
         if self.depth > 50:
             self.fail("too many parentheses", place)
-        made = self.pipeline()
+        pipeline = self.pipeline()
         self.depth -= 1
-        return made
+        return pipeline
 
     def part(self) -> Pipeline:
-        """A pipeline among the values of a step; it must be able to run."""
+        """Parse a pipeline among the values of a step; it must be able to run."""
         place = self.next
-        made = self.nested(place)
-        self.pointed(place, made.complete)
-        return made
+        pipeline = self.nested(place)
+        self.pointed(place, pipeline.complete)
+        return pipeline
 
     def values(self, kind: type[Step], positional: list[Any], named: dict[str, Any]) -> None:
-        """The values in the parentheses of a step."""
+        """Parse the values in the parentheses of a step."""
         by_place = [each.name for each in fields(kind) if not each.kw_only]
         while not self.take(")"):
             if self.next.kind == "end":
@@ -149,7 +149,7 @@ class PipelineParser:
             place = self.next
             if kind.holds and self.signs[self.at + 1].text != "=":
                 if named:
-                    self.fail(f"{place} behind a setting with a name", place, expected="name=value")
+                    self.fail(f"{place} after a named setting", place, expected="name=value")
                 positional.append(self.part())
                 self.separated()
                 continue
@@ -158,7 +158,7 @@ class PipelineParser:
                 self.known(kind, place, [*by_place[: len(positional)], *named])
                 named[place.text] = self.value(self.read())
             elif named:
-                self.fail(f"{place} behind a setting with a name", place, expected="name=value")
+                self.fail(f"{place} after a named setting", place, expected="name=value")
             elif len(positional) == len(by_place):
                 names = format_list([each.name for each in options_of(kind)], 12)
                 form = f"name=value, of {names}" if names else "no settings"
@@ -168,12 +168,12 @@ class PipelineParser:
             self.separated()
 
     def separated(self) -> None:
-        """Refuse what is neither a comma nor the end of the values."""
+        """Require a comma or the end of the values."""
         if not self.take(",") and self.next.text != ")":
-            self.fail(f"{self.next} behind a value", expected=", or )")
+            self.fail(f"{self.next} after a value", expected=", or )")
 
     def known(self, kind: type[Step], name: ParsedToken, taken: list[str]) -> None:
-        """Refuse a setting that the step does not have, or that is there already."""
+        """Reject a setting that the step doesn't have, or that is already set."""
         names = [each.name for each in options_of(kind)]
         if name.text not in names or name.kind != "word":
             near = difflib.get_close_matches(name.text, names, n=2, cutoff=0.5)
@@ -184,24 +184,24 @@ class PipelineParser:
                 remedy=f"did you mean {' or '.join(near)}?" if near else "",
             )
         if name.text in taken:
-            self.fail(f"the setting {name} is there twice", name, expected="each setting once")
+            self.fail(f"the setting {name} occurs twice", name, expected="each setting once")
 
     def value(self, sign: ParsedToken) -> Any:
-        """A number, a text, true or false."""
+        """Parse a number, a text, true or false."""
         if sign.kind == "text":
             try:
                 return ESCAPE.sub(_unescape, sign.text[1:-1])
             except (KeyError, ValueError, OverflowError):
-                self.fail(f"{sign} has an escape that cannot be read", sign, expected=r"\\ for a backslash")
+                self.fail(f"{sign} has an invalid escape", sign, expected=r"\\ for a backslash")
         if sign.kind != "word":
             self.fail(f"{sign} where a value should stand", sign, expected="a number, a text in quotes, true or false")
         if NUMBER.fullmatch(sign.text):
-            # A number of so many digits is none of ours; as a float it is refused with the right words.
+            # A number with so many digits is invalid; as a float it is rejected with the right message.
             return int(sign.text) if re.fullmatch(r"[+-]?[0-9]{1,18}", sign.text) else float(sign.text)
         return BOOLEANS.get(sign.text, sign.text)
 
     def pointed(self, place: ParsedToken, make: Any, *given: Any, **named: Any) -> Any:
-        """What is made; what is wrong with it is pointed at."""
+        """Call ``make``, pointing at the position of any error."""
         try:
             return make(*given, **named)
         except InputError as error:
@@ -222,7 +222,7 @@ class PipelineParser:
         window = "".join(sign if sign.isprintable() else "·" for sign in self.text[low:high])
         left, right = "…" if low else "", "…" if high < len(self.text) else ""
         raise InputError(
-            f"cannot read the pipeline at character {at + 1}: {found}",
+            f"can't parse the pipeline at character {at + 1}: {found}",
             more=(*more, f"{left}{window}{right}", f"{' ' * (len(left) + at - low)}^"),
             expected=expected,
             remedy=remedy,
@@ -230,7 +230,7 @@ class PipelineParser:
 
 
 def _unescape(escape: re.Match[str]) -> str:
-    """The sign that an escape stands for."""
+    """The character that an escape stands for."""
     code = escape[1] or escape[2] or escape[3]
     return chr(int(code, 16)) if code else ESCAPES[escape[4]]
 

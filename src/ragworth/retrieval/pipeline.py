@@ -1,8 +1,8 @@
-"""Pipelines: steps one behind the other, under one written form.
+"""Pipelines: sequences of steps with a written form.
 
-``a >> b`` gives b what a retrieved, ``a % k`` keeps the first k. As in Python, ``%`` binds tighter than ``>>``, and
-it does not matter: ``a >> b % 10`` cuts what b gives, and so does ``(a >> b) % 10``. Two cuts in a row are the
-smaller one. Equal pipelines have equal written forms and hashes.
+``a >> b`` passes the results of a to b, ``a % k`` keeps the first k. As in Python, ``%`` binds tighter than ``>>``,
+which makes no difference: both ``a >> b % 10`` and ``(a >> b) % 10`` cut the results of b. Of two cuts in a row, the
+smaller one counts. Equal pipelines have equal written forms and hashes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from ragworth.retrieval.contract import Step
 from ragworth.retrieval.steps.reorder import Top
 
 StepLike: TypeAlias = Union["Pipeline", Step, str, Sequence["StepLike"]]
-"""A pipeline, a step, a written form, or a list of them, which is the same as all of them joined by ``>>``."""
+"""A pipeline, a step, a written form, or a list of them, which are joined by ``>>``."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Steps in their order, at least one.
+    """Steps in order, at least one.
 
-    It may be a part, to be put behind another, so the first step need not be one that can stand first; `complete`
-    refuses that.
+    It may be a part to be put after another, so the first step need not be able to come first; `complete` checks that.
     """
 
     steps: tuple[Step, ...]
@@ -36,14 +35,14 @@ class Pipeline:
         for before, step in zip(self.steps, self.steps[1:], strict=False):
             if step.place == "first":
                 raise InputError(
-                    f"{step.kind} cannot stand behind {before.kind}: it retrieves on its own",
+                    f"{step.kind} can't follow {before.kind}: it retrieves on its own",
                     expected=f"{step.kind} at the beginning",
                 )
         object.__setattr__(self, "steps", _merge_cuts(self.steps))
 
     @classmethod
     def of(cls, thing: StepLike | Any) -> Pipeline:
-        """A pipeline out of whatever says one."""
+        """Build a pipeline from any of its forms."""
         if isinstance(thing, Pipeline):
             return thing
         if isinstance(thing, Step):
@@ -61,28 +60,28 @@ class Pipeline:
 
             return cls((Called(thing),))
         raise InputError(
-            f"{quote_short(thing)} is no pipeline",
+            f"{quote_short(thing)} is not a pipeline",
             expected='a step, a written form such as "bm25 >> reversed % 10", or a retriever: a function, an object',
         )
 
     def complete(self) -> Pipeline:
-        """The pipeline, if it can run: something that retrieves stands first."""
+        """Return the pipeline if it can run, i.e. begins with a step that retrieves."""
         if self.steps[0].place == "behind":
             sign = " " if isinstance(self.steps[0], Top) else " >> "
             raise InputError(
-                f"{self.steps[0]} cannot stand first in {str(self)!r}: it works on what was retrieved before",
+                f"{self.steps[0]} can't be first in {str(self)!r}: it works on what was retrieved before",
                 expected=f"something that retrieves before it, such as bm25{sign}{self}",
             )
         return self
 
     @property
     def scored(self) -> bool:
-        """Whether its order comes from scores, as far as its steps say."""
+        """Whether its order comes from scores, according to its steps."""
         return next((step.scored for step in reversed(self.steps) if not isinstance(step, Top)), True)
 
     @property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that stand for the written form."""
+        """Sixteen hexadecimal digits that identify the written form."""
         return hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def __rshift__(self, other: StepLike) -> Pipeline:
@@ -97,7 +96,7 @@ class Pipeline:
 
 
 def _merge_cuts(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps with cuts in a row as one."""
+    """Merge consecutive cuts."""
     merged: list[Step] = []
     for step in steps:
         if merged and isinstance(step, Top) and isinstance(last := merged[-1], Top):

@@ -1,7 +1,7 @@
-"""Running pipelines: several systems on one setting, what they have in common computed once.
+"""Run pipelines of several systems, computing shared parts once.
 
-Everything that can be checked is checked before anything runs. Systems that begin with the same steps share what
-those give; a first stage runs once, as deep as the deepest of them needs.
+Everything is checked as far as possible before anything runs. Systems that begin with the same steps share the
+results; a first stage runs once, as deep as the deepest of them needs.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ragworth.tables import Contexts
 from ragworth.tables.notes import Note
 
 System: TypeAlias = StepLike | Contexts | Any
-"""What can be compared: a pipeline in any form, contexts that are there already, or somebody else's retriever."""
+"""What can be compared: a pipeline in any form, existing contexts, or a third-party retriever."""
 
 UNNAMED_SYSTEM = "run"
-"""What a system is called until it gets its name."""
+"""Placeholder name of a system."""
 
 
 def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
-    """The contexts of all systems in one table, under their names.
+    """Retrieve the contexts of all systems into one table, under their names.
 
-    A query for which a system retrieves nothing is in ``empty`` and in a note. Contexts that are there already are
-    taken as they are, for the queries of the setting.
+    A query for which a system retrieves nothing is in ``empty`` and in a note. Existing contexts are taken as they are,
+    for the requested queries.
     """
     pipelines = check(systems, setting)
     runner = PipelineRunner(setting, list(pipelines.values()))
@@ -44,19 +44,19 @@ def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
         except InputError as error:
             raise _name_system_in_error(name, error) from error
         tables.append(_rename_system(found, name))
-    made = Contexts.concat(tables)
-    made.notes = tuple(dict.fromkeys(made.notes))
-    return made
+    contexts = Contexts.concat(tables)
+    contexts.notes = tuple(dict.fromkeys(contexts.notes))
+    return contexts
 
 
 def _name_system_in_error(name: str, error: InputError) -> InputError:
-    """The error with the system that it is about."""
+    """Add the system to an error."""
     facts = {"expected": error.expected, "remedy": error.remedy, "file": error.file, "line": error.line}
     return type(error)(f"{name}: {error.found}", more=error.more, **facts)  # type: ignore[arg-type]
 
 
 def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipeline]:
-    """Refuse systems that cannot run, all problems together; the pipelines by name where they can."""
+    """Return the pipelines by name, or reject all systems that can't run at once."""
     problems: list[str] = []
     pipelines: dict[str, Pipeline] = {}
     if not systems:
@@ -82,7 +82,7 @@ def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipe
 
 
 class PipelineRunner:
-    """Runs these pipelines on one setting and remembers what their beginnings gave."""
+    """Runs these pipelines and caches the results of shared beginnings."""
 
     def __init__(self, setting: StepContext, pipelines: list[Pipeline]) -> None:
         self.setting = setting
@@ -100,7 +100,7 @@ class PipelineRunner:
         self._done: dict[str, Contexts] = {}
 
     def of(self, pipeline: Pipeline) -> Contexts:
-        """What one of the pipelines gives, under any name."""
+        """Results of one of the pipelines, under any name."""
         found = self._first(pipeline.steps)
         for end in range(2, len(pipeline.steps) + 1):
             key = str(Pipeline(pipeline.steps[:end]))
@@ -123,20 +123,19 @@ class PipelineRunner:
 
     def _run(self, step: Step, before: Contexts | None, setting: StepContext) -> Contexts:
         earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
-        made = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
-        before_it = [note for each in earlier for note in each.notes]
-        own = [note if isinstance(note, Note) else Note(note, step=str(step)) for note in made.notes]
-        made.notes = tuple(dict.fromkeys((*before_it, *own)))
-        return made
+        contexts = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
+        own = [note if isinstance(note, Note) else Note(note, step=str(step)) for note in contexts.notes]
+        contexts.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *own)))
+        return contexts
 
 
 def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:
-    """The pipeline inside of a `within`, with the cut that follows behind: a first stage is as deep as that says."""
+    """The pipeline inside a `within`, with the following cut, which limits the depth of its first stage."""
     return Pipeline((*first.parts[0].steps, *(step for step in steps[1:2] if isinstance(step, Top))))
 
 
 def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
-    """The pipelines, and those inside of their steps."""
+    """Iterate over pipelines, and those inside their steps."""
     for pipeline in pipelines:
         yield pipeline
         for step in pipeline.steps:
@@ -144,7 +143,7 @@ def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
 
 
 def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
-    """The contexts of the queries that were asked for, in their order; those without a passage are named."""
+    """Contexts of the requested queries, in order; those without passages are listed in ``empty``."""
     if len(made.systems) > 1:
         raise TableError(f"contexts of {format_count(len(made.systems), 'system')}", expected="those of one")
     if not _in_order(made, setting):
@@ -163,7 +162,7 @@ def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
 
 
 def _in_order(made: Contexts, setting: StepContext) -> bool:
-    """Whether contexts are of queries that were asked for alone, and in their order, as those of files mostly are."""
+    """Whether contexts contain only requested queries, in order, as those of files mostly do."""
     if made.starts is None:
         return False
     heads = pl.concat([part["query"] for part in made.parts]).gather(made.starts[:-1])
@@ -173,7 +172,7 @@ def _in_order(made: Contexts, setting: StepContext) -> bool:
 
 
 def _rename_system(found: Contexts, name: str) -> Contexts:
-    """Contexts under the name of their system, with a note on queries that have no passage."""
+    """Name the system, with a note on queries without passages."""
     named = found.renamed(name)
     without = [query for _, query in sorted(found.empty)]
     notes = found.notes

@@ -1,8 +1,8 @@
-"""Texts as words, in any script.
+"""Split texts into words, in any script.
 
-A text is brought into one form (NFKC, lower case) and taken apart into runs of letters, marks and digits. Scripts
-that are written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give each sign and each
-pair of neighbouring signs instead. Stop words are left out, and words are stemmed, where that is asked for.
+A text is normalised (NFKC, lower case) and split into runs of letters, marks and digits. Scripts written without spaces
+between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give single characters and pairs of neighbouring ones
+instead. Removing stop words and stemming are optional.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 SIGN = rf"{UNSPACED}\p{{M}}*"
 WORD = rf"(?:{SIGN})+|[\w--{UNSPACED}]+"
 BATCH_ROWS = 1 << 15
-"""Texts taken apart at a time, so that memory is bounded."""
+"""Texts split at a time, which bounds memory."""
 
 STOPWORDS = {
     "english": "EN_PLUS",
@@ -35,7 +35,7 @@ STOPWORDS = {
         )
     },
 }  # fmt: skip
-"""Languages with a list of stop words in bm25s, and what it is called there."""
+"""Languages with a list of stop words in bm25s, and their codes there."""
 
 STEMMERS = (
     "arabic", "basque", "catalan", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi",
@@ -47,24 +47,24 @@ STEMMERS = (
 
 @dataclass(frozen=True)
 class WordTokenizer:
-    """A way of taking texts apart."""
+    """Settings of the tokenizer."""
 
     stopwords: str = "none"
     stemmer: str = "none"
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of the libraries that decide what comes out."""
+        """Versions of the libraries that determine the output."""
         return {"polars": pl.__version__} | ({"stemmer": version("PyStemmer")} if self.stemmer != "none" else {})
 
     def split(self, texts: pl.Series, vocabulary: dict[str, int], *, grow: bool) -> Iterator[list[int]]:
-        """The words of each text as numbers by a vocabulary, which grows by new ones; or they are left out."""
+        """Words of each text as numbers in a vocabulary; new words are added to it, or left out."""
         for low in range(0, len(texts), BATCH_ROWS):
             part = texts.slice(low, BATCH_ROWS)
             runs = part.str.normalize("NFKC").str.to_lowercase().str.extract_all(WORD)
             rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
             rows = rows.filter(pl.col("run").is_not_null())
-            table = self._numbered(rows["run"].unique(maintain_order=True), vocabulary, grow)
+            table = self._number_runs(rows["run"].unique(maintain_order=True), vocabulary, grow)
             found = rows.join(table, on="run", how="inner", maintain_order="left")
             ends = np.cumsum(np.bincount(found["row"].to_numpy(), minlength=len(part)))
             # The same few objects over and over: a list of new numbers would be five times as large.
@@ -72,8 +72,8 @@ class WordTokenizer:
             every = shared[found["number"].to_numpy()].tolist()
             yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
 
-    def _numbered(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
-        """The numbers that each run of signs is looked up by: run, number."""
+    def _number_runs(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
+        """Word numbers of each run of characters: run, number."""
         owners: list[int] = []
         numbers: list[int] = []
         for owner, terms in enumerate(self._terms(runs)):
@@ -85,7 +85,7 @@ class WordTokenizer:
         return pl.DataFrame({"run": runs.gather(owners), "number": pl.Series(numbers, dtype=pl.UInt32)})
 
     def _terms(self, runs: pl.Series) -> Iterator[list[str]]:
-        """What each run of signs is looked up as."""
+        """Terms of each run of characters."""
         words = runs.to_list()
         signs = runs.str.extract_all(SIGN).to_list()
         for run, stem, apart in zip(words, self._stem(words), signs, strict=True):

@@ -1,8 +1,7 @@
-"""Where a text may be cut: at the beginnings of its words, tokens or sentences.
+"""Find where a text may be split: at the beginnings of its words, tokens or sentences.
 
-A unit reaches up to the beginning of the next one, so that nothing but blanks is ever lost between two. None begins
-inside a letter with its marks, an emoji made of several signs, or a flag. A blank is what Python takes for one
-(``str.isspace``).
+A unit extends to the beginning of the next one, so only blanks are ever lost between two. None begins inside a letter
+with its marks, a composed emoji, or a flag. Blanks are those of Python (``str.isspace``).
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval.tokenize import SIGN, UNSPACED
 
 BLANK = r"[\s\x1c-\x1f]"
-"""Blanks in patterns for Polars, whose own class of them lacks four that Python has."""
+"""Blanks in patterns for Polars, whose own class lacks four that Python has."""
 
 WORD = rf"{SIGN}|[^{BLANK}{UNSPACED}]+"
-"""A run of signs without a blank; of scripts that are written without blanks, a single sign."""
+"""A run of characters without a blank; in scripts written without blanks, a single character."""
 
 TOKEN = rf"\w+|[^\w{BLANK}]"
 """What `ragworth.collection.WORD_PATTERN` counts, without those blanks."""
 
 FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
-"""A flag, out of two letters; in a row of them they are paired from its beginning."""
+"""A flag, made of two letters; in a row they are paired from its beginning."""
 
 JOINER = "\u200d"
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -37,7 +36,7 @@ JAMO = re.compile("[\u1160-\u11ff]")
 SENTENCE_END = re.compile(
     r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n"""
 )
-"""What may end a sentence, with the quotation marks and brackets behind it; or a blank line, which always does."""
+"""Possible ends of a sentence, with the closing quotation marks and brackets; or a blank line, which always is one."""
 
 ABBREVIATIONS = frozenset(
     {
@@ -48,26 +47,26 @@ ABBREVIATIONS = frozenset(
         "hrsg", "sog", "dott", "sig", "av", "art",
     }
 )  # fmt: skip
-"""Words that a point behind them does not end a sentence."""
+"""Abbreviations: a period after them doesn't end a sentence."""
 
 
 MAX_LOOKBACK = 40
-"""Signs before a point that are looked at."""
+"""Characters before a period to examine."""
 
 
 class TextUnit(NamedTuple):
-    """Where a unit begins, and what it counts: of a model's tokens several may belong together."""
+    """Where a unit begins, and its size: several model tokens may belong together."""
 
     start: int
     size: int = 1
 
 
 Cutter = Callable[[Sequence[str]], Iterable[list[TextUnit]]]
-"""From texts to the units of each."""
+"""Finds the units of each text."""
 
 
 def build_cutter(by: str, tokenizer: Any = None) -> Cutter:
-    """How texts are cut by ``words``, ``tokens`` or ``sentences``. A tokenizer is one of the library tokenizers."""
+    """Build the function that splits texts by ``words``, ``tokens`` (of a `tokenizers` object) or ``sentences``."""
     if by == "sentences":
         return lambda texts: (
             _merge_graphemes(text, [TextUnit(start) for start in sentence_starts(text)]) for text in texts
@@ -78,7 +77,7 @@ def build_cutter(by: str, tokenizer: Any = None) -> Cutter:
 
 
 def _pattern_units(texts: Sequence[str], pattern: str) -> Iterator[list[TextUnit]]:
-    """The runs of signs that a pattern finds; between them there are blanks alone."""
+    """Runs of characters that match a pattern; only blanks are between them."""
     every = pl.Series(texts, dtype=pl.String).str.extract_all(pattern).to_list()
     for text, runs in zip(texts, every, strict=True):
         at, found = 0, []
@@ -90,7 +89,7 @@ def _pattern_units(texts: Sequence[str], pattern: str) -> Iterator[list[TextUnit
 
 
 def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
-    """A model's tokens. Blanks in front of one belong to the one before, and those of one sign go together."""
+    """A model's tokens. Leading blanks belong to the token before, and tokens of one character are merged."""
     found: list[TextUnit] = []
     for start, end in tokenizer.encode(text, add_special_tokens=False).offsets:
         begin = start + len(text[start:end]) - len(text[start:end].lstrip())
@@ -98,7 +97,7 @@ def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
             found[-1] = TextUnit(found[-1].start, found[-1].size + 1)
         elif begin < end:
             found.append(TextUnit(begin))
-    # A tokenizer may drop signs; those in front of its first token are a part of that.
+    # A tokenizer may drop characters; those before its first token are part of it.
     first = _skip_blanks(text, 0)
     if first < len(text):
         found[:1] = [TextUnit(first, found[0].size if found else 1)]
@@ -106,47 +105,47 @@ def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
 
 
 def _merge_graphemes(text: str, units: list[TextUnit]) -> list[TextUnit]:
-    """The units without those that begin inside of a sign: they belong to the one before."""
+    """Merge units that begin inside a character into the one before."""
     if text.isascii():
         return units
     halves = {match.start() + 1 for match in FLAG.finditer(text)}
-    made: list[TextUnit] = []
+    merged: list[TextUnit] = []
     for unit in units:
-        if made and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
-            made[-1] = TextUnit(made[-1].start, made[-1].size + unit.size)
+        if merged and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
+            merged[-1] = TextUnit(merged[-1].start, merged[-1].size + unit.size)
         else:
-            made.append(unit)
-    return made
+            merged.append(unit)
+    return merged
 
 
 def _is_inside_grapheme(text: str, at: int) -> bool:
-    """Whether a place is inside of what a reader sees as one sign, flags apart."""
+    """Whether a position is inside what a reader sees as one character, except flags."""
     sign, before = text[at], text[at - 1]
     if sign.isascii() and before.isascii():
         return False
     if JOINER in (sign, before) or unicodedata.category(sign)[0] == "M" or JAMO.match(sign):
         return True
-    return "\U0001f3fb" <= sign <= "\U0001f3ff"  # tones of skin
+    return "\U0001f3fb" <= sign <= "\U0001f3ff"  # skin tones
 
 
 def sentence_starts(text: str) -> list[int]:
     """Where sentences begin.
 
-    A sentence ends at a point, a question or exclamation mark before a blank, unless a small letter follows, or the
-    point belongs to an initial, an abbreviation or the number of an item; at the signs of Chinese and Japanese; and
-    at a blank line. Scripts without such signs (Thai, Lao) have sentences that end at blank lines alone.
+    A sentence ends at a period, question or exclamation mark before a blank, unless a lower-case letter follows, or the
+    period belongs to an initial, an abbreviation or the number of an item; at the punctuation of Chinese and Japanese;
+    and at a blank line. Scripts without such punctuation (Thai, Lao) have sentences that end only at blank lines.
     """
     begin = _skip_blanks(text, 0)
     starts = [begin]
     for match in SENTENCE_END.finditer(text):
-        begin = _skip_blanks(text, max(begin, match.end()))  # of many blank lines each is passed over once
+        begin = _skip_blanks(text, max(begin, match.end()))  # each of many blank lines is skipped once
         if begin < len(text) and begin > starts[-1] and _ends_sentence(text, match, begin, starts[-1]):
             starts.append(begin)
     return [start for start in starts if start < len(text)]
 
 
 def _skip_blanks(text: str, at: int) -> int:
-    """The next place that is no blank."""
+    """The next position that isn't blank."""
     while at < len(text) and text[at].isspace():
         at += 1
     return at
@@ -169,7 +168,7 @@ def _ends_sentence(text: str, match: re.Match[str], begin: int, start: int) -> b
 
 
 def load_tokenizer(name: str) -> Any:
-    """A model's own tokenizer: ``embedded``, ``gguf:FILE``, or a ``tokenizer.json`` or the folder that has one."""
+    """Load a model's tokenizer: ``embedded``, ``gguf:FILE``, a ``tokenizer.json`` or its folder."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -183,13 +182,13 @@ def load_tokenizer(name: str) -> Any:
     path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
     if not path.is_file():
         expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"
-        raise InputError("there is no such tokenizer", file=str(path), expected=expected)
+        raise InputError("no such tokenizer", file=str(path), expected=expected)
     try:
-        made = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more specific
         raise InputError(
             f"it cannot be read: {str(error)[:200]}", file=str(path), expected="a tokenizer.json"
         ) from error
-    made.no_truncation()
-    made.no_padding()
-    return made
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -15,23 +15,23 @@ KappaWeights = Literal["linear", "quadratic"]
 JudgeLabels = npt.ArrayLike | Sequence[Any]
 
 CHUNK = 1 << 22
-"""Numbers held at a time while resampling."""
+"""Maximum numbers in memory while resampling."""
 
 NOTHING = "nothing was judged by both"
 CONSTANT = "both gave everything the same label, so chance agrees as often"
 
 
 class Kappa(NamedTuple):
-    """How far two judges agree beyond chance.
+    """Agreement of two judges beyond chance.
 
     Attributes
     ----------
-    value: κ: 1 perfect agreement, 0 as much as chance would have, below 0 less; None where there is none.
-    reason: why there is none; empty where there is one.
-    observed: share of the items with equal labels, whatever the weights; None where no item has both labels.
+    value: κ: 1 perfect agreement, 0 chance level, negative below chance; None if undefined.
+    reason: why it is undefined, or empty.
+    observed: share of the items with equal labels, whatever the weights; None if no item has both labels.
     n: items with both labels.
-    missing: items that lack one; they are left out.
-    interval: bootstrap interval of κ; None where it was not asked for or cannot be had.
+    missing: items without both labels; they are left out.
+    interval: bootstrap interval of κ; None if not requested or undefined.
     """
 
     value: float | None
@@ -52,17 +52,17 @@ def cohen_kappa(
     level: float = 0.95,
     seed: int = 0,
 ) -> Kappa:
-    """Cohen's κ of two judges' labels for the same items: 1 − (disagreement seen / disagreement by chance).
+    """Cohen's κ of two judges' labels for the same items: 1 − (observed disagreement / disagreement by chance).
 
-    Without ``weights`` labels are equal or not. With them labels are numbers, and a disagreement weighs the
-    distance between them (``linear``) or its square (``quadratic``). The distance is that of the numbers, not of
-    their places among those that occur, so that a grade nobody gave does not change it.
+    Without ``weights``, labels are equal or not. With them, labels are numbers, and a disagreement weighs the distance
+    between them (``linear``) or its square (``quadratic``). The distance is between the numbers, not their positions
+    among the labels that occur, so an unused grade doesn't change it.
 
-    A label may be missing (NaN, or None): the item is left out and counted. When both judges gave one and the same
-    label throughout, chance agrees as often as they do, and there is no κ.
+    Items with a missing label (NaN or None) are left out and counted. If both judges gave the same label throughout, κ
+    is undefined, because chance agrees as often as they do.
 
-    ``resamples`` asks for an interval: the expanded percentile bootstrap over items, or over ``groups`` of them
-    (queries), which is right when items of one query are judged alike.
+    ``resamples`` requests an interval: the expanded percentile bootstrap over items, or over ``groups`` of them
+    (queries) if the items of a query aren't independent.
     """
     first, second = np.asarray(a), np.asarray(b)
     if first.shape != second.shape or first.ndim != 1:
@@ -72,13 +72,13 @@ def cohen_kappa(
     missing, n = int((~there).sum()), int(there.sum())
     if n == 0:
         return Kappa(None, NOTHING, None, 0, missing)
-    # By way of a list: where some labels were None the rest find back to numbers or text.
+    # Via a list, so that labels mixed with None become numbers or text again.
     both = np.array([*first[there].tolist(), *second[there].tolist()])
     labels, place = np.unique(both, return_inverse=True)
     row, column = place.reshape(-1)[:n], place.reshape(-1)[n:]
     cost = _costs(labels, weights)
     observed = float((row == column).mean())
-    # Only pairs of labels that occur: with many labels the whole table is far larger.
+    # Only pairs of labels that occur: with many labels, the full table is far larger.
     pairs, cell = np.unique(row * len(labels) + column, return_inverse=True)
     rows, columns = np.divmod(pairs, len(labels))
     counts = np.bincount(cell.reshape(-1), minlength=len(pairs)).astype(np.float64)
@@ -99,7 +99,7 @@ def cohen_kappa(
 
 
 def _kappas(tables: Floats, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], cost: Floats) -> Floats:
-    """κ of each table of counts (tables × cells); NaN where chance cannot disagree."""
+    """κ of each table of counts (tables × cells); NaN if chance can't disagree."""
     size = len(cost)
     total = tables.sum(axis=1)
     first, second = np.zeros((2, len(tables), size))
@@ -111,7 +111,7 @@ def _kappas(tables: Floats, rows: npt.NDArray[np.int64], columns: npt.NDArray[np
 
 
 def _costs(labels: npt.NDArray[np.generic], weights: KappaWeights | None) -> Floats:
-    """What it costs to say one label in place of another."""
+    """Cost of each disagreement between two labels."""
     if weights is None:
         return 1.0 - np.eye(len(labels))
     if weights not in ("linear", "quadratic"):
@@ -124,7 +124,6 @@ def _costs(labels: npt.NDArray[np.generic], weights: KappaWeights | None) -> Flo
 
 
 def _missing(labels: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Where there is no label."""
     if labels.dtype.kind == "f":
         return np.asarray(np.isnan(labels.astype(np.float64)))
     if labels.dtype.kind == "O":

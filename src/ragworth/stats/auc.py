@@ -1,4 +1,4 @@
-"""How well values tell positives from negatives: AUC over all, and win rate within queries. Ties count half."""
+"""Separation of positives and negatives: AUC overall, and win rate within queries. Ties count half."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 CHUNK = 1 << 22
-"""Numbers held at a time while resampling."""
+"""Maximum numbers in memory while resampling."""
 
 
 class AucEstimate(NamedTuple):
@@ -25,12 +25,12 @@ class AucEstimate(NamedTuple):
 
     Attributes
     ----------
-    value: None where there is none.
-    reason: why there is none; empty where there is one.
-    positives, negatives: how many values it is from.
-    missing: values that are NaN; they are left out.
-    groups: how many groups were resampled.
-    interval: None where fewer than two groups, or resamples without both kinds, cannot give any.
+    value: None if undefined.
+    reason: why it is undefined, or empty.
+    positives, negatives: number of values.
+    missing: NaN values; they are left out.
+    groups: number of groups resampled.
+    interval: None for fewer than two groups, or if no resample has both kinds.
     """
 
     value: float | None
@@ -47,13 +47,13 @@ class WinRateEstimate(NamedTuple):
 
     Attributes
     ----------
-    value: mean over queries of (wins + ties/2) / pairs; None where there are no pairs.
-    wins, ties, losses: of pairs.
-    missing: pairs in which a value is NaN; they are left out.
-    queries: that have a pair.
+    value: mean over queries of (wins + ties/2) / pairs; None without pairs.
+    wins, ties, losses: number of pairs.
+    missing: pairs with a NaN; they are left out.
+    queries: number of queries with a pair.
     p: two-sided sign test over queries; those won in exactly half of their pairs are left out.
     interval: bootstrap over queries; None for fewer than two.
-    reason: why there is no value, or no interval; empty where there are both.
+    reason: why the value or the interval is missing, or empty.
     """
 
     value: float | None
@@ -68,9 +68,10 @@ class WinRateEstimate(NamedTuple):
 
 
 def auc(values: npt.ArrayLike, labels: npt.ArrayLike) -> float:
-    """Probability that a positive has a higher value than a negative, ties counting half (area under the ROC curve).
+    """Probability that a positive has a higher value than a negative, with ties counting half (area under the ROC
+    curve).
 
-    By ranks, in O(n log n). NaN values are left out. NaN where there is no positive or no negative.
+    Computed from ranks in O(n log n). NaN values are left out. NaN without positives or without negatives.
     """
     x, positive, there = _check_labels(values, labels)
     x, positive = x[there], positive[there]
@@ -89,10 +90,10 @@ def auc_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> AucEstimate:
-    """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), or over values without them.
+    """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), by default over values.
 
-    Values of one query are not independent of each other, so whole queries are drawn. Resamples without a positive
-    or without a negative have no AUC and are passed over.
+    Values of a query aren't independent, so whole queries are drawn. Resamples without a positive or without a negative
+    are ignored.
     """
     x, positive, there = _check_labels(values, labels)
     group = unit_numbers(groups, len(x))[there]
@@ -124,8 +125,8 @@ def win_rate(
 ) -> WinRateEstimate:
     """How often the first value of a pair (the positive's) is higher than the second (the negative's).
 
-    ``pairs`` is (n × 2); ``queries`` says whose pair each is, and without it every pair is a query of its own. Every
-    query counts the same, however many pairs it has, because pairs that share a passage are not independent.
+    ``pairs`` is (n × 2); ``queries`` gives the query of each pair, by default a different one. Every query counts the
+    same, however many pairs it has, because pairs that share a passage aren't independent.
     """
     values = np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
     there = ~np.isnan(values).any(axis=1)
@@ -145,7 +146,7 @@ def win_rate(
 
 
 def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:
-    """Every positive of a query with every negative of it, for :func:`win_rate`: pairs, and number of their query."""
+    """Pair every positive of a query with every negative of it, for :func:`win_rate`; also returns query numbers."""
     x, positive, _ = _check_labels(values, labels)
     query = unit_numbers(queries, len(x))
     pairs: list[Floats] = [np.empty((0, 2))]
@@ -158,7 +159,7 @@ def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.Arra
 
 
 def _check_labels(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Bools, Bools]:
-    """Values, labels as booleans, and where there is a value."""
+    """Return values, labels as booleans, and where values are known."""
     x, y = np.asarray(values, dtype=np.float64), np.asarray(labels)
     if x.shape != y.shape or x.ndim != 1:
         raise ValueError(f"{x.shape} values with {y.shape} labels")
@@ -168,9 +169,9 @@ def _check_labels(values: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats,
 
 
 def _weighted_auc(weight: Floats, positive: Bools, starts: Ints) -> Floats:
-    """AUC of values in ascending order, each counted ``weight`` times, for each row of weights.
+    """AUC of ascending values, each counted ``weight`` times, for each row of weights.
 
-    ``starts`` says where each distinct value begins.
+    ``starts`` is where each distinct value begins.
     """
     good = np.add.reduceat(np.where(positive, weight, 0.0), starts, axis=1)
     bad = np.add.reduceat(np.where(positive, 0.0, weight), starts, axis=1)

@@ -17,17 +17,17 @@ CHUNK = 1 << 22
 """Random numbers drawn at a time."""
 
 COLUMNS = 256
-"""Columns resampled at a time; each such group draws the same rows."""
+"""Columns resampled at a time; each group of columns draws the same rows."""
 
 
 class MeanIntervals(NamedTuple):
-    """Lower and upper end; NaN where there is none: of fewer than two observations, or if too few of them differ."""
+    """Lower and upper ends; NaN for fewer than two observations, or if too few of them differ."""
 
     low: Floats
     high: Floats
 
     def spans(self) -> list[ConfidenceInterval | None]:
-        """One for each column; None where there is none."""
+        """One interval per column, or None."""
         return [
             None if np.isnan(low) else ConfidenceInterval(float(low), float(high))
             for low, high in zip(self.low, self.high, strict=True)
@@ -37,8 +37,8 @@ class MeanIntervals(NamedTuple):
 def bootstrap_means(values: Floats, resamples: int, seed: int) -> Floats:
     """Means of resampled rows: (resamples × columns). Columns share the resampled rows.
 
-    ``values`` is (observations × columns); NaN is an observation that a column does not have. A resample in
-    which a column has none gives NaN.
+    ``values`` is (observations × columns) with NaN for missing observations. A resample without observations of a
+    column gives NaN.
     """
     n, columns = values.shape
     rng = np.random.default_rng(seed)
@@ -68,12 +68,12 @@ def mean_intervals(
 ) -> MeanIntervals:
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
-    The percentile interval is too short for few observations; its levels are widened so that for normal
-    data it equals Student's (Hesterberg 2015). A column of one observation, or none, has no interval. Columns of more
-    than :data:`LARGE` observations are not resampled: their interval is the one that resampling converges to.
+    The percentile interval is too short for few observations; its levels are widened so that it equals Student's for
+    normal data (Hesterberg 2015). A column with fewer than two observations has no interval. Columns of more than
+    :data:`LARGE` observations aren't resampled: their interval is the limit of resampling.
 
-    ``bounds`` are the lowest and highest value that an observation can have. Shares, and columns in which few values
-    differ, have other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
+    ``bounds`` are the lowest and highest possible value of an observation. Shares, and columns in which few values
+    differ, get other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
     than five values differ from all others has none. No interval has length 0.
     """
     from scipy.special import ndtr, stdtrit
@@ -100,7 +100,7 @@ def mean_intervals(
                 block = place // COLUMNS
                 means = bootstrap_means(values[:, enough[block * COLUMNS :][:COLUMNS]], resamples, seed)
             ends = _quantiles(means[:, place % COLUMNS], tail)
-        # Linear interpolation between equal numbers can leave them by a rounding error.
+        # Linear interpolation between equal numbers can miss them by a rounding error.
         low[column], high[column] = np.clip(ends, seen.min(), seen.max())
     return MeanIntervals(low, high)
 

@@ -1,4 +1,4 @@
-"""Does a metric prefer the context that turned out better? τ = (C − D)/(C + D) over pairs of contexts."""
+"""Whether a metric prefers the context with the better outcome: τ = (C − D)/(C + D) over pairs of contexts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ragworth.stats.paired import sign_test
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 CHUNK = 1 << 22
-"""Numbers held at a time while resampling."""
+"""Maximum numbers in memory while resampling."""
 
 NOTHING = "no pair differs in outcome"
 TIED = "the metric tells no such pair apart"
@@ -22,15 +22,15 @@ class Concordance(NamedTuple):
 
     Attributes
     ----------
-    value: τ = (C − D)/(C + D), from −1 to 1; None where there is none.
-    reason: why there is none; empty where there is one.
-    interval: expanded percentile bootstrap over queries; None where there is none.
-    p: two-sided sign test over queries with more of the one kind than of the other; never 0.
+    value: τ = (C − D)/(C + D), from −1 to 1; None if undefined.
+    reason: why it is undefined, or empty.
+    interval: expanded percentile bootstrap over queries, or None.
+    p: two-sided sign test over queries with more pairs of one kind than of the other; never 0.
     concordant, discordant: C and D.
-    tied: pairs that differ in outcome but not in the metric; they are in neither.
-    even: pairs that do not differ in outcome; they are left out.
-    missing: pairs in which a value is NaN; they are left out.
-    queries: with a pair that is concordant or discordant.
+    tied: pairs that differ in outcome but not in the metric; counted in neither.
+    even: pairs that don't differ in outcome; they are left out.
+    missing: pairs with a NaN; they are left out.
+    queries: queries with a concordant or discordant pair.
     """
 
     value: float | None
@@ -54,10 +54,10 @@ def concordance(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Concordance:
-    """τ of pairs of contexts: ``values`` are the metric's for both (pairs × 2), ``outcomes`` what came of them.
+    """τ of pairs of contexts, from the metric's ``values`` (pairs × 2) and the ``outcomes`` of both.
 
-    Only pairs that differ in outcome count. ``queries`` says whose pair each is, and whole queries are resampled;
-    without it every pair is a query of its own.
+    Only pairs that differ in outcome count. ``queries`` gives the query of each pair, by default a different one; whole
+    queries are resampled.
     """
     x = np.asarray(values, dtype=np.float64).reshape(-1, 2)
     y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)

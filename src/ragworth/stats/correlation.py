@@ -1,6 +1,6 @@
-"""Correlations of two columns of numbers. A constant column, or fewer than two pairs, has none: NaN.
+"""Correlations of two columns of numbers; NaN for a constant column or fewer than two pairs.
 
-:func:`correlation` says which of these it was, and leaves out pairs in which a value is missing.
+:func:`correlation` gives the reason, and leaves out pairs with a missing value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pearson(x: Floats, y: Floats) -> float:
 
 
 def average_ranks(x: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Ranks from 1; equal values share their mean rank."""
     _, place, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return ((last - count + 1 + last) / 2)[place].astype(np.float64)
@@ -54,7 +54,7 @@ def kendall(x: Floats, y: Floats) -> float:
 def kendall_c(x: Floats, y: Floats) -> float:
     """Kendall's (Stuart's) τ-c: 2·(concordant − discordant) / (n²·(m − 1)/m), m the smaller number of distinct values.
 
-    Unlike τ-b it can reach 1 where one column has fewer distinct values than the other.
+    Unlike τ-b, it can reach 1 if one column has fewer distinct values than the other.
     """
     from scipy import stats
 
@@ -68,18 +68,18 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
 }
 
 MEASURES: dict[str, Callable[[Floats, Floats], float]] = {**CORRELATIONS, "kendall-c": kendall_c}
-"""All of them; ``kendall`` is τ-b."""
+"""All measures; ``kendall`` is τ-b."""
 
 
 class Correlation(NamedTuple):
-    """A correlation, or why there is none.
+    """A correlation, or why it is undefined.
 
     Attributes
     ----------
-    value: None where there is none.
-    reason: why there is none; empty where there is one.
-    n: pairs of values.
-    missing: pairs in which a value is NaN; they are left out.
+    value: None if undefined.
+    reason: why it is undefined, or empty.
+    n: number of pairs.
+    missing: pairs with a NaN; they are left out.
     """
 
     value: float | None
@@ -89,7 +89,7 @@ class Correlation(NamedTuple):
 
 
 def correlation(x: npt.ArrayLike, y: npt.ArrayLike, measure: Measure = "spearman") -> Correlation:
-    """The correlation of two columns in which values may be missing (NaN)."""
+    """Correlate two columns that may contain missing values (NaN)."""
     check_measure(measure)
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
@@ -102,7 +102,7 @@ def correlation(x: npt.ArrayLike, y: npt.ArrayLike, measure: Measure = "spearman
 
 
 def missing_reason(x: Floats, y: Floats, measure: str, names: tuple[str, str] = ("the first", "the second")) -> str:
-    """Why two columns have no correlation; empty where they have one."""
+    """Why two columns have no correlation, or empty if they have one."""
     if len(x) < 2:
         return SINGLE if len(x) else NOTHING
     for values, name in zip((x, y), names, strict=True):
@@ -112,6 +112,5 @@ def missing_reason(x: Floats, y: Floats, measure: str, names: tuple[str, str] = 
 
 
 def check_measure(measure: str) -> None:
-    """Refuse what is not a correlation."""
     if measure not in MEASURES:
         raise ValueError(f"measure={measure!r} is none of {', '.join(get_args(Measure))}")

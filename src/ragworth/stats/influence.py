@@ -1,7 +1,7 @@
-"""What each row contributes to a rank correlation: its sampling error without resampling.
+"""Contribution of each row to a rank correlation, which gives its sampling error without resampling.
 
-To first order a statistic of a sample is the mean of one number for each row (its influence function), so that its
-interval over many rows, or groups of rows, is the interval of a mean.
+To first order, a statistic of a sample is the mean of one number per row (its influence function), so its interval
+over many rows, or groups of rows, is the interval of a mean.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Ints = npt.NDArray[np.int64]
 
 
 class Influence(NamedTuple):
-    """A correlation, and for each row a number; these have the correlation as their mean."""
+    """A correlation, and one number per row with the correlation as their mean."""
 
     value: float
     rows: Floats
 
     def by_group(self, group: Ints) -> Floats:
-        """A number for each group of rows, from 0; these too have the correlation as their mean.
+        """One number per group of rows, from 0, with the correlation as their mean.
 
         The spread of their mean is that of the correlation if whole groups are drawn.
         """
@@ -31,7 +31,7 @@ class Influence(NamedTuple):
 
 
 def spearman_influence(x: Floats, y: Floats) -> Influence:
-    """Spearman's ρ with the influence of each row; equal values share the mean of their ranks.
+    """Spearman's ρ with the influence of each row; equal values share their mean rank.
 
     ρ = (E[F·G] − ¼) / √(A·B), where F and G are the ranks as shares of the sample and A = (1 − Σp³)/12 is the variance
     of F if values occur with shares p. A row counts in E[F·G] itself, and through the ranks of the rows above it in x
@@ -48,7 +48,7 @@ def spearman_influence(x: Floats, y: Floats) -> Influence:
 
 
 class _Ranked(NamedTuple):
-    """A column by its distinct values in ascending order: where each row's stands, and how common each is."""
+    """A column's distinct values in ascending order: the index of each row's value, and how common each is."""
 
     place: Ints
     share: Floats
@@ -66,10 +66,10 @@ class _Ranked(NamedTuple):
 
     @property
     def variance_rows(self) -> Floats:
-        """The influence of each row on the variance of the ranks."""
+        """Influence of each row on the variance of the ranks."""
         return np.asarray((float((self.share**3).sum()) - self.share**2)[self.place] / 4)
 
     def above(self, other: Floats) -> Floats:
-        """For each row, ``other`` summed over rows with a higher value, over all rows; equal ones count half."""
+        """For each row, ``other`` summed over rows with a higher value (equal ones count half), divided by all rows."""
         sums = np.bincount(self.place, other) / len(other)
         return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[self.place])

@@ -1,10 +1,10 @@
-"""What resampling converges to, for samples too large to resample value by value.
+"""Limits of resampling, for samples too large to resample value by value.
 
-Above :data:`LARGE` observations the bootstrap distribution of a mean, and the distribution of a sum with random signs,
-are known without drawing anything: normal, with a correction for skewness. That holds unless a few values dominate, as
-in a comparison of two systems that differ on 20 of a million queries. Then equal values are drawn together: how often
-each distinct value occurs in a resample is one multinomial (or binomial) number, however often it occurs in the sample.
-Memory and time grow with the number of observations and not with the number of resamples.
+Above :data:`LARGE` observations, the bootstrap distribution of a mean, and the distribution of a sum with random
+signs, are known without resampling: normal, with a correction for skewness. That holds unless a few values dominate,
+as in a comparison of two systems that differ on 20 of a million queries. Then equal values are drawn together: the
+count of each distinct value in a resample is one multinomial (or binomial) number. Memory and time grow with the
+number of observations, not of resamples.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ DOMINANT = 0.01
 """Largest share Σd⁴/(Σd²)² for which a sum counts as normal: that of 100 equal values among zeros."""
 
 MAX_VALUES = 256
-"""Distinct values that are drawn one by one at most."""
+"""Maximum number of distinct values drawn one by one."""
 
 CHUNK = 1 << 21
-"""Random numbers held at a time."""
+"""Maximum random numbers in memory."""
 
 
 class DistinctValues(NamedTuple):
-    """The distinct values of a sample, and how often each occurs; of many, only the farthest from the mean.
+    """The distinct values of a sample and their counts; if there are many, only those farthest from the mean.
 
     Attributes
     ----------
     values, counts: at most :data:`MAX_VALUES` distinct values with their counts.
-    rest: the other observations, none of which is large; they are drawn as one normal number.
+    rest: the other observations, none of them large, which are drawn as one normal number.
     """
 
     values: Floats
@@ -54,17 +54,17 @@ class DistinctValues(NamedTuple):
 
 
 def is_dominated(deviations: Floats) -> bool:
-    """Whether a few deviations make up so much of the spread that their mean is far from normal."""
+    """Whether a few deviations account for so much of the spread that their mean is far from normal."""
     squares = deviations**2
     total = float(squares.sum())
     return float(squares @ squares) > DOMINANT * total**2 if total > 0 else True
 
 
 def bootstrap_quantiles(sample: Floats, tail: float, resamples: int, seed: int) -> tuple[float, float]:
-    """The lower and upper quantile of the bootstrap distribution of a large sample's mean, both ``tail`` from its end.
+    """Lower and upper ``tail`` quantiles of the bootstrap distribution of a large sample's mean.
 
-    By the first terms of its expansion (Cornish and Fisher), z + γ(z² − 1)/6 standard errors from the mean, where γ is
-    the skewness of the resampled mean. If a few values dominate, by resampling the distinct values.
+    Uses the first terms of its Cornish–Fisher expansion, z + γ(z² − 1)/6 standard errors from the mean, where γ is
+    the skewness of the resampled mean. If a few values dominate, resamples the distinct values.
     """
     from scipy.special import ndtri
 
@@ -100,10 +100,10 @@ def resampled_moments(sample: Floats, resamples: int, seed: int) -> Floats:
 
 
 def sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
-    """Two-sided p of the sum of many differences when their signs are flipped at random.
+    """Two-sided p of the sum of many differences under random sign flips.
 
-    By the normal limit, or, if a few differences dominate, by flipping all differences of the same size together. At
-    least 1 / (resamples + 1), as if it had been resampled.
+    Uses the normal limit or, if a few differences dominate, flips all differences of the same size together. At least
+    1 / (resamples + 1), as if resampled.
     """
     from scipy.special import ndtr
 
@@ -125,7 +125,7 @@ def sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
 
 
 def _blocks(resamples: int, columns: int) -> Iterator[int]:
-    """Sizes of blocks of resamples that keep ``columns`` numbers each within :data:`CHUNK`."""
+    """Sizes of blocks of resamples with ``columns`` numbers each that fit :data:`CHUNK`."""
     step = max(1, CHUNK // max(columns, 1))
     for low in range(0, resamples, step):
         yield min(step, resamples - low)

@@ -1,8 +1,7 @@
-"""Tests of paired differences: is the mean difference over queries further from 0 than chance would have it?
+"""Tests of paired differences: is the mean difference over queries further from 0 than by chance?
 
-All are two-sided. Missing differences (NaN) are left out. With no difference anywhere p is 1. A p-value is never 0:
-resampling tests count the observed data among the resamples, the others are bounded below by the smallest positive
-number.
+All are two-sided. Missing differences (NaN) are left out. Without any difference, p is 1. A p-value is never 0:
+resampling tests count the observed data as a resample, and the others are at least the smallest positive number.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ COLUMNS = 128
 """Comparisons resampled at a time."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 EXACT = 50
-"""Queries that differ, up to which Wilcoxon's test goes through all ways to flip their signs."""
+"""Number of differing queries up to which Wilcoxon's test is exact."""
 DIGITS = 12
-"""After the point; differences that differ only beyond them are equal."""
+"""Decimals after which differences count as equal."""
 
 NOTHING = "no query has both values"
 SINGLE = "only one query has both values, so no interval"
 
 
 def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
-    """Fisher's randomisation test of the mean: signs of the differences flipped at random.
+    """Fisher's randomisation test of the mean: random sign flips of the differences.
 
-    When there are no more ways to flip them than ``resamples``, all are tried and p is exact. For more than
-    :data:`LARGE` differences p is that of the limit.
+    If there are no more possible flips than ``resamples``, all are tried and p is exact. For more than
+    :data:`LARGE` differences, p is that of the limit.
     """
     moved = _nonzero(differences)
     n = len(moved)
@@ -53,7 +52,7 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
         return sign_flip_p(moved, resamples, seed)
     rng = np.random.default_rng(seed)
     extreme = 0
-    # Bytes are drawn by fours: in whole fours of rows, none is lost between one chunk and the next.
+    # Bytes are drawn in fours: with whole fours of rows, none is lost between chunks.
     step = max(4, CHUNK // n // 4 * 4)
     for low in range(0, resamples, step):
         rows = min(step, resamples - low)
@@ -64,12 +63,12 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
 
 
 def _nonzero(differences: Floats) -> Floats:
-    """Those that are not 0, nor missing."""
+    """Differences that are neither 0 nor missing."""
     return np.asarray(differences[(differences != 0) & ~np.isnan(differences)])
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all values are equal but for rounding."""
+    """Whether all values are equal up to rounding."""
     return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max(initial=0.0))
 
 
@@ -82,17 +81,16 @@ def t_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
     if n < 2 or not differences.any():
         return 1.0
     if is_constant(differences):
-        return randomisation_test(differences)  # no spread, no t: only the signs can speak
+        return randomisation_test(differences)  # no spread, no t: only the signs are left to test
     statistic = abs(differences.mean()) / (differences.std(ddof=1) / np.sqrt(n))
     return max(float(2 * stdtr(n - 1, -statistic)), SMALLEST)
 
 
 def wilcoxon_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
-    """Wilcoxon's signed-rank test; queries without a difference are left out, equal differences share their rank.
+    """Wilcoxon's signed-rank test; zero differences are left out, equal differences share their rank.
 
-    Exact, with and without ties, for up to 50 queries that differ: every way to flip the signs counts. For more, the
-    normal approximation, corrected for ties. Differences that are equal but for rounding (12 digits after the point)
-    are ties.
+    Exact, with and without ties, for up to 50 differing queries. For more, the normal approximation, corrected for
+    ties. Differences that are equal up to rounding (12 decimals) are ties.
     """
     from scipy import stats
 
@@ -105,10 +103,10 @@ def wilcoxon_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> 
 
 
 def _exact_wilcoxon(moved: Floats) -> float:
-    """The exact p of signed ranks: the share of all ways to flip the signs whose sum is as far from its mean.
+    """Exact p of signed ranks: the share of all sign flips whose sum is as far from its mean.
 
-    Ranks count twice, so that those of ties are whole numbers too. ``ways`` has at each place how many ways have that
-    sum of the ranks above 0; up to 2⁵⁰ of them, a float counts them without rounding.
+    Ranks are doubled, so that those of ties are whole numbers too. ``ways[s]`` is the number of flips with s as the sum
+    of the positive ranks; a float counts up to 2⁵⁰ of them without rounding.
     """
     from scipy.stats import rankdata
 
@@ -123,7 +121,7 @@ def _exact_wilcoxon(moved: Floats) -> float:
 
 
 def sign_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
-    """Sign test: queries without a difference are left out."""
+    """Sign test; queries without a difference are left out."""
     from scipy.special import bdtr
 
     moved = _nonzero(differences)
@@ -140,7 +138,7 @@ def bootstrap_test(differences: Floats, *, resamples: int = 10_000, seed: int = 
 
 
 def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
-    """The bootstrap test of each column (queries × comparisons), all in the same resamples; NaN is left out."""
+    """Bootstrap test of each column (queries × comparisons) on the same resamples; NaN is left out."""
     found = np.ones(differences.shape[1])
     centred, varied = [], []
     for place, column in enumerate(differences.T):
@@ -151,7 +149,7 @@ def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int =
             found[place] = randomisation_test(known, resamples=resamples, seed=seed)
             continue
         if len(differences) > LARGE:
-            few = len(known) <= LARGE  # this column has few of many rows, and is resampled without the others
+            few = len(known) <= LARGE  # a column with few of many rows is resampled without the others
             test = bootstrap_test if few else _large_bootstrap
             found[place] = test(known, resamples=resamples, seed=seed)
             continue
@@ -166,7 +164,7 @@ def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int =
 
 
 def _large_bootstrap(known: Floats, *, resamples: int, seed: int) -> float:
-    """The bootstrap test of many differences: Student's, its limit, unless a few of them dominate."""
+    """Bootstrap test of many differences: its limit, Student's test, unless a few of them dominate."""
     centred = known - known.mean()
     if not is_dominated(centred):
         return max(t_test(known), 1 / (resamples + 1))
@@ -182,17 +180,17 @@ def _tail_share(differences: Floats, mean: Floats, square: Floats, resamples: in
     observed = abs(known.mean()) / (known.std(ddof=1) / np.sqrt(n))
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = np.abs(mean) / np.sqrt(variance / n)
-    # A resample of one repeated value is as extreme as can be, unless that value is the mean.
+    # A resample of one repeated value is infinitely extreme, unless that value is the mean.
     drawn = np.where(variance > 0, drawn, np.where(np.abs(mean) > 0, np.inf, 0))
     return (int((drawn >= observed * (1 - 1e-10)).sum()) + 1) / (resamples + 1)
 
 
 def bounded_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0, bounds: Bounds = (-1.0, 1.0)) -> float:
-    """Test of a mean of 0 that allows for a difference not seen yet, at an end of the range ``bounds``.
+    """Test of a mean of 0 that allows for an unseen difference at an end of the range ``bounds``.
 
     The other tests reject too often if few queries have large differences on one side and many have small ones on the
-    other: the sample may hold none of the large ones. This one rejects too seldom rather than too often, and finds
-    less. For more than :data:`LARGE` differences of more than a few values it is the bootstrap test.
+    other, because the sample may contain none of the large ones. This test is conservative and has less power. For more
+    than :data:`LARGE` differences with more than a few values, it is the bootstrap test.
     """
     known = differences[~np.isnan(differences)]
     if len(known) < 2 or not known.any():
@@ -215,7 +213,7 @@ TESTS: dict[str, Callable[..., float]] = {
 def paired_p(
     differences: Floats, test: Test, *, resamples: int, seed: int, bounds: Bounds | None, of: str = "the values"
 ) -> float:
-    """p of a test by its name. ``bounds`` are those of the differences, which only ``bounded`` reads."""
+    """p of a test by name. ``bounds`` are those of the differences, used only by ``bounded``."""
     if test != "bounded":
         return TESTS[test](differences, resamples=resamples, seed=seed)
     if bounds is None or not np.isfinite(bounds).all():
@@ -228,14 +226,14 @@ class PairedComparison(NamedTuple):
 
     Attributes
     ----------
-    value: mean of second less first; None where no query has both.
-    reason: why there is no value, or no interval; empty where there are both.
+    value: mean of second minus first; None if no query has both.
+    reason: why the value or the interval is missing, or empty.
     interval: of a mean over queries (:func:`ragworth.stats.bootstrap.mean_intervals`); None for fewer than two, and if
         too few differences differ and the range of the values is unknown.
-    p: two-sided, of no difference; never 0; 1 where there is no difference, or nothing to compare.
+    p: two-sided, of no difference; never 0; 1 if there is no difference, or nothing to compare.
     wins, ties, losses: of the second side.
     n: queries with both values.
-    missing: queries that lack one; they are left out.
+    missing: queries without both values; they are left out.
     """
 
     value: float | None
@@ -259,10 +257,10 @@ def compare_paired(
     seed: int = 0,
     bounds: Bounds | None = None,
 ) -> PairedComparison:
-    """The mean difference of two sides whose values may be missing (NaN), with its interval and test.
+    """Mean difference of two sides with possibly missing values (NaN), its interval and test.
 
-    Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest value that either side can have; without
-    them there is no interval if fewer than five differences differ from all others.
+    Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest possible value of either side; without
+    them, there is no interval if fewer than five differences differ from all others.
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
@@ -284,7 +282,7 @@ def compare_paired(
 
 
 def holm(p_values: Floats) -> Floats:
-    """Holm's correction of a family of p-values, in their order; NaN stays NaN and does not count."""
+    """Holm's correction of a family of p-values, in their order; NaN stays NaN and doesn't count."""
     result = np.full(len(p_values), np.nan)
     known = np.flatnonzero(~np.isnan(p_values))
     order = known[np.argsort(p_values[known], kind="stable")]

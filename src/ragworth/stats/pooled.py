@@ -1,7 +1,7 @@
-"""How well metrics go with an outcome over all (system, query) rows at once, with whole queries resampled.
+"""Correlation of metrics with an outcome over all (system, query) rows, resampling whole queries.
 
-Rows of one query are not independent of each other, so queries are what is drawn: every interval and test here is over
-queries, however many rows each has. For correlations within each query see :mod:`ragworth.stats.within_query`.
+Rows of a query aren't independent, so every interval and test here draws queries, however many rows each has. For
+correlations within each query see :mod:`ragworth.stats.within_query`.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 JACKKNIFED = 200
-"""Queries up to which each is also left out once: with more, the bootstrap alone says the same."""
+"""Number of queries up to which the jackknife is used too; with more, the bootstrap alone gives the same."""
 
 ONE_QUERY = "there is only one query, so no interval"
 UNSTEADY = "a side is constant in most resamples, so no interval"
 
 
 class PooledCorrelation(NamedTuple):
-    """How a metric goes with the outcome, over all rows.
+    """Correlation of a metric with the outcome over all rows.
 
     Attributes
     ----------
-    value: the correlation; None where there is none.
-    reason: why there is no value, or no interval; empty where there are both.
-    interval: over queries; None where there is none.
+    value: the correlation, or None.
+    reason: why the value or the interval is missing, or empty.
+    interval: over queries, or None.
     n: rows with both values.
-    missing: rows in which one is NaN; they are left out.
-    queries: that the rows are of.
+    missing: rows with a NaN; they are left out.
+    queries: number of queries in the rows.
     """
 
     value: float | None
@@ -57,17 +57,17 @@ class PooledCorrelation(NamedTuple):
 
 
 class CorrelationGap(NamedTuple):
-    """By how much one metric goes better with the outcome than another, over the rows and queries both have.
+    """Difference of two metrics' correlations with the outcome, over the rows and queries both have.
 
     Attributes
     ----------
-    value: correlation of the first less that of the second; None where either has none.
-    reason: why there is no value, or no interval; empty where there are both.
-    interval: over queries, the same ones drawn for both; None where there is none.
-    p: two-sided, of no difference; never 0; None where there is no interval.
+    value: correlation of the first minus that of the second; None if either is undefined.
+    reason: why the value or the interval is missing, or empty.
+    interval: over queries, the same ones drawn for both, or None.
+    p: two-sided, of no difference; never 0; None without an interval.
     first, second: the two correlations.
     n: rows in which both metrics and the outcome have a value.
-    queries: that the rows are of; those with a correlation for both, where it is taken within queries.
+    queries: number of queries in the rows; within queries, those with a correlation for both.
     """
 
     value: float | None
@@ -90,13 +90,13 @@ def pooled_correlations(
     resamples: int = 2000,
     seed: int = 0,
 ) -> list[PooledCorrelation]:
-    """The correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
+    """Correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
 
-    ``queries`` says whose row each is; without it every row is a query of its own. A metric is taken over the rows
-    in which it and the outcome have a value. The interval is Student's on Fisher's scale, z = artanh r, with the
-    standard error of the bootstrap over queries, or of the jackknife where that is larger (for up to 200 queries),
-    because both are too small for few queries and the former the more so. A perfect correlation, ±1, has an interval
-    of length 0: resampling cannot tell that it could have been otherwise.
+    ``queries`` gives the query of each row, by default a different one. A metric is correlated over the rows in which
+    it and the outcome have a value. The interval is Student's on Fisher's scale, z = artanh r, with the standard error
+    of the bootstrap over queries or, if larger, of the jackknife (for up to 200 queries), because both are too small
+    for few queries, the former more so. A perfect correlation, ±1, has an interval of length 0, because resampling
+    can't vary it.
     """
     rows = PooledRows.of(values, outcome, queries, measure)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
@@ -117,12 +117,12 @@ def pooled_gaps(
     resamples: int = 2000,
     seed: int = 0,
 ) -> list[CorrelationGap]:
-    """The difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
+    """Difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
 
-    Paired bootstrap over queries: both correlations are made in the same resamples, over the rows that both metrics
-    have, so that what they share cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the
-    level at which the interval comes to hold 0. For fewer than five queries the interval's levels lie beyond the
-    resamples there are, and p is the more careful of the two.
+    Paired bootstrap over queries: both correlations use the same resamples and the rows that both metrics have, so
+    shared variation cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the level at which
+    the interval first contains 0. For fewer than five queries, the interval's levels lie beyond the resamples, and p is
+    the more conservative of the two.
     """
     rows = PooledRows.of(values, outcome, queries, measure)
     wanted = [_ColumnSelection(column, rows.there(*pair)) for pair in pairs for column in pair]
@@ -155,14 +155,14 @@ class PooledRows(NamedTuple):
 
 
 class _ColumnSelection(NamedTuple):
-    """A metric, over some of the rows."""
+    """A metric over some of the rows."""
 
     column: int
     there: Bools
 
 
 class _ResampledCorrelation(NamedTuple):
-    """A correlation or why there is none, its values in the resamples, and with each query left out in turn."""
+    """A correlation or why it is undefined, its values in the resamples, and with each query left out in turn."""
 
     value: float | None
     reason: str
@@ -175,7 +175,7 @@ class _ResampledCorrelation(NamedTuple):
 def _resample(
     rows: PooledRows, wanted: Sequence[_ColumnSelection], measure: Measure, resamples: int, seed: int
 ) -> list[_ResampledCorrelation]:
-    """What is wanted, all metrics that have the same rows at once."""
+    """Resample all metrics that have the same rows together."""
     groups: dict[bytes, dict[int, _ResampledCorrelation]] = {}
     for _, there in wanted:
         groups.setdefault(there.tobytes(), {})
@@ -239,7 +239,7 @@ def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: flo
 
 
 def _instability_reason(draws: Floats, queries: int) -> str:
-    """Why resamples give no interval; empty where they do."""
+    """Why resamples give no interval, or empty if they do."""
     if queries < 2:
         return ONE_QUERY
     return UNSTEADY if 2 * int(np.isnan(draws).sum()) >= len(draws) else ""

@@ -1,6 +1,6 @@
-"""How much a number of queries can show: the power of a paired test, and what would be needed.
+"""Power of a paired test, and the number of queries needed.
 
-All by Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
+Uses Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
 nearly the same power; the sign test has less.
 """
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ragworth.stats.paired import is_constant
 
 MOST = 10**9
-"""Queries beyond which there is no use to count."""
+"""Largest number of queries considered."""
 
 FEW = "there are fewer than two differences"
 FLAT = "the differences do not vary"
@@ -25,15 +25,15 @@ LAX = "at this level a test finds a difference that often where there is none"
 
 
 class DetectableDifference(NamedTuple):
-    """The smallest true difference that a comparison can show, or why that cannot be said.
+    """The smallest true difference that a comparison can show, or why it is undefined.
 
     Attributes
     ----------
-    value: true mean difference found with the power asked for; None where it cannot be said.
-    reason: why not; empty where it can.
+    value: true mean difference found with the requested power, or None.
+    reason: why it is undefined, or empty.
     spread: standard deviation of the differences; None for fewer than two.
-    n: differences.
-    missing: differences that are NaN; they are left out.
+    n: number of differences.
+    missing: NaN differences; they are left out.
     """
 
     value: float | None
@@ -56,7 +56,7 @@ def t_test_power(difference: float, spread: float, n: int, *, alpha: float = 0.0
     shift = abs(difference) / spread * math.sqrt(n)
     bound = float(stdtrit(n - 1, 1 - alpha / 2))
     far, other = 1 - float(nctdtr(n - 1, shift, bound)), float(nctdtr(n - 1, shift, -bound))
-    if math.isnan(far):  # so far off that the distribution leaves the range of its function
+    if math.isnan(far):  # so far out that the function fails
         return 1.0
     return min(1.0, far + (0.0 if math.isnan(other) else other))
 
@@ -64,7 +64,7 @@ def t_test_power(difference: float, spread: float, n: int, *, alpha: float = 0.0
 def detectable_difference(
     differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8
 ) -> DetectableDifference:
-    """The smallest true mean difference that as many queries, spread like these, show with probability ``chance``.
+    """Smallest true mean difference that this many queries, spread like these, show with probability ``chance``.
 
     The only formula for this number: comparisons and studies use it. It solves the exact power of the t-test. The
     usual sum of two t quantiles is too small for few queries: the power it promises as 0.8 is 0.73 for two.
@@ -84,16 +84,16 @@ def detectable_difference(
 
 
 def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, chance: float = 0.8) -> int | None:
-    """How many queries show a true mean difference with probability ``chance``; None for a difference of 0.
+    """Number of queries that show a true mean difference with probability ``chance``.
 
-    Also None where it would be more than a thousand million.
+    None for a difference of 0, and above a billion queries.
     """
     _check(alpha=alpha, spread=spread, chance=chance)
     return smallest_enough(lambda n: t_test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
 
 
 def smallest_enough(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number that is enough, where every larger one is too; None beyond a thousand million."""
+    """Smallest number that is enough, if every larger one is too; None beyond a billion."""
     low, high = 0, 1
     while not enough(high):
         low, high = high, 2 * high

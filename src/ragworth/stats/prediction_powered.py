@@ -1,11 +1,11 @@
-"""The mean of an expensive value, known for a sample, with the help of a cheap one that is known for all.
+"""Mean of expensive values known for a sample, estimated with cheap values known for all.
 
 Prediction-powered inference (Angelopoulos et al. 2023; with power tuning, PPI++, 2023): the mean of the cheap values is
-corrected by what the sample shows them to be wrong by. The better the cheap values go with the expensive ones, the
-fewer of these are needed; if they do not, nothing is lost but a degree of freedom, and the estimate stays unbiased.
+corrected by their error in the sample. The better the cheap values correlate with the expensive ones, the fewer of
+these are needed. If they don't, only a degree of freedom is lost, and the estimate stays unbiased.
 
-The sample must have been drawn at random, or the correction is of other queries than those it is for. Queries are what
-is counted: let a value be a metric's for one query, made from cheap or from expensive judgments.
+The sample must be drawn at random; otherwise the correction doesn't apply to the other queries. A value is a metric's
+value for one query, from cheap or from expensive judgments.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ SINGLE = "there is only one expensive value, so no interval"
 
 
 class PpiEstimate(NamedTuple):
-    """The mean of the expensive values over all queries, as far as it can be told.
+    """Estimated mean of the expensive values over all queries.
 
     Attributes
     ----------
-    value: the estimate; None where there is no expensive value.
-    reason: why there is no value, or no interval; empty where there are both.
+    value: the estimate; None without expensive values.
+    reason: why the value or the interval is missing, or empty.
     interval: Student's; None for fewer than two expensive values, and if too few differ and their range is unknown.
     p: two-sided, of a mean of 0; never 0; None for fewer than two expensive values.
-    weight: λ, how much is made of the cheap values: 0 nothing, 1 all of them at their word.
+    weight: λ, the weight of the cheap values: 0 ignores them, 1 takes them at face value.
     n: queries with an expensive value.
-    total: queries with a cheap one.
-    missing: queries without a cheap value; they are left out, and their expensive ones with them.
-    cheap: mean of the cheap values of all queries, uncorrected.
-    plain, plain_interval: mean of the expensive values alone, and Student's interval of it.
-    needed: expensive values that would give as short an interval alone; None where there is no interval.
+    total: queries with a cheap value.
+    missing: queries without a cheap value; they are left out, including their expensive ones.
+    cheap: uncorrected mean of the cheap values of all queries.
+    plain, plain_interval: mean of the expensive values alone, and its Student interval.
+    needed: expensive values that alone would give an interval this short; None without an interval.
     """
 
     value: float | None
@@ -61,7 +61,7 @@ class PpiEstimate(NamedTuple):
 
     @property
     def saved(self) -> int | None:
-        """Expensive values spared for an interval of this length; below 0 where the cheap ones did harm."""
+        """Expensive values saved for an interval of this length; negative if the cheap ones did harm."""
         return None if self.needed is None else self.needed - self.n
 
 
@@ -75,16 +75,16 @@ def ppi_mean(
 ) -> PpiEstimate:
     """Mean of the expensive values over all queries: ȳ + λ·(mean cheap over all − mean cheap over the sample).
 
-    ``expensive`` is NaN where there is none. λ makes the interval shortest, cov(y, f) / var(f) in the sample (power
-    tuning), unless ``weight`` gives it; fewer than four expensive values, and a cheap value that is constant in the
-    sample, have λ = 0, the plain mean.
+    ``expensive`` is NaN where unknown. By default, λ minimizes the interval, cov(y, f) / var(f) in the sample (power
+    tuning); ``weight`` overrides it. With fewer than four expensive values, or a constant cheap value in the sample,
+    λ = 0 gives the plain mean.
 
-    The interval is over queries like these, not only these: with an expensive value for every query it is that of a
+    The interval is over queries like these, not only these: with an expensive value for every query, it is that of a
     plain mean.
 
     If more than half of the expensive values are equal and few are not, their spread says little. The estimate is then
-    the plain mean, and the interval follows from ``bounds``, the lowest and highest value that an expensive value can
-    have; without them there is none. A ``weight`` that is given is used all the same.
+    the plain mean, with an interval from ``bounds``, the lowest and highest possible expensive value, or none without
+    bounds. An explicit ``weight`` is still used.
     """
     f, y = np.asarray(cheap, dtype=np.float64), np.asarray(expensive, dtype=np.float64)
     if f.shape != y.shape or f.ndim != 1:
@@ -130,7 +130,7 @@ def _few_differ_estimate(
     level: float,
     bounds: Bounds | None,
 ) -> PpiEstimate:
-    """The plain mean of expensive values of which few differ, with an interval that does not rest on their spread."""
+    """Plain mean of expensive values of which few differ, with an interval that doesn't rely on their spread."""
     (span,) = mean_intervals(values[:, None], level=level, bounds=bounds).spans()
     n, mean, p = len(values), plain.value, plain.p(values)
     reason, needed = (TOO_FEW, None) if span is None else ("", n)
@@ -145,10 +145,10 @@ def ppi_difference(
     level: float = 0.95,
     bounds: Bounds | None = None,
 ) -> PpiEstimate:
-    """Mean difference of two systems, second less first, query by query.
+    """Mean difference of two systems, second minus first, query by query.
 
-    Like :func:`ppi_mean` of the differences, so that what makes a query easy or hard for both cancels out.
-    ``bounds`` are the lowest and highest value that either system can have.
+    Like :func:`ppi_mean` of the differences, so effects of a query on both systems cancel out. ``bounds`` are the
+    lowest and highest possible value of either system.
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in cheap)
     bought_before, bought_after = (np.asarray(side, dtype=np.float64) for side in expensive)
@@ -167,7 +167,7 @@ class _Estimate(NamedTuple):
         return ConfidenceInterval(self.value - half, self.value + half)
 
     def p(self, values: Floats) -> float:
-        """Of a mean of 0; where nothing varies only the signs can speak."""
+        """p of a mean of 0; if nothing varies, only the signs are tested."""
         from scipy.special import stdtr
 
         if self.error <= 1e-12 * abs(self.value) or self.error == 0:
@@ -176,7 +176,7 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float | None) -> _Estimate | None:
-    """With the cheap values; None where they can add nothing."""
+    """Estimate with the cheap values; None if they can't add anything."""
     n, total = int(bought.sum()), len(f)
     some, values = f[bought], y[bought]
     if n == total or (weight is None and (n < 4 or is_constant(some))):
@@ -185,7 +185,7 @@ def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float
     if weight is not None:
         rest = f[~bought]
         share = weight * len(rest) / total
-        # Of one value the spread cannot be told; that of the sample stands in for it.
+        # The spread of a single value is unknown, so use that of the sample.
         spread = float((rest if len(rest) > 1 else f).var(ddof=1))
         error = math.sqrt(float((values - share * some).var(ddof=1)) / n + share**2 * spread / len(rest))
         return _Estimate(float(values.mean()) + weight * off, error, n - 1, weight)
@@ -193,7 +193,7 @@ def _estimate(f: Floats, y: Floats, bought: npt.NDArray[np.bool_], weight: float
     squares = float(centred @ centred)
     slope = float(centred @ values) / squares
     left = values - values.mean() - slope * centred
-    # As in regression: what is left over, with the uncertainty of the slope, and the spread of the cheap mean itself.
+    # As in regression: the residuals, the uncertainty of the slope, and the spread of the cheap mean itself.
     own = float(left @ left) / (n - 2) * (1 / n + off**2 / squares)
     error = math.sqrt(own + slope**2 * float(f.var(ddof=1)) / total)
     return _Estimate(float(values.mean()) + slope * off, error, n - 2, slope)
@@ -206,7 +206,7 @@ def _half_width(error: float, freedom: int, level: float) -> float:
 
 
 def _sample_needed(spread: float, interval: ConfidenceInterval, n: int, level: float) -> int | None:
-    """How many values of this spread have an interval as short."""
+    """Number of values with this spread that have an interval as short."""
     half = (interval.high - interval.low) / 2
     if half <= 0 or spread <= 0:
         return n

@@ -1,8 +1,7 @@
 """Intervals of means that resampling can't give: shares, and samples in which few values differ.
 
-A bootstrap of 20 equal values gives an interval of length 0, and that of 20 values of which two are not 0 covers far
-too seldom: a resample can't hold what the sample has not seen. If the range of the values is known, it says what might
-still come.
+A bootstrap of 20 equal values gives an interval of length 0, and that of 20 values of which two aren't 0 covers far
+too rarely, because a resample can't contain unseen values. If the range of the values is known, it bounds them.
 """
 
 from __future__ import annotations
@@ -14,28 +13,28 @@ from ragworth.stats.large_samples import CHUNK, LARGE, MAX_VALUES
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
-"""Lowest and highest value that an observation can have; infinite where there is none."""
+"""Lowest and highest possible value of an observation; may be infinite."""
 
 FEW = 10
-"""Values off the most common one below which a mean is not resampled."""
+"""A mean isn't resampled if fewer values than this differ from the most common one."""
 FEWEST = 5
-"""The same for values whose range is unknown: with fewer there is no interval."""
+"""The same if the range is unknown: with fewer, there is no interval."""
 SKEWED = 0.05
-"""Squared skewness of a mean above which it is not resampled: about 20 values among zeros."""
+"""Squared skewness of a mean above which it isn't resampled: about 20 values among zeros."""
 RARE = 3
 """Successes, or failures, up to which Wilson's interval is widened."""
 EQUAL = 1e-12
-"""Values that differ by no more than rounding are equal."""
+"""Relative difference up to which values count as equal."""
 
 TOO_FEW = "too few values differ to give an interval"
 
 
 def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share. Its ends lie within 0 and 1, and it has a length also if all or none succeed.
+    """Wilson's interval of a share. It lies within 0 and 1, and has a length even if all or none succeed.
 
-    With one to three successes its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
-    95 %. There the end is that of a Poisson number, and the same for failures (Brown, Cai and DasGupta 2001). For 10
-    to 150 observations and a level of 95 %, no share is then covered in less than 90.9 %, and shares on average in
+    With one to three successes, its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
+    95 %. There, the end is that of a Poisson number, and the same for failures (Brown, Cai and DasGupta 2001). For 10
+    to 150 observations and a level of 95 %, every share is then covered in at least 90.9 %, and shares on average in
     95 to 96 %.
     """
     from scipy.special import gammaincinv, ndtri
@@ -46,7 +45,7 @@ def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]
     half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
 
     def end(of: int, wilsons: float) -> float:
-        """The lower end for a few successes, or as far from 1 for a few failures."""
+        """Lower end for few successes; for few failures, its distance from 1."""
         return min(wilsons, float(gammaincinv(of, 1 - level)) / n) if 0 < of <= RARE else max(wilsons, 0.0) * (of > 0)
 
     return end(successes, centre - half), 1 - end(n - successes, 1 - centre - half)
@@ -55,9 +54,9 @@ def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]
 def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int, seed: int) -> tuple[float, float]:
     """Interval of a mean from the sample and half an unseen observation at an end of its range.
 
-    The observations get random weights (Rubin's Bayesian bootstrap). For the lower end of the interval one more
-    observation at the lowest possible value counts half, for the upper end one at the highest. With values of 0 and 1 a
-    whole one would give the interval of Clopper and Pearson, and half of one a shorter interval.
+    The observations get random weights (Rubin's Bayesian bootstrap). For the lower end of the interval, half an
+    observation at the lowest possible value is added; for the upper end, half of one at the highest. With values of 0
+    and 1, a whole one would give the interval of Clopper and Pearson, and half of one gives a shorter interval.
     """
     sums, total, unseen = _weighted_sums(sample, resamples, seed)
     tail = (1 - level) / 2
@@ -67,9 +66,9 @@ def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int,
 
 
 def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
-    """Two-sided p of a mean of 0: 1 − the level at which :func:`range_interval` comes to hold 0; never 0."""
+    """Two-sided p of a mean of 0: 1 − the level at which :func:`range_interval` first contains 0; never 0."""
     low, high = _widen_bounds(bounds, sample)
-    if _is_mirrored(sample):  # p must not depend on which side is called the first
+    if _is_mirrored(sample):  # p must not depend on the order of the sides
         sample, low, high = -sample, -high, -low
     sums, _, unseen = _weighted_sums(sample, resamples, seed)
     beyond = min(int((sums + unseen * low <= 0).sum()), int((sums + unseen * high >= 0).sum()))
@@ -77,7 +76,7 @@ def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
 
 
 def _is_mirrored(sample: Floats) -> bool:
-    """Whether the mean is below 0; of a mean of 0, whether the values below 0 come first in order of size."""
+    """Whether the mean is below 0; if it is 0, whether the values below 0 come first in order of size."""
     total = float(sample.sum())
     if abs(total) > EQUAL * float(np.abs(sample).sum()):
         return total < 0
@@ -85,7 +84,7 @@ def _is_mirrored(sample: Floats) -> bool:
 
 
 def _weighted_sums(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Sums of the values with random weights, sums of the weights, and the weights of half an unseen observation."""
+    """Randomly weighted sums of the values, sums of the weights, and weights of half an unseen observation."""
     values, counts = np.unique(sample, return_counts=True)
     rng = np.random.default_rng(seed)
     unseen = rng.standard_gamma(0.5, size=resamples)
@@ -100,10 +99,10 @@ def _weighted_sums(sample: Floats, resamples: int, seed: int) -> tuple[Floats, F
 def direct_interval(
     sample: Floats, bounds: Bounds | None, level: float, resamples: int, seed: int
 ) -> tuple[float, float] | None:
-    """The interval of a mean that should not be resampled; NaN where nothing can be said, None where it may be.
+    """Interval of a mean that shouldn't be resampled: NaN if undefined, None if it may be resampled.
 
-    A sample of nothing but the ends of its range is a share, and has Wilson's interval. Without known bounds, 0 and 1
-    are taken for the ends if both occur.
+    A sample of only the ends of its range is a share, and has Wilson's interval. Without known bounds, 0 and 1 count as
+    the ends if both occur.
     """
     n = len(sample)
     low, high = _widen_bounds(bounds, sample) if bounds is not None else (-np.inf, np.inf)
@@ -125,24 +124,24 @@ def direct_interval(
 def few_differ(sample: Floats, few: int = FEW) -> bool:
     """Whether more than half of the values are equal, and fewer than ``few`` are not."""
     n = len(sample)
-    middle = float(np.partition(sample, n // 2)[n // 2])  # a value that makes up more than half stands in the middle
+    middle = float(np.partition(sample, n // 2)[n // 2])  # a value that makes up more than half is the median
     same = int((np.abs(sample - middle) <= EQUAL * max(1.0, abs(middle))).sum())
     return 2 * same > n and n - same < few
 
 
 def difference_bounds(bounds: Bounds | None) -> Bounds | None:
-    """Bounds of the difference of two values that have these bounds."""
+    """Bounds of the difference of two values with these bounds."""
     return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
 
 
 def _widen_bounds(bounds: Bounds, sample: Floats) -> Bounds:
-    """The bounds, and beyond them if an observation is."""
+    """Extend the bounds to include all observations."""
     low, high = min(bounds[0], float(sample.min())), max(bounds[1], float(sample.max()))
     return low, high
 
 
 def _is_skewed(sample: Floats) -> bool:
-    """Whether the mean is far from normal because few values stand far out on one side."""
+    """Whether the mean is far from normal because of a few outliers on one side."""
     deviations = sample - sample.mean()
     square = float(deviations @ deviations)
     third = float(deviations**2 @ deviations)

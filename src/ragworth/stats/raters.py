@@ -1,8 +1,7 @@
 """Agreement of any number of judges beyond chance: Fleiss' κ and Krippendorff's α.
 
-Both take ratings as items × judges, in which a rating may be missing (NaN or None), and leave out items with fewer
-than two ratings, because one rating can agree with nothing. Intervals are bootstraps over items, or over groups of
-them (queries).
+Both take ratings as items × judges, with missing ratings as NaN or None, and leave out items with fewer than two
+ratings. Intervals are bootstraps over items, or over groups of them (queries).
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 RaterLabels = npt.ArrayLike | Sequence[Sequence[Any]]
 
 CHUNK = 1 << 22
-"""Numbers held at a time while resampling."""
+"""Maximum numbers in memory while resampling."""
 
 NOTHING = "no item has two ratings"
 CONSTANT = "all ratings are the same, so chance agrees as often"
 
 
 class RaterAgreement(NamedTuple):
-    """How far judges agree beyond chance.
+    """Agreement of judges beyond chance.
 
     Attributes
     ----------
-    value: 1 perfect agreement, 0 as much as chance would have, below 0 less; None where there is none.
-    reason: why there is none; empty where there is one.
-    items: with two ratings or more.
-    ratings: of these items.
+    value: 1 perfect agreement, 0 chance level, negative below chance; None if undefined.
+    reason: why it is undefined, or empty.
+    items: items with at least two ratings.
+    ratings: number of ratings of these items.
     left_out: items with fewer than two ratings.
-    interval: expanded percentile bootstrap; None where it was not asked for or cannot be had.
+    interval: expanded percentile bootstrap; None if not requested or undefined.
     """
 
     value: float | None
@@ -58,9 +57,9 @@ def fleiss_kappa(
 ) -> RaterAgreement:
     """Fleiss' κ (1971): (P̄ − Pₑ) / (1 − Pₑ).
 
-    P̄ is the mean over items of the share of their pairs of ratings that are equal; Pₑ the chance that two ratings of
-    the whole are, Σ pⱼ² over labels. Who gave a rating does not matter. Fleiss has as many ratings for every item;
-    where the numbers differ, every item still counts the same in P̄, and every rating in pⱼ.
+    P̄ is the mean over items of the share of equal pairs of ratings; Pₑ is the chance that any two ratings are equal,
+    Σ pⱼ² over labels. Raters are interchangeable. Fleiss assumes the same number of ratings for every item; otherwise,
+    every item still counts the same in P̄, and every rating in pⱼ.
     """
     table = _count_labels(ratings, groups)
     if not len(table.counts):
@@ -88,9 +87,9 @@ def krippendorff_alpha(
 ) -> RaterAgreement:
     """Krippendorff's α: 1 − (disagreement within items / disagreement of all ratings with each other).
 
-    What two ratings differ by is 0 or 1 (``nominal``), the square of the difference of their mean ranks among all
-    ratings (``ordinal``), or the square of their difference (``interval``). Items may have different numbers of
-    ratings: each rating counts the same. ``ordinal`` and ``interval`` need numbers.
+    The distance of two ratings is 0 or 1 (``nominal``), the squared difference of their mean ranks among all ratings
+    (``ordinal``), or their squared difference (``interval``). Items may have different numbers of ratings; each rating
+    counts the same. ``ordinal`` and ``interval`` need numbers.
     """
     if measure not in ("nominal", "ordinal", "interval"):
         raise ValueError(f"measure={measure!r} is none of nominal, ordinal, interval")
@@ -119,7 +118,7 @@ def krippendorff_alpha(
 
 
 class _LabelCounts(NamedTuple):
-    """How often each item with two ratings or more got each label, and which group it is of."""
+    """How often each item with at least two ratings got each label, and the item's group."""
 
     counts: Floats
     labels: npt.NDArray[np.generic]
@@ -144,21 +143,21 @@ def _count_labels(ratings: RaterLabels, groups: npt.ArrayLike | None) -> _LabelC
 
 
 def _coincidences(counts: Floats) -> tuple[Ints, Ints, Floats]:
-    """Pairs of labels that meet in an item, and what each item adds to each of them (Krippendorff's coincidences)."""
+    """Pairs of labels that occur together in an item, and each item's contribution (Krippendorff's coincidences)."""
     rows, columns = np.nonzero(counts.T @ counts)
     pairs = counts[:, rows] * (counts[:, columns] - (rows == columns))
     return rows, columns, pairs / (counts.sum(axis=1, keepdims=True) - 1)
 
 
 def _label_positions(margins: Floats, labels: npt.NDArray[np.generic], measure: MeasurementLevel) -> Floats:
-    """Where labels lie: at their value, or at their mean rank among the ratings there are."""
+    """Positions of labels: their values, or their mean ranks among the ratings."""
     if measure == "interval":
         return np.broadcast_to(labels.astype(np.float64), margins.shape)
     return np.cumsum(margins, axis=1) - margins / 2
 
 
 def _beyond_chance(seen: Floats, chance: Floats) -> Floats:
-    """1 − seen/chance; NaN where chance cannot disagree."""
+    """1 − seen/chance; NaN if chance can't disagree."""
     share = np.divide(seen, chance, out=np.full(len(seen), np.nan), where=chance > 1e-12)
     return np.asarray(1 - share)
 
@@ -166,7 +165,7 @@ def _beyond_chance(seen: Floats, chance: Floats) -> Floats:
 def _with_interval(
     table: _LabelCounts, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
 ) -> RaterAgreement:
-    """The agreement that ``measured`` makes of the sums over items, and of resampled sums over groups."""
+    """Agreement computed by ``measured`` from the sums over items, with an interval from sums over resampled groups."""
     items, ratings = len(table.counts), int(table.counts.sum())
     value = float(measured(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):

@@ -13,17 +13,17 @@ Ints = npt.NDArray[np.int64]
 
 
 class ConfidenceInterval(NamedTuple):
-    """Lower and upper end of the interval of one number."""
+    """Lower and upper end of an interval."""
 
     low: float
     high: float
 
 
 def expanded_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval | None:
-    """The expanded percentile interval of a statistic over ``n`` independent units, as for means.
+    """Expanded percentile interval of a statistic over ``n`` independent units, as for means.
 
-    Resamples in which the statistic is not defined (NaN) are passed over. One unit, or none, has no interval, nor has
-    a statistic that no resample defines.
+    Resamples in which the statistic is undefined (NaN) are ignored. None for fewer than two units, or if no resample
+    defines the statistic.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -32,17 +32,17 @@ def expanded_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval
         return None
     tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
     low, high = np.quantile(draws, [tail, 1 - tail], method="linear")
-    # Linear interpolation between equal numbers can leave them by a rounding error.
+    # Linear interpolation between equal numbers can miss them by a rounding error.
     return ConfidenceInterval(
         float(np.clip(low, draws.min(), draws.max())), float(np.clip(high, draws.min(), draws.max()))
     )
 
 
 def expanded_p(draws: Floats, n: int) -> float | None:
-    """Two-sided p of a statistic being 0: 1 − the level at which its expanded percentile interval comes to hold 0.
+    """Two-sided p of a statistic being 0: 1 − the level at which its expanded percentile interval first contains 0.
 
-    It is never 0, because the sample counts as one more resample, on the far side. Resamples of exactly 0 count half
-    on either side. None where :func:`expanded_interval` gives no interval.
+    Never 0, because the sample counts as another resample on the far side. Resamples of exactly 0 count half on either
+    side. None if :func:`expanded_interval` gives no interval.
     """
     from scipy.special import ndtri, stdtr
 
@@ -55,11 +55,11 @@ def expanded_p(draws: Floats, n: int) -> float | None:
 
 
 def standard_error(draws: Floats, left_out: Floats) -> float | None:
-    """How far a statistic would stray from sample to sample: the larger of two estimates of its standard error.
+    """The larger of two estimates of a statistic's standard error.
 
     ``draws`` are its values in bootstrap resamples, ``left_out`` its values with each unit left out in turn (the
-    jackknife), or none. For few units both are too small, the bootstrap's the more so. None where fewer than two
-    resamples define the statistic.
+    jackknife), if any. For few units both are too small, the bootstrap's more so. None if fewer than two resamples
+    define the statistic.
     """
     known, left = draws[~np.isnan(draws)], left_out[~np.isnan(left_out)]
     if len(known) < 2:
@@ -69,9 +69,9 @@ def standard_error(draws: Floats, left_out: Floats) -> float | None:
 
 
 def fisher_z_interval(value: float, error: float, n: int, level: float) -> ConfidenceInterval:
-    """Student's interval of a correlation over ``n`` units on Fisher's scale, z = artanh r, which has no ends to cross.
+    """Student's interval of a correlation over ``n`` units on Fisher's unbounded scale, z = artanh r.
 
-    Its standard error there is ``error`` / (1 − r²). That of a perfect correlation is a point.
+    Its standard error there is ``error`` / (1 − r²). The interval of a perfect correlation is a point.
     """
     from scipy.special import stdtrit
 
@@ -83,7 +83,7 @@ def fisher_z_interval(value: float, error: float, n: int, level: float) -> Confi
 
 
 def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterator[Floats]:
-    """How often each unit was drawn in each resample: (resamples × units), at most ``rows`` resamples at a time."""
+    """How often each unit is drawn in each resample: (resamples × units), at most ``rows`` resamples at a time."""
     rng = np.random.default_rng(seed)
     for low in range(0, resamples, rows):
         size = min(rows, resamples - low)
@@ -92,7 +92,7 @@ def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterato
 
 
 def unit_numbers(units: npt.ArrayLike | None, size: int) -> Ints:
-    """Each of ``size`` rows with the number of its unit; without units every row is one of its own."""
+    """Number the units of ``size`` rows; by default every row is its own unit."""
     if units is None:
         return np.arange(size)
     given = np.asarray(units)

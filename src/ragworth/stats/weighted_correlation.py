@@ -1,7 +1,7 @@
 """Correlations of many columns with one outcome in many bootstrap resamples at once.
 
-A resample is told by how often each unit (query) was drawn, and every correlation is made from such counts: no row is
-ever copied, and a block of resamples is a handful of array operations. The counts may come in blocks of any size.
+A resample is represented by how often each unit (query) was drawn, and correlations are computed from these counts: no
+row is copied, and a block of resamples takes a handful of array operations. Counts may come in blocks of any size.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 CountSampler = Callable[[int], Iterable[Floats]]
-"""Gives counts (resamples × units) in blocks of at most so many resamples, the same ones at every call."""
+"""Yields counts (resamples × units) in blocks of at most this many resamples, the same ones on every call."""
 
 CHUNK = 1 << 21
-"""Numbers of one kind held at a time."""
+"""Maximum numbers of one kind in memory."""
 
 WIDEST = 512
-"""Resamples done at a time; more would leave the processor's cache."""
+"""Resamples per block; more would exceed the CPU cache."""
 
 PAIRS = 1 << 25
-"""Numbers of a table of pairs of units held at a time, in single precision: 128 MB."""
+"""Numbers of a table of pairs of units in memory, in single precision: 128 MB."""
 
 TALL = 256
-"""Units of a table of pairs done at a time: each against itself and those after it, which halves the work."""
+"""Units of a table of pairs per block: each against itself and later ones, which halves the work."""
 
 FLAT = 1e-12
 """A variance below this share of the mean square is rounding."""
 
 
 class Resampler(ABC):
-    """Makes the correlations of ``columns`` (rows × metrics) with ``outcome`` when units are counted otherwise.
+    """Computes correlations of ``columns`` (rows × metrics) with ``outcome`` for resampled units.
 
     ``unit`` is the number of each row's unit, from 0. No value may be missing.
     """
@@ -51,15 +51,15 @@ class Resampler(ABC):
 
     @abstractmethod
     def of(self, counts: Floats) -> Floats:
-        """Correlations (resamples × metrics) for counts (resamples × units); NaN where a side is constant."""
+        """Correlations (resamples × metrics) for counts (resamples × units); NaN if a side is constant."""
 
     def over(self, draw: CountSampler) -> Floats:
-        """Correlations for all counts that are drawn."""
+        """Correlations for all drawn counts."""
         return np.concatenate([np.empty((0, self.columns.shape[1])), *map(self.of, draw(self.block))])
 
 
 class PearsonResampler(Resampler):
-    """By sums over each unit: the rest is one product of matrices."""
+    """Uses sums over each unit, so the rest is one matrix product."""
 
     def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
         super().__init__(columns, outcome, unit)
@@ -77,7 +77,7 @@ class PearsonResampler(Resampler):
 
 
 class SpearmanResampler(Resampler):
-    """By the ranks that values have in the resample, from running sums of the counts in the order of the values."""
+    """Uses the ranks of values in the resample, from running sums of the counts in the order of the values."""
 
     def __init__(self, columns: Floats, outcome: Floats, unit: Ints) -> None:
         super().__init__(columns, outcome, unit)
@@ -86,7 +86,7 @@ class SpearmanResampler(Resampler):
 
     def of(self, counts: Floats) -> Floats:
         found = np.empty((len(counts), len(self.x)))
-        # Resamples along the rows, so that a step from value to value is one for all of them.
+        # Resamples along the rows, so that a step from value to value is one operation for all of them.
         times = np.ascontiguousarray(counts.T)
         alike = self.y.counted(times)
         cube, yy = alike.sum(axis=0) ** 3, _tie_cubes(alike)
@@ -103,9 +103,9 @@ class SpearmanResampler(Resampler):
 
 
 class KendallResampler(Resampler):
-    """By the pairs of rows of every two units: (concordant − discordant) is a quadratic form of the counts.
+    """Uses the row pairs of every two units: (concordant − discordant) is a quadratic form of the counts.
 
-    A unit drawn twice is two units, and rows of the one stand against rows of the other like any others.
+    A unit drawn twice is two units, whose rows are compared like any others.
     """
 
     def __init__(self, columns: Floats, outcome: Floats, unit: Ints, *, c: bool = False) -> None:
@@ -127,7 +127,7 @@ class KendallResampler(Resampler):
         return _divided(net, scale)
 
     def _net(self, x: _DistinctColumn, draw: CountSampler) -> Floats:
-        """Concordant less discordant ordered pairs of rows, for each resample."""
+        """Concordant minus discordant ordered row pairs, for each resample."""
         net: list[Floats] = []
         size = max(1, PAIRS // self.units)
         for low in range(0, self.units, size):
@@ -138,7 +138,7 @@ class KendallResampler(Resampler):
         return np.asarray(np.sum(net, axis=0))
 
     def _scale(self, x: _DistinctColumn, counts: Floats) -> Floats:
-        """What concordant less discordant ordered pairs are divided by; 0 where a side is constant."""
+        """Divisor of concordant minus discordant ordered pairs; 0 if a side is constant."""
         times = np.ascontiguousarray(counts.T)
         of_x, of_y = x.counted(times), self.y.counted(times)
         pairs = of_y.sum(axis=0) ** 2
@@ -149,9 +149,9 @@ class KendallResampler(Resampler):
         return np.asarray(np.sqrt(untied[0] * untied[1]))
 
     def _table(self, x: _DistinctColumn, low: int, high: int) -> Singles:
-        """Concordant less discordant pairs of rows: units ``low`` to ``high`` × units from ``low`` on.
+        """Concordant minus discordant row pairs: units ``low`` to ``high`` × units from ``low`` on.
 
-        Pairs of units of which the second comes after ``high`` count twice: they are not met again.
+        Pairs of units whose second comes after ``high`` count twice, because they don't occur again.
         """
         first = self.edges[low]
         a, b = x.kind[self.order[first:]], self.y.kind[self.order[first:]]
@@ -159,7 +159,7 @@ class KendallResampler(Resampler):
         table = np.empty((high - low, self.units - low), dtype=np.float32)
         at = low
         while at < high:
-            # As many units as keep the block of row pairs small; always one at least.
+            # As many units as keep the block of row pairs small, but at least one.
             room = int(np.searchsorted(edges, edges[at] + max(1, CHUNK // len(a)), "right")) - 1
             last = min(max(at + 1, room), high)
             rows = slice(edges[at], edges[last])
@@ -172,13 +172,13 @@ class KendallResampler(Resampler):
 
 
 def _quadratic_form(counts: Floats, low: int, table: Singles) -> Floats:
-    """What a table of pairs, of units from ``low`` on, adds up to when units are counted so often."""
+    """Evaluate the quadratic form of a table of pairs, of units from ``low`` on, at these counts."""
     against = counts[:, low:].astype(np.float32) @ table.T
     return np.asarray(np.vecdot(against.astype(np.float64), counts[:, low : low + len(table)]))
 
 
 class _DistinctColumn:
-    """The distinct values of one column, in ascending order, and the rows and units that have them."""
+    """The distinct values of one column in ascending order, and the rows and units that have them."""
 
     def __init__(self, values: Floats, unit: Ints, units: int) -> None:
         from scipy.sparse import csr_array
@@ -195,16 +195,16 @@ class _DistinctColumn:
             self._units = csr_array((ones, (self.kind[order], unit[order])), shape=(len(distinct), units))
 
     def counted(self, times: Floats) -> Floats:
-        """How often each value occurs (values × resamples) when units are taken so many times."""
+        """How often each value occurs (values × resamples) if units are counted this often."""
         return np.asarray(self._units @ times if self.tied else times[self._units])
 
     def summed(self, numbers: Floats) -> Floats:
-        """Sum of the rows' numbers over those of each value."""
+        """Sum the rows' numbers for each value."""
         return np.asarray(self._rows @ numbers if self.tied else numbers[self._rows])
 
 
 def _running_sums(numbers: Floats) -> Floats:
-    """Running sums down the rows, in place. Row by row, which NumPy's own cumsum does several times slower."""
+    """Running sums down the rows, in place. Row by row, because NumPy's cumsum is several times slower here."""
     rows = list(numbers)
     for before, row in pairwise(rows):
         np.add(before, row, out=row)
@@ -212,7 +212,7 @@ def _running_sums(numbers: Floats) -> Floats:
 
 
 def _tie_cubes(alike: Floats) -> Floats:
-    """What ties take from the sum of squared ranks: Σt³, of (T³ − Σt³)/12."""
+    """Correction of the sum of squared ranks for ties: Σt³, of (T³ − Σt³)/12."""
     return _column_products(alike * alike, alike)
 
 
@@ -226,7 +226,6 @@ def _flattened(variance: Floats, scale: Floats) -> Floats:
 
 
 def make_resampler(measure: Measure, columns: Floats, outcome: Floats, unit: Ints) -> Resampler:
-    """What makes correlations of this kind."""
     if measure == "pearson":
         return PearsonResampler(columns, outcome, unit)
     if measure == "spearman":
@@ -235,7 +234,7 @@ def make_resampler(measure: Measure, columns: Floats, outcome: Floats, unit: Int
 
 
 def _scaled(values: Floats) -> Floats:
-    """Columns with mean 0 and largest deviation 1, so that sums of squares lose nothing; constant ones with 0."""
+    """Scale columns to mean 0 and largest deviation 1, so sums of squares stay accurate; constant ones become 0."""
     centred = values - values.mean(axis=0, keepdims=True)
     spread = np.abs(centred).max(axis=0, keepdims=True)
     return np.asarray(np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0))
@@ -246,7 +245,7 @@ def _variance(square: Floats, mean: Floats) -> Floats:
 
 
 def _ratio(cross: Floats, first: Floats, second: Floats) -> Floats:
-    """Cross over the root of both, between −1 and 1; NaN where one of them is 0."""
+    """``cross`` divided by the root of both, between −1 and 1; NaN if one of them is 0."""
     return _divided(cross, np.sqrt(first * second))
 
 

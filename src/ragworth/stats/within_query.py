@@ -1,7 +1,7 @@
-"""How well metrics go with an outcome within each query, over its contexts or systems, averaged over queries.
+"""Correlation of metrics with an outcome within each query, over its contexts or systems, averaged over queries.
 
-What makes one query easier than another plays no part here, as it does in :mod:`ragworth.stats.pooled`. A query in
-which the metric or the outcome is constant has no correlation: it is left out, and counted by reason.
+Unlike :mod:`ragworth.stats.pooled`, this ignores how easy queries are. A query in which the metric or the outcome is
+constant has no correlation: it is left out, and counted by reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 CHUNK = 1 << 22
-"""Pairs of rows held at a time."""
+"""Row pairs in memory at a time."""
 
 FEW = "fewer than two rows with both values"
 FLAT_METRIC = "the metric is constant"
@@ -30,17 +30,16 @@ FLAT_OUTCOME = "the outcome is constant"
 FLAT_BOTH = "both are constant"
 INFINITE = "a value is infinite"
 REASONS = ("", FEW, FLAT_METRIC, FLAT_OUTCOME, FLAT_BOTH, INFINITE)
-"""Why a query has no correlation, at the place of the number that :class:`WithinQueryCorrelations` gives; the "
-"first: it has one."""
+"""Why a query has no correlation, by the code in :class:`WithinQueryCorrelations`; 0 means it has one."""
 
 NO_QUERY = "no query has a correlation"
 ONE_QUERY = "only one query has a correlation, so no interval"
 
 
 class WithinQueryCorrelations(NamedTuple):
-    """Correlations (queries × metrics) of queries in ascending order; NaN where there is none.
+    """Correlations (queries × metrics) of queries in ascending order; NaN if undefined.
 
-    ``why`` has the place in :data:`REASONS` for each, ``rows`` the rows that each is from.
+    ``why`` has the index in :data:`REASONS` for each, ``rows`` the number of rows.
     """
 
     values: Floats
@@ -49,17 +48,17 @@ class WithinQueryCorrelations(NamedTuple):
 
 
 class MeanCorrelation(NamedTuple):
-    """The mean over queries of a metric's correlation with the outcome.
+    """Mean over queries of a metric's correlation with the outcome.
 
     Attributes
     ----------
-    value: None where no query has a correlation.
-    reason: why there is no value, or no interval; empty where there are both.
-    interval: expanded percentile bootstrap over queries; None where there is none.
-    queries: that have a correlation.
-    left_out: how many have none, by reason.
-    n: rows of the queries that have one.
-    missing: rows in which a value is NaN; they are left out.
+    value: None if no query has a correlation.
+    reason: why the value or the interval is missing, or empty.
+    interval: expanded percentile bootstrap over queries, or None.
+    queries: number of queries with a correlation.
+    left_out: number of queries without one, by reason.
+    n: rows of the queries with a correlation.
+    missing: rows with a NaN; they are left out.
     """
 
     value: float | None
@@ -74,7 +73,7 @@ class MeanCorrelation(NamedTuple):
 def query_correlations(
     values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike, *, measure: Measure = "spearman"
 ) -> WithinQueryCorrelations:
-    """The correlation of each column of ``values`` (rows × metrics) with ``outcome`` within each query."""
+    """Correlation of each column of ``values`` (rows × metrics) with ``outcome`` within each query."""
     rows = PooledRows.of(values, outcome, queries, measure)
     order = np.argsort(rows.unit, kind="stable")
     x, y, unit = rows.values[order], rows.outcome[order], rows.unit[order]
@@ -101,7 +100,7 @@ def within_query_correlations(
     resamples: int = 2000,
     seed: int = 0,
 ) -> list[MeanCorrelation]:
-    """The mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
+    """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
     found = query_correlations(values, outcome, queries, measure=measure)
     spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
     total = len(np.asarray(outcome))
@@ -134,7 +133,7 @@ def within_query_gaps(
     resamples: int = 2000,
     seed: int = 0,
 ) -> list[CorrelationGap]:
-    """The mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
+    """Mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
 
     Over the queries in which both have one. The interval is that of a mean; p is of the studentised bootstrap
     (:func:`ragworth.stats.paired.bootstrap_test`).
@@ -164,7 +163,7 @@ def within_query_gaps(
 
 
 def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:
-    """Correlations within queries of rows in their order, why there is none, and the rows that each has."""
+    """Correlations within queries, for rows in query order; why they are undefined; and the number of rows of each."""
     size = np.bincount(unit, minlength=units)
     flat_x, flat_y = _is_flat(x, unit, units), _is_flat(y, unit, units)
     why = np.select([size < 2, flat_x & flat_y, flat_x, flat_y], [1, 4, 2, 3], 0)
@@ -180,7 +179,6 @@ def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: 
 
 
 def _is_flat(x: Floats, unit: Ints, units: int) -> npt.NDArray[np.bool_]:
-    """Whether all values of a query are equal."""
     first = np.zeros(units)
     first[unit[::-1]] = x[::-1]
     return np.asarray(np.bincount(unit, x != first[unit], minlength=units) == 0)
@@ -198,7 +196,7 @@ def _correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure
 
 
 def _ranks(x: Floats, unit: Ints) -> Floats:
-    """Ranks within the query, but for a number that is the same for the whole query; equal values share theirs."""
+    """Ranks within the query up to a constant per query; equal values share theirs."""
     order = np.lexsort((x, unit))
     new = np.append(True, (x[order][1:] != x[order][:-1]) | (unit[order][1:] != unit[order][:-1]))
     kind = np.cumsum(new) - 1
@@ -209,7 +207,7 @@ def _ranks(x: Floats, unit: Ints) -> Floats:
 
 
 def _kendall(x: Floats, y: Floats, unit: Ints, units: int, *, c: bool) -> Floats:
-    """By all pairs of rows of a query. Queries of the same size are done at once."""
+    """Compare all row pairs of a query, doing queries of the same size at once."""
     found = np.empty(units)
     size = np.bincount(unit, minlength=units)
     start = np.cumsum(size) - size

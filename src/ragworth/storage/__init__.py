@@ -1,1 +1,1 @@
-"""Files on disk: who may read them, which of them ragworth wrote, and whether they lie inside a workspace."""
+"""Files on disk: who may read them, which of them ragworth wrote, and whether they are inside a workspace."""

@@ -1,7 +1,7 @@
-"""Folders of a workspace's cache: ragworth deletes what is old in them, so they hold nothing else.
+"""Cache folders of a workspace. ragworth deletes old entries in them, so they contain nothing else.
 
-A cache is marked by a ``CACHEDIR.TAG``, which backup programs know too. A folder without one that holds something is
-not a cache, unless an earlier version of ragworth made it.
+A cache is marked by a ``CACHEDIR.TAG``, which backup programs also recognize. A non-empty folder without one isn't a
+cache, unless an earlier version of ragworth created it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder is a cache of ragworth. It may be deleted at any time.
 """
 LEGACY_NAMES = ("evaluating.lock", "stages")
-"""What caches of versions without a tag have in them."""
+"""Contents of caches from versions without a tag."""
 
 
 def check_cache(folder: Path) -> None:
-    """Refuse a folder that holds other things than a cache."""
+    """Reject a folder with other contents."""
     if not folder.is_dir() or _is_cache(folder):
         return
     others = sorted(each.name for each in folder.iterdir())
     if others:
         raise InputError(
-            f"this folder is no cache: it holds other files, such as {quote_short(others[0])}",
+            f"this folder is not a cache: it contains other files, such as {quote_short(others[0])}",
             file=str(folder),
             expected="an empty folder, or a cache of ragworth",
             remedy='name another one under [paths], such as cache = ".ragworth", or with --cache DIR',
@@ -35,7 +35,7 @@ def check_cache(folder: Path) -> None:
 
 
 def mark_cache(folder: Path) -> None:
-    """Create a cache, and mark it; one that cannot be written to costs time, nothing else."""
+    """Create and mark a cache. If it can't be written to, that only costs time."""
     with suppress(OSError):
         private_folder(folder)
         if not (folder / TAG).exists():

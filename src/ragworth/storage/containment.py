@@ -1,4 +1,4 @@
-"""Whether a path stays inside a folder, once all symbolic links are followed."""
+"""Check whether a path stays inside a folder after following all symbolic links."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
-"""What SQLite and a store of calls add to the name of a file."""
+"""Suffixes of the files that SQLite and a call store put beside a file."""
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
-    """Whether ``path``, which need not exist, is the folder or below it. A loop of links is nowhere."""
+    """Whether ``path``, which need not exist, is in the folder or is the folder. False for a loop of links."""
     try:
         return Path(path).resolve().is_relative_to(Path(folder).resolve())
     except (OSError, RuntimeError):
@@ -19,9 +19,9 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
 
 
 def paths_outside(path: Path, folder: Path) -> Iterator[Path]:
-    """Places outside of ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
+    """Yield places outside ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
 
-    For a file, those that SQLite keeps beside it count too.
+    For a file, this includes the files that SQLite puts beside it.
     """
     for ending in SQLITE_SUFFIXES if not path.is_dir() else ("",):
         beside = path.with_name(path.name + ending) if ending else path

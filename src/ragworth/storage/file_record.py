@@ -1,8 +1,8 @@
-"""Which files of a folder ragworth wrote: only those are replaced or deleted.
+"""Record which files of a folder ragworth wrote, so that only those are replaced or deleted.
 
-A hidden file in the folder holds the name and the SHA-256 of each. A file counts as ragworth's when both are right. The
-digest is noted before the file is written, beside that of the file that it replaces, so that a process that is killed
-in between leaves nothing that the next one takes for somebody else's.
+A hidden file in the folder lists the name and SHA-256 of each. A file counts as ragworth's if both match. The digest is
+recorded before the file is written, beside that of the file it replaces, so a process killed in between leaves
+nothing that the next one takes for somebody else's.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ RECORD_NAME = ".ragworth-files.json"
 FORMAT = 1
 DAY = 24 * 60 * 60
 MAX_LISTED = 12
-"""How many files an error lists."""
+"""Maximum number of files listed in an error."""
 
 LegacyRecord = Callable[[Path], Mapping[str, str]]
-"""Finds what a version of ragworth without records wrote to a folder: digests by name."""
+"""Finds files written by versions of ragworth without records: digests by name."""
 
 
 WriteFile = Callable[[IO[bytes]], object]
-"""Writes the content of a file, so that a large one need not be in memory as a whole."""
+"""Writes the content of a file, so that a large one needn't fit in memory."""
 
 
 def no_legacy_record(folder: Path) -> Mapping[str, str]:
@@ -39,7 +39,7 @@ def no_legacy_record(folder: Path) -> Mapping[str, str]:
 class FileRecord:
     """The files of a folder that ragworth wrote.
 
-    ``earlier`` is asked where the folder has no record yet. ``remedy`` ends the error about a file in the way.
+    ``earlier`` is called if the folder has no record yet. ``remedy`` ends the error about a file in the way.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class FileRecord:
 
     @property
     def names(self) -> set[str]:
-        """What ragworth wrote, whether or not it is still there."""
+        """Files that ragworth wrote, whether or not they still exist."""
         return set(self._digests)
 
     def foreign(self, names: Iterable[str]) -> list[str]:
-        """Those of ``names`` that are taken by something that ragworth did not write."""
-        return [name for name in names if self._taken(name) and not self._ours(name)]
+        """Those of ``names`` that exist but weren't written by ragworth."""
+        return [name for name in names if self._taken(name) and not self._is_ours(name)]
 
     def refuse_foreign(self, names: Iterable[str]) -> None:
-        """Raise an error where some of ``names`` are taken."""
+        """Raise an error if some of ``names`` exist but weren't written by ragworth."""
         if taken := self.foreign(names):
             it, was = ("it", "it was") if len(taken) == 1 else ("them", "they were")
             raise InputError(
@@ -73,9 +73,9 @@ class FileRecord:
             )
 
     def write(self, name: str, data: bytes | WriteFile, *, adopt: bool = False) -> str:
-        """Write a file, whole or not at all, for its owner alone; its digest.
+        """Write a file atomically, readable only by its owner, and return its digest.
 
-        ``adopt``: the user has named the file, so that it is replaced whoever wrote it.
+        ``adopt``: the user named the file, so replace it whoever wrote it.
         """
         if not adopt:
             self.refuse_foreign([name])
@@ -89,20 +89,19 @@ class FileRecord:
         return digest
 
     def remove(self, names: Iterable[str]) -> None:
-        """Delete what ragworth wrote and nobody has changed since; all else stays."""
+        """Delete files that ragworth wrote and nobody has changed since."""
         for name in names:
-            if self._ours(name):
+            if self._is_ours(name):
                 (self.folder / name).unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Forget files that are gone, and remove what killed processes left half written a day ago or earlier."""
+        """Forget deleted files, and remove partial files left by killed processes at least a day ago."""
         self._digests = {name: each for name, each in self._digests.items() if (self.folder / name).is_file()}
         self.save()
         for folder in {(self.folder / name).parent for name in (RECORD_NAME, *self._digests)}:
             _sweep(folder)
 
     def save(self) -> None:
-        """Write the record."""
         files = {name: list(each) for name, each in sorted(self._digests.items())}
         text = json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n"
         with _replace_file(self.folder / RECORD_NAME, text.encode()):
@@ -112,14 +111,14 @@ class FileRecord:
         try:
             private_folder(folder)
         except OSError as error:
-            raise FormatError(f"cannot be made: {error.strerror or error}", file=str(folder)) from error
+            raise FormatError(f"can't be created: {error.strerror or error}", file=str(folder)) from error
 
     def _taken(self, name: str) -> bool:
         path = self.folder / name
         return path.exists() or path.is_symlink()
 
-    def _ours(self, name: str) -> bool:
-        """Whether a file is as ragworth wrote it, and no link leads to it or from it."""
+    def _is_ours(self, name: str) -> bool:
+        """Whether a file is as ragworth wrote it, and has no links to or from it."""
         path = self.folder / name
         above = [each for each in path.parents if each != self.folder and each.is_relative_to(self.folder)]
         if any(each.is_symlink() for each in (path, *above)) or not path.is_file():
@@ -131,7 +130,7 @@ class FileRecord:
 
 @contextmanager
 def _replace_file(path: Path, data: bytes | WriteFile) -> Iterator[Path]:
-    """Write a new file beside ``path``; it takes its place when the block ends without an error."""
+    """Write a new file beside ``path`` and move it there if the block succeeds."""
     part = None
     try:
         part, stream = open_part_file(path, private=True)
@@ -153,10 +152,10 @@ def _digest(path: Path) -> str:
 
 
 def _read_record(path: Path) -> dict[str, tuple[str, ...]]:
-    """What a record says; one that is damaged says nothing, so that nothing is replaced or deleted."""
+    """Read a record; a damaged one counts as empty, so that nothing is replaced or deleted."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        files = said["files"] if said["format"] == FORMAT else {}
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files = record["files"] if record["format"] == FORMAT else {}
         return {name: tuple(each) for name, each in files.items() if _is_plain_name(name) and isinstance(each, list)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

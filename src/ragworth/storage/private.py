@@ -1,8 +1,8 @@
-"""Files and folders that only their owner can read.
+"""Create files and folders that only their owner can read.
 
-Stores, results and caches hold questions, passages and answers, so they are created with the modes 0600 and 0700. A
-stricter umask still counts, and what exists already is never made readable for more people. On Windows, where modes
-mean nothing, files get what the folder gives them.
+Stores, results and caches contain questions, passages and answers, so they are created with modes 0600 and 0700. A
+stricter umask still applies, and existing files never become readable to more people. On Windows, where modes have no
+effect, files inherit the folder's permissions.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import IO, NamedTuple
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 PUBLIC_MODE = 0o666
-"""Mode of a file that the user named; their umask decides."""
+"""Mode of a file that the user named, subject to their umask."""
 
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""For a new file: one that exists is an error, and so is a link."""
+"""For a new file: an existing file or link is an error."""
 
 PART_NAME = re.compile(r"\..*\.[0-9a-f]{8}\.part", re.DOTALL)
-"""Names of files that are being written, or were when their process was killed."""
+"""Names of partial files, being written or left by a killed process."""
 
 
 class PartFile(NamedTuple):
-    """A new file that takes the place of another one when it is whole."""
+    """A new file that replaces another one when complete."""
 
     path: Path
     stream: IO[bytes]
 
 
 def private_folder(path: str | Path) -> None:
-    """Create a folder and its missing parents, each for the owner alone. Folders that exist keep their mode."""
+    """Create a folder and its missing parents for the owner only. Existing folders keep their mode."""
     path = Path(path)
     try:
         path.mkdir(mode=FOLDER_MODE)
@@ -47,19 +47,19 @@ def private_folder(path: str | Path) -> None:
 
 
 def private_file(path: str | Path) -> None:
-    """Create an empty file for the owner alone; one that exists stays as it is.
+    """Create an empty file for the owner only; an existing one stays as it is.
 
-    SQLite opens it afterwards, and gives its log and its shared memory the same mode.
+    SQLite opens it afterwards, and gives its log and shared memory the same mode.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, FLAGS, FILE_MODE))
 
 
 def open_part_file(path: Path, *, private: bool) -> PartFile:
-    """A new file in the same folder, under a name that nobody else has.
+    """Open a new file with a unique name in the same folder.
 
-    ``private``: for the owner alone. A file that it will replace is a limit: its mode is kept, and a private file gets
-    no permission that the old one lacked.
+    ``private``: for the owner only. The mode of the file to be replaced is a limit: it is copied, and a private file
+    gets no permission that the old one lacked.
     """
     while True:
         part = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}.part")
@@ -72,7 +72,7 @@ def open_part_file(path: Path, *, private: bool) -> PartFile:
 
 
 def make_private(folder: Path) -> None:
-    """Take permissions for others away from a folder that was just created, and from all that is in it."""
+    """Remove permissions for others from a folder that was just created, and from everything in it."""
     for path in (folder, *folder.rglob("*")):
         if os.name == "posix" and not path.is_symlink():
             path.chmod(stat.S_IMODE(path.stat().st_mode) & FOLDER_MODE)

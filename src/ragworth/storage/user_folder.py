@@ -1,4 +1,4 @@
-"""Where a user's own settings are kept: never in a workspace."""
+"""Locate the user's settings, which are never in a workspace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def settings_folder() -> Path:
-    """``RAGWORTH_CONFIG``, or a folder of the user's own as the system has it."""
+    """``RAGWORTH_CONFIG``, or the system's folder for user settings."""
     if named := os.environ.get("RAGWORTH_CONFIG"):
         return Path(named).expanduser().absolute()
     if os.name == "nt" and (roaming := os.environ.get("APPDATA")):

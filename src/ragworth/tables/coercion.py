@@ -1,7 +1,7 @@
-"""What people hand over (data frames, Arrow, dicts) as Polars columns under our names.
+"""Convert data frames, Arrow tables and dicts to Polars columns under our names.
 
-A door is forgiving about names and containers and strict about meaning: it renames ``qid`` and
-``docno``, casts whole-number ids to text, and refuses what would have to be guessed.
+Conversion is lenient about names and containers and strict about meaning: it renames ``qid`` and ``docno``, casts
+whole-number ids to text, and rejects anything it would have to guess.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from ragworth.errors import MissingExtraError, TableError, format_names, quote_s
 
 Frame = pl.DataFrame
 Data = Any
-"""A Polars, pandas or Arrow table, a dict of columns, a list of dicts, or for runs and judgments a
-nested dict ``{query: {passage: number}}``."""
+"""A Polars, pandas or Arrow table, a dict of columns, a list of dicts, or, for runs and judgments, a nested dict
+``{query: {passage: number}}``.
+"""
 
 ID_ALIASES: dict[str, tuple[str, ...]] = {
     "system": ("system_id", "run_id", "system", "run"),
@@ -25,12 +26,13 @@ ID_ALIASES: dict[str, tuple[str, ...]] = {
     "passage": ("passage_id", "doc_id", "docno", "docid", "corpus-id", "passage"),
     "subquestion": ("subquestion_id", "sub_question_id", "subtopic", "subquestion", "question_id"),
 }
-"""Column names understood as ids, in order of preference. Names that end in an id come first, because
-a frame with both ``qid`` and ``query`` holds the text in the second."""
+"""Accepted names of id columns, in order of preference. Names ending in ``id`` come first, because a frame with both
+``qid`` and ``query`` has the text in the latter.
+"""
 
 
 def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | None = None) -> Frame:
-    """``data`` as a Polars frame; ``nested`` names the three columns of a nested dict."""
+    """Convert ``data`` to a Polars frame. ``nested`` names the three columns of a nested dict."""
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if isinstance(data, pl.DataFrame):
@@ -63,7 +65,7 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
 
 
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises over data it cannot hold; a panic is no ``Exception``."""
+"""Errors that Polars raises on data it can't store; a panic is not an ``Exception``."""
 
 
 def _type_name(data: object) -> str:
@@ -71,27 +73,27 @@ def _type_name(data: object) -> str:
 
 
 def _from_dict(data: Mapping[Any, Any], nested: tuple[str, str, str] | None) -> Frame:
-    """A dict of columns, or a nested dict as three columns."""
+    """Convert a dict of columns, or a nested dict to three columns."""
     if data and all(isinstance(value, Mapping) for value in data.values()):
         if nested is None:
-            raise TypeError("a dict of dicts was given")
+            raise TypeError("it is a dict of dicts")
         rows = [(outer, inner, value) for outer, items in data.items() for inner, value in items.items()]
         return pl.DataFrame([_to_series(name, [row[i] for row in rows]) for i, name in enumerate(nested)])
     return pl.DataFrame([_to_series(name, values) for name, values in data.items()])
 
 
 def _from_rows(data: Sequence[Any]) -> Frame:
-    """A list of dicts. All rows decide what a column holds, not the first few."""
+    """Convert a list of dicts; all rows, not just the first few, determine a column's type."""
     if not all(isinstance(row, Mapping) for row in data):
-        raise TypeError("rows that are no dicts")
+        raise TypeError("the rows are not dicts")
     names = dict.fromkeys(name for row in data for name in row)
     return pl.DataFrame([_to_series(name, [row.get(name) for row in data]) for name in names])
 
 
 def _to_series(name: object, values: Any) -> pl.Series:
-    """One column. Whole and other numbers together are numbers; text and whole numbers together are text (ids)."""
+    """Make one column. Mixed ints and floats become floats; mixed text and ints become text (ids)."""
     if not isinstance(name, str):
-        raise TypeError(f"a column called {name!r}")
+        raise TypeError(f"a column is named {name!r}")
     if not isinstance(values, (list, tuple, range)):
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise TypeError(f"column {name!r} is {_type_name(values)}, not a list")
@@ -108,50 +110,50 @@ def _to_series(name: object, values: Any) -> pl.Series:
             return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
     except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"column {name!r}: {str(error).partition(chr(10))[0]}") from error
-    return pl.Series(name, values, dtype=pl.Object)  # refused if it turns out to be a column of ours
+    return pl.Series(name, values, dtype=pl.Object)  # an error later, if the column is one of ours
 
 
 def _from_pandas(data: Any) -> Frame:
     if not hasattr(data, "columns"):
-        raise TypeError(f"a {_type_name(data)} where a data frame belongs")
+        raise TypeError(f"it is a {_type_name(data)}, not a data frame")
     try:
         return pl.from_pandas(data)
     except ImportError as error:
         raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
-    except Exception as error:  # pyarrow's errors, which cannot be named without importing it
+    except Exception as error:  # pyarrow's errors, which can't be named without importing it
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
         raise TypeError(str(error)) from error
 
 
 def find_id_column(frame: Frame, name: str) -> str | None:
-    """The column of ``frame`` that holds the id called ``name``."""
+    """Find the column of ``frame`` that holds the id called ``name``."""
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
 
 
 def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
-    """The ids called ``name``, as text: none missing, none empty."""
+    """Return the ids called ``name`` as text, with none missing or empty."""
     column = find_id_column(frame, name)
     if column is None:
         raise TableError(
             f"{with_article(table)} table needs {with_article(repr(name))} column; this one has "
             f"{format_names(frame.columns)}",
             expected=" or ".join(ID_ALIASES[name]),
-            remedy="rename the column (a TREC file is read as trec:PATH)",
+            remedy="rename the column (to read a TREC file, pass trec:PATH)",
             file=source,
         )
     return text_ids(frame[column], source=source).alias(name)
 
 
 def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
-    """``ids`` cast to text; floats, missing and empty ids are errors."""
+    """Cast ``ids`` to text. Floats, missing and empty ids are errors."""
     kind = ids.dtype
     if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum) or (kind == pl.Null and not len(ids))):
         raise TableError(
             f"column {ids.name!r} holds {kind} values where ids belong"
             + (f", such as {ids.drop_nulls().head(1).to_list()[0]!r}" if ids.null_count() < len(ids) else ""),
             expected="text or whole numbers",
-            remedy="cast the ids to text before (pandas turns whole numbers with a gap into floats)",
+            remedy="cast the ids to text first (pandas turns a whole-number column with gaps into floats)",
             file=source,
         )
     text = ids if kind == pl.String else ids.cast(pl.String)
@@ -167,7 +169,7 @@ def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
 
 
 def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
-    """``column`` as numbers; text that is no number is an error, missing stays missing."""
+    """Convert ``column`` to numbers. Text that isn't a number is an error; missing values stay missing."""
     if column.dtype == kind:
         return column
     if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
@@ -175,7 +177,7 @@ def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.Da
             f"column {column.name!r} holds {column.dtype} values, such as "
             f"{quote_short(column.drop_nulls().head(1).to_list()[0] if len(column.drop_nulls()) else '')}",
             expected="numbers",
-            remedy="convert the column; a value that could not be had is null with a 'status' saying why",
+            remedy="convert the column; leave a missing value null and give the reason in 'status'",
             file=source,
         )
     cast = column.cast(kind, strict=False)

@@ -1,4 +1,4 @@
-"""The six tables that pass between stages: flat, fixed schemas, checked when made.
+"""The six tables that pass between stages, with fixed schemas that are checked on creation.
 
 ============ ============================ =========================================
 table        key                          values
@@ -11,11 +11,11 @@ outcomes     system, query, aspect        value, status, source
 scores       system, query, metric        value, status
 ============ ============================ =========================================
 
-``status`` is ``ok`` or says why there is no value. A value is there exactly when the status is ``ok``:
-nothing that could not be had turns into 0 or NaN. Of answers, ``truncated`` ones have a text as well.
+``status`` is ``ok`` or the reason why the value is missing. A row has a value exactly when its status is ``ok``: a
+value that can't be computed is never 0 or NaN. Answers with status ``truncated`` have a text too.
 
-A table is made from a Polars, pandas or Arrow table, a dict of columns or a list of dicts; ``frame`` is
-the checked Polars frame. ``notes`` says in words what was noticed on the way (lines skipped, gaps).
+Build a table from a Polars, pandas or Arrow table, a dict of columns or a list of dicts. ``frame`` is the checked
+Polars frame. ``notes`` lists problems found along the way, such as skipped lines or gaps.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from ragworth.tables.schema import check_key
 from ragworth.tables.schema import constant_column as constant_column
 
 MAX_RANK = 1_000_000
-"""No context is deeper; a larger rank is a score, or an id, in the wrong column."""
+"""The deepest rank allowed; a larger number is a score or an id in the wrong column."""
 
 
 TRUNCATED = "truncated"
-"""Status of an answer that ended at its greatest length."""
+"""Status of an answer cut off at the maximum length."""
 
 EMPTY_ANSWER = "empty-answer"
-"""Status of an answer in which there is nothing but blanks."""
+"""Status of an answer that contains only whitespace."""
 
 ANSWERED_STATUSES = (OK, TRUNCATED)
 """Statuses of answers that have a text to grade."""
@@ -53,15 +53,14 @@ ANSWERED_STATUSES = (OK, TRUNCATED)
 class Contexts(Table):
     """The ordered passages that each system shows the model for each query.
 
-    ``rank`` is the position shown, from 1. Where only scores are given the order is trec_eval's:
-    score descending, then passage id descending (``ties="float32"`` compares in single precision).
-    A rank nobody listed is a passage that was shown but is unknown; it counts as unjudged.
-    ``empty`` names the (system, query) for which nothing was retrieved, which no row can say.
+    ``rank`` is the position shown, from 1. Without ranks, the order is trec_eval's: score descending, then passage id
+    descending (``ties="float32"`` compares in single precision). A gap in the ranks is a passage that was shown but is
+    unknown; it counts as unjudged. ``empty`` lists (system, query) pairs that retrieved nothing and so have no rows.
     """
 
     empty: frozenset[tuple[str, str]] = frozenset()
     starts: Ints | None = None
-    """Where each context begins in the frame, and the end, while that is known; saves looking again."""
+    """Where each context begins in the frame, plus the end; None if unknown."""
     name = "contexts"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,
@@ -84,9 +83,9 @@ class Contexts(Table):
         empty: Iterable[tuple[str, str]] = (),
     ) -> None:
         if not system:
-            raise TableError("the name of the system is empty", expected="a name", file=source)
+            raise TableError("the system has an empty name", expected="a name", file=source)
         if ties not in ("float64", "float32"):
-            raise TableError(f"ties={ties!r} is not possible", expected="float64 or float32", file=source)
+            raise TableError(f"invalid ties={ties!r}", expected="float64 or float32", file=source)
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
         columns = [
             coercion.id_column(frame, "system", table=self.name, source=source)
@@ -104,8 +103,8 @@ class Contexts(Table):
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
-        made = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
-        self.frame, self.starts = made.frame.select(list(self.schema)), made.starts
+        ordered = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        self.frame, self.starts = ordered.frame.select(list(self.schema)), ordered.starts
         self.notes = notes
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
@@ -120,7 +119,7 @@ class Contexts(Table):
 
     @property
     def systems(self) -> list[str]:
-        """Names of the systems, in order of appearance; those that retrieved nothing at all last."""
+        """Names of the systems in order of appearance; systems that retrieved nothing come last."""
         names = self.distinct("system")
         return [*names, *sorted({system for system, _ in self.empty} - set(names))]
 
@@ -134,53 +133,53 @@ class Contexts(Table):
         return self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
 
     def renamed(self, system: str) -> Contexts:
-        """The same contexts under another name; for a table of one system."""
+        """Rename the system of a table that has only one."""
         if len(self.systems) > 1:
             raise TableError(
                 f"{format_count(len(self.systems), 'system')} cannot all be called {system!r}",
                 expected="a table of one system",
-                remedy="leave the name out: they have names of their own",
+                remedy="leave out the name; the table already names its systems",
             )
         frames = [with_constant_text(part, "system", system) for part in self.parts]
-        made = self._like(frames, frozenset((system, query) for _, query in self.empty))
-        made.starts = self.starts
-        return made
+        contexts = self._like(frames, frozenset((system, query) for _, query in self.empty))
+        contexts.starts = self.starts
+        return contexts
 
     def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
-        made = Contexts.of_parts(frames, self.notes)
-        made.empty = empty
-        return made
+        contexts = Contexts.of_parts(frames, self.notes)
+        contexts.empty = empty
+        return contexts
 
     @staticmethod
     def concat(tables: list[Contexts]) -> Contexts:
-        """Several systems in one table; a system may come from one table only."""
+        """Combine tables of different systems into one."""
         seen: set[str] = set()
         for table in tables:
             for system in table.systems:
                 if system in seen:
                     raise TableError(
                         f"two runs are called {system!r}",
-                        expected="a name of its own for each run",
+                        expected="a different name for each run",
                         remedy="name them: NAME=PATH on the command line, system=NAME in Python",
                     )
                 seen.add(system)
         frames = [part for table in tables for part in table.parts]
-        made = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
-        made.empty = frozenset(pair for table in tables for pair in table.empty)
+        contexts = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
+        contexts.empty = frozenset(pair for table in tables for pair in table.empty)
         starts = [table.starts for table in tables if table.starts is not None]
         if tables and len(starts) == len(tables):
-            made.starts = _concat_starts(starts)
-        return made
+            contexts.starts = _concat_starts(starts)
+        return contexts
 
 
 def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
-    """The rows of the first ``k`` ranks; the same frame where it has no others."""
+    """Return the rows of the first ``k`` ranks, or the frame itself if there are no others."""
     deepest = frame["rank"].max()
     return frame if deepest is None or deepest <= k else frame.filter(pl.col("rank") <= k)  # type: ignore[operator]
 
 
 def _concat_starts(starts: list[Ints]) -> Ints:
-    """Where contexts begin in several tables one below the other, and the end."""
+    """Concatenate context starts of several tables, plus the end."""
     offsets = np.cumsum([0, *(int(each[-1]) for each in starts)])
     shifted = [each[:-1] + offset for each, offset in zip(starts, offsets[:-1], strict=True)]
     return np.concatenate([*shifted, offsets[-1:]]).astype(np.int64)
@@ -202,7 +201,7 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
 
 
 def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
-    """Ranks from 1; a system that counts from 0, as some programs do, is moved up by one."""
+    """Return ranks from 1, shifting systems that count from 0."""
     given = frame["rank"]
     if given.dtype == pl.UInt32 and len(given) and not given.null_count():
         values = given.to_numpy()
@@ -224,10 +223,9 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
 
 
 class Judgments(Table):
-    """A value for (query, passage): relevance, abstention probability, downstream score, …
+    """A value per (query, passage): relevance, abstention probability, downstream score, …
 
-    Besides the long form, one column per aspect is understood: ``relevance``, ``abstention``, ``downstream`` and
-    ``likelihood``.
+    Accepts the long form, or one column per aspect: ``relevance``, ``abstention``, ``downstream`` and ``likelihood``.
     """
 
     name = "judgments"
@@ -254,14 +252,14 @@ class Judgments(Table):
             if "value" in frame.columns:
                 frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
             else:
-                frame, empty = self._unpivoted(frame, source)
+                frame, empty = self._unpivot(frame, source)
                 notes = (*notes, *empty)
         self.frame = self._checked(frame, source)
         self.notes = notes
 
     @classmethod
-    def _unpivoted(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
-        """One column for each aspect in long form, and a note on cells that held no judgment."""
+    def _unpivot(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
+        """Convert one column per aspect to long form, with a note on empty cells."""
         ids = pl.DataFrame([coercion.id_column(frame, n, table=cls.name, source=source) for n in ("query", "passage")])
         parts: list[pl.DataFrame] = []
         notes: list[str] = []
@@ -283,18 +281,17 @@ class Judgments(Table):
         return pl.concat(parts), notes
 
     def of(self, aspect: str) -> pl.DataFrame:
-        """The rows of one aspect."""
         return self.having("aspect", [aspect]).frame
 
     @staticmethod
     def concat(tables: list[Judgments]) -> Judgments:
-        """Judgments from several files in one table; a judgment may come from one of them only."""
-        made = Judgments.of_parts(
+        """Combine judgments from several files; each judgment may occur in only one of them."""
+        judgments = Judgments.of_parts(
             [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
         )
-        if len(tables) > 1:  # one alone was checked when it was made
-            check_key(made.parts, Judgments, "the judgments together")
-        return made
+        if len(tables) > 1:  # a single table was checked on creation
+            check_key(judgments.parts, Judgments, "the judgments together")
+        return judgments
 
 
 class Ratings(Table):
@@ -320,10 +317,10 @@ class Ratings(Table):
 
 
 class Answers(Table):
-    """What the model wrote for (system, query), once for each repeat.
+    """The model's answers for (system, query), one row per repeat.
 
-    ``status`` is ``ok``; ``truncated`` where the text ended at its greatest length; ``empty-answer`` where there is
-    nothing in it but blanks, whatever was said of it; or the reason why there is no text, which then is null.
+    ``status`` is ``ok``, ``truncated`` if the text was cut off at the maximum length, ``empty-answer`` if it contains
+    only whitespace (whatever status was given), or the reason why the text is null.
     """
 
     name = "answers"
@@ -346,8 +343,8 @@ class Answers(Table):
         lost = checked.select(written & pl.col("text").is_null()).to_series().arg_true()
         if len(lost):
             raise TableError(
-                f"row {lost[0] + 1}: there is no text, and the status is {checked['status'][int(lost[0])]!r}",
-                expected="a text, or a 'status' that says why there is none",
+                f"row {lost[0] + 1}: the text is missing, but the status is {checked['status'][int(lost[0])]!r}",
+                expected="a text, or a 'status' with the reason",
                 remedy="drop the row, or add a status such as 'timed-out'",
                 file=source,
             )
@@ -356,7 +353,7 @@ class Answers(Table):
 
 
 class Outcomes(Table):
-    """What came of showing a context to the model: grade, 1–5 score, utility, …"""
+    """What a context led to: grade, 1–5 score, utility, …"""
 
     name = "outcomes"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {

@@ -1,7 +1,7 @@
-"""Duplicate rows of a table, found in little memory.
+"""Find duplicate rows with little memory.
 
-Comparing whole rows takes more than a hundred bytes for each. Here each row is reduced to a 64-bit hash, and only
-rows whose hashes are equal are compared.
+Comparing whole rows takes more than a hundred bytes per row. Instead, each row is reduced to a 64-bit hash, and only
+rows with equal hashes are compared.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy.typing as npt
 import polars as pl
 
 HASH_SEED = 2026
-"""Seed of the hash; any number will do."""
+"""Seed of the hash; any number works."""
 
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with many bits set: with it, the hash of a row depends on the order of the columns."""
+"""An odd number with many bits set; makes a row's hash depend on the column order."""
 
 BLOCK_ROWS = 1 << 19
-"""Rows hashed at a time."""
+"""Rows hashed per block."""
 
 
 def duplicate_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Numbers of the rows of a frame, or of the parts of a table, that have the same ``columns`` as an earlier row."""
+    """Indices of rows that repeat the ``columns`` of an earlier row, in a frame or across the parts of a table."""
     parts = [table] if isinstance(table, pl.DataFrame) else table
     hashes = np.concatenate([_hashes(part, columns) for part in parts])
     ordered = np.sort(hashes)
@@ -39,7 +39,7 @@ def duplicate_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequen
 def _chosen(
     parts: Sequence[pl.DataFrame], columns: Sequence[str], rows: npt.NDArray[np.int64]
 ) -> Iterator[pl.DataFrame]:
-    """Some rows of the parts, by their numbers in the whole table."""
+    """Select rows of the parts by their index in the whole table."""
     low = 0
     for part in parts:
         begin, end = np.searchsorted(rows, [low, low + part.height])

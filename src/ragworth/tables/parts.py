@@ -1,8 +1,8 @@
-"""Large tables in little memory: text that is the same in every row is held once.
+"""Keep large tables small in memory by storing repeated text once.
 
-A column of text takes 16 bytes a row even if all rows say ``ok``. Polars holds a literal once, however long the column
-is, but only while the whole column is that literal. So a large table is cut where its system, metric or aspect changes,
-and within each part such columns become literals. Put together again, the parts are the same table.
+A text column takes 16 bytes per row even if every row says ``ok``. Polars stores a literal once, however long the
+column, but only while the whole column is that literal. So a large table is split where its system, metric or aspect
+changes, and constant columns of each part become literals. Concatenating the parts restores the table.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy.typing as npt
 import polars as pl
 
 MIN_ROWS_TO_SPLIT = 1_000_000
-"""Tables with at least so many rows are cut into parts."""
+"""Tables with at least this many rows are split into parts."""
 
 MAX_PARTS = 256
-"""A table that would fall into more parts stays whole."""
+"""A table that would need more parts stays whole."""
 
 BLOCK_ROWS = 1 << 19
-"""Rows compared at a time."""
+"""Rows compared per block."""
 
 
 def split_frame(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
-    """The parts of a large frame, each with one value in every column of ``by``; a small frame is its only part."""
+    """Split a large frame into parts with a single value in each ``by`` column; a small frame is its only part."""
     if frame.height < MIN_ROWS_TO_SPLIT:
         return [frame]
     bounds = _bounds(frame, by)
@@ -35,12 +35,12 @@ def split_frame(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
 
 
 def join_frames(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The parts as one frame again. Only the columns that :func:`split_frame` made literals are copied."""
+    """Concatenate the parts. Only the columns that :func:`split_frame` turned into literals are copied."""
     return parts[0] if len(parts) == 1 else pl.concat(parts)
 
 
 def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
-    """All rows, ``rows`` at a time, as if the parts were one frame; only what is at hand is copied."""
+    """Iterate over the rows in blocks of ``rows``, as if the parts were one frame; copies only the current block."""
     waiting: list[pl.DataFrame] = []
     for part in parts:
         at = 0
@@ -55,7 +55,7 @@ def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
 
 
 def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
-    """Write the parts as one table, without putting them together in memory first."""
+    """Write the parts as one table without concatenating them in memory."""
     if len(parts) == 1:
         parts[0].write_parquet(stream)
     else:
@@ -63,18 +63,18 @@ def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
 
 
 def filter_rows(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.DataFrame:
-    """The rows that have one of these values; the same frame where all have."""
+    """Return the rows with one of these values, or the frame itself if all have one."""
     found = set(part.select(pl.col(column).unique()).to_series())
     return part if found <= set(values) else part.filter(pl.col(column).is_in(list(values)))
 
 
 def with_constant_text(frame: pl.DataFrame, name: str, value: str) -> pl.DataFrame:
-    """The frame with a column that has the same text in every row, held once."""
+    """Add a column with the same text in every row, stored once."""
     return frame.with_columns(pl.lit(value, pl.String).alias(name))
 
 
 def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
-    """Where parts begin, and the end; the ends of the whole where there would be too many."""
+    """Start rows of the parts, plus the end; just the ends of the frame if there would be too many parts."""
     whole = [0, frame.height]
     found: list[npt.NDArray[np.int64]] = []
     for low in range(1, frame.height, BLOCK_ROWS):
@@ -89,7 +89,7 @@ def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
 
 
 def _with_literals(part: pl.DataFrame) -> pl.DataFrame:
-    """The part with literals in place of columns of text that never change."""
+    """Replace constant text columns with literals."""
     same = [name for name, kind in part.schema.items() if kind == pl.String and _is_constant(part, name)]
     return part.with_columns(pl.lit(_value(part, 0, name), pl.String).alias(name) for name in same)
 
@@ -104,17 +104,17 @@ def _is_constant(part: pl.DataFrame, name: str) -> bool:
 
 
 def _value(part: pl.DataFrame, row: int, name: str) -> str | None:
-    """One value. ``part[row, name]`` would write out a literal column in full first."""
+    """Return one value; ``part[row, name]`` would materialize a literal column."""
     value: str | None = part.select(name).slice(row, 1).item()
     return value
 
 
 def _share_equal_columns(parts: list[pl.DataFrame], name: str) -> list[pl.DataFrame]:
-    """Parts whose columns called ``name`` are equal share the first one's."""
+    """Let parts whose columns called ``name`` are equal share the first one's."""
     if len(parts) < 2 or name not in parts[0].columns:
         return parts
     first = parts[0][name]
     if not all(part.height == len(first) and part[name].equals(first, null_equal=True) for part in parts):
         return parts
-    own = first.gather(np.arange(len(first)))  # a slice would hold on to the memory of the whole column
+    own = first.gather(np.arange(len(first)))  # a slice would keep the whole column in memory
     return [part.with_columns(own) for part in parts]

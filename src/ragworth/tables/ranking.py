@@ -1,7 +1,7 @@
-"""From scored rows to ranked contexts: grouping, order, ties and duplicates, fast on millions of rows.
+"""Turn scored rows into ranked contexts: grouping, order, ties and duplicates, fast on millions of rows.
 
-Files are nearly always grouped by query and sorted by score already, so each step first proves that
-it has nothing to do, and works only on the rows where it has.
+Most files are already grouped by query and sorted by score, so each step first checks whether there is anything to do
+and then touches only the rows concerned.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio: spreads small integers over all 64 bits."""
 
 HASH_SEED = 2026
-"""Of the hash of passage ids; any number will do."""
+"""Seed for hashing passage ids; any number works."""
 
 BLOCK_ROWS = 1 << 19
-"""Rows handled at a time where temporary arrays would otherwise be as long as the table."""
+"""Rows per block where temporary arrays would otherwise be as long as the table."""
 
 
 class DuplicatePassageError(TableError):
-    """A context holds a passage twice."""
+    """A context contains a passage twice."""
 
 
 class RowGroups(NamedTuple):
-    """Rows put together by group.
+    """Rows collected by group.
 
-    ``order`` holds row numbers in grouped order, None when the rows were grouped already;
-    group g is the rows ``starts[g]:starts[g + 1]`` of that order.
+    ``order`` lists row numbers in grouped order, or is None if the rows were already grouped. Group g is the rows
+    ``starts[g]:starts[g + 1]`` of that order.
     """
 
     order: Ints | None
@@ -53,7 +53,7 @@ class RowGroups(NamedTuple):
 
 
 def group_rows(frame: pl.DataFrame, by: list[str]) -> RowGroups:
-    """Groups of equal values in ``by``, numbered by first appearance; rows keep their order within one."""
+    """Group rows by ``by``. Groups are numbered by first appearance; rows keep their order within a group."""
     n = frame.height
     if n == 0:
         return RowGroups(None, np.zeros(1, dtype=np.int64))
@@ -72,20 +72,20 @@ def _changes(frame: pl.DataFrame) -> Ints:
     new = np.zeros(frame.height, dtype=bool)
     new[:1] = True
     for low in range(1, frame.height, BLOCK_ROWS):
-        # One row more than the block, and only then columns: comparing shifted slices of a column in many pieces
-        # would copy all of it, and taking a constant column whole would spell it out.
+        # Slice one row more than the block, then take columns: comparing shifted slices of a chunked column would copy
+        # it, and taking a whole constant column would materialize it.
         for column in frame.slice(low - 1, BLOCK_ROWS + 1).rechunk():
             new[low : low + BLOCK_ROWS] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
     return np.flatnonzero(new)
 
 
 def run_starts(column: pl.Series) -> Ints:
-    """Where each run of equal values begins."""
+    """Start of each run of equal values."""
     return _changes(column.to_frame())
 
 
 class RowMove(NamedTuple):
-    """Put what stands in the rows ``source`` into the rows ``target``; all other rows stay."""
+    """Move the rows ``source`` to the rows ``target``; all other rows stay."""
 
     target: Ints
     source: Ints
@@ -95,18 +95,18 @@ class RowMove(NamedTuple):
 
 
 def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
-    """The moves that put each group into trec_eval's order: score descending, then passage id descending.
+    """Return the moves that sort each group like trec_eval: score descending, then passage id descending.
 
-    ``ties="float32"`` compares scores in single precision, as trec_eval 9 and earlier do, so that
-    scores which differ only beyond its 24 bits are tied.
+    ``ties="float32"`` compares scores in single precision, like trec_eval 9 and earlier, so scores that differ only
+    beyond its 24 bits are tied.
     """
     n = len(passages)
     stay = RowMove(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     if n == 0:
         return stay
-    with np.errstate(over="ignore"):  # what single precision cannot hold is infinite there
+    with np.errstate(over="ignore"):  # scores too large for single precision become infinite
         ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
-    inside = np.ones(n, dtype=bool)  # the row has another before it in its own group
+    inside = np.ones(n, dtype=bool)  # the previous row is in the same group
     inside[starts[:-1]] = False
     rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
     order: Ints | None = None
@@ -162,7 +162,7 @@ def passage_keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
 
 
 def group_ranges(starts: Ints) -> Iterator[tuple[int, int]]:
-    """Ranges of whole groups, of about :data:`BLOCK_ROWS` rows each: first group, and the one after the last."""
+    """Yield ranges of whole groups (first, last + 1) of about :data:`BLOCK_ROWS` rows each."""
     low = 0
     while low < len(starts) - 1:
         high = int(np.searchsorted(starts, starts[low] + BLOCK_ROWS, side="right")) - 1
@@ -198,9 +198,9 @@ class OrderedContexts(NamedTuple):
 
 
 def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> OrderedContexts:
-    """Rows of one context together and in the order shown, with ranks; duplicates are errors.
+    """Bring the rows of each context together in the order shown, with ranks. Duplicates are errors.
 
-    ``frame`` has query, passage, score, perhaps system and rank, all checked already.
+    ``frame`` has query, passage, score, and optionally system and rank, all already checked.
     """
     groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
     if groups.order is not None:
@@ -210,19 +210,19 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
         scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
         move = sort_by_score(groups.starts, frame["passage"], scores, ties)
-        # Rows move within their group only, where system and query are the same.
+        # Rows move only within their group, which has one system and query.
         moved = [name for name in frame.columns if name not in ("system", "query")]
         frame = frame.with_columns(move.apply(frame[name]) for name in moved)
         if by_rank:
             _check_ranks(frame, groups, source)
-    again = duplicate_passages(frame["passage"], groups.starts)
-    if len(again):
-        row = frame.row(int(again[0]), named=True)
+    duplicates = duplicate_passages(frame["passage"], groups.starts)
+    if len(duplicates):
+        row = frame.row(int(duplicates[0]), named=True)
         raise DuplicatePassageError(
-            f"passage {quote_short(row['passage'])} is there twice for query {quote_short(row['query'])}"
-            + (f" ({format_count(len(again), 'duplicate')} in all)" if len(again) > 1 else ""),
+            f"passage {quote_short(row['passage'])} occurs twice for query {quote_short(row['query'])}"
+            + (f" ({format_count(len(duplicates), 'duplicate')} in all)" if len(duplicates) > 1 else ""),
             expected="each passage once in a context",
-            remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own",
+            remedy="remove the duplicates; if chunks of one document share its id, give each chunk its own id",
             file=source,
         )
     if not by_rank:
@@ -231,7 +231,7 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
-    """Whether every context's ranks are in order already, each once."""
+    """Whether the ranks of every context are ascending and unique."""
     values = ranks.to_numpy()
     first = np.zeros(len(values), dtype=bool)
     first[starts[:-1]] = True

@@ -1,4 +1,4 @@
-"""What the six tables have in common: columns, types, keys and statuses, checked when a table is made."""
+"""Base class of the six tables: columns, types, keys and statuses, checked on creation."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 
 OK = "ok"
-"""The status of what has a value."""
+"""The status of rows that have a value."""
 
 
 class Table:
-    """What the six have in common. Not made itself."""
+    """Base class of the six tables."""
 
     name: ClassVar[str]
     schema: ClassVar[dict[str, type[pl.DataType]]]
     key: ClassVar[tuple[str, ...]]
     nullable: ClassVar[frozenset[str]] = frozenset()
-    """Columns of text that need not have one in every row."""
+    """Text columns that may contain nulls."""
     split_by: ClassVar[tuple[str, ...]] = ()
-    """Columns by which a large table is cut into parts."""
+    """Columns by which a large table is split into parts."""
 
     parts: list[pl.DataFrame]
-    """The rows, in order: one frame, or several where the table is large (`ragworth.tables.parts`)."""
+    """The rows in order: one frame, or several if the table is large (`ragworth.tables.parts`)."""
     notes: tuple[str, ...]
 
     @property
@@ -48,7 +48,7 @@ class Table:
 
     @classmethod
     def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
-        """A table around a frame that is known to be right, without checking it again."""
+        """Wrap a frame that is known to be valid, without checking it."""
         table = cls.__new__(cls)
         table.frame = frame.select(list(cls.schema))
         table.notes = notes
@@ -56,7 +56,7 @@ class Table:
 
     @classmethod
     def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
-        """A table of frames that are known to be right, one below the other."""
+        """Wrap frames that are known to be valid, one after the other."""
         table = cls.__new__(cls)
         chosen = [frame.select(list(cls.schema)) for frame in frames]
         if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
@@ -67,7 +67,7 @@ class Table:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read back what :meth:`write` wrote."""
+        """Read a table written by :meth:`write`."""
         try:
             frame = read_parquet(path)
         except FormatError as error:
@@ -82,12 +82,12 @@ class Table:
             raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
 
     def distinct(self, column: str) -> list[str]:
-        """The different values of a column, in order of appearance."""
+        """Distinct values of a column, in order of appearance."""
         found = (part.select(pl.col(column).unique(maintain_order=True)).to_series() for part in self.parts)
         return list(dict.fromkeys(value for values in found for value in values))
 
     def having(self, column: str, values: Collection[str]) -> Self:
-        """The rows that have one of these values."""
+        """Keep the rows with one of these values."""
         found = [part for each in self.parts if (part := parts.filter_rows(each, column, values)).height]
         return self.of_parts(found, self.notes)
 
@@ -104,7 +104,7 @@ class Table:
 
     @classmethod
     def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
-        """``frame`` with our columns, types and order; raises :class:`TableError` where it cannot be."""
+        """Return ``frame`` with the columns, types and order of the schema, or raise :class:`TableError`."""
         columns: list[pl.Series] = []
         same: list[pl.Expr] = []
         for name, kind in cls.schema.items():
@@ -125,14 +125,14 @@ COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repea
 
 
 def constant_column(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
-    """A column that says the same in every row."""
+    """Return a column with the same value in every row."""
     return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
 
 
 def _value_column(
     table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
 ) -> pl.Series | pl.Expr:
-    """The column, or a literal where the table has none and there is a default."""
+    """Return the column, or the default as a literal if the frame has none."""
     if name not in frame.columns:
         if name == "tokens":
             return pl.Series(name, [None] * frame.height, dtype=kind)
@@ -146,7 +146,7 @@ def _value_column(
         if name == "status" and "value" in frame.columns and frame["value"].null_count():
             row = frame["value"].is_null().arg_true()[0] + 1
             raise TableError(
-                f"row {row}: the value is missing and nothing says why",
+                f"row {row}: the value is missing without a reason",
                 expected="a number, or a 'status' column with the reason",
                 remedy="drop the row, or add a status such as 'unparsable'",
                 file=source,
@@ -166,8 +166,8 @@ def _value_column(
         value = numbers[int(odd[0])]
         raise TableError(
             f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
-            expected="a finite number, or null with a 'status' saying why",
-            remedy="drop the row or give its reason",
+            expected="a finite number, or null with the reason in 'status'",
+            remedy="drop the row or give the reason",
             file=source,
         )
     return numbers
@@ -179,19 +179,19 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
         row = frame.row(wrong[0], named=True)
         raise TableError(
             f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
-            expected="a value where the status is 'ok', none where it is not",
+            expected="a value if the status is 'ok', otherwise none",
             file=source,
         )
 
 
 def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
-    again = duplicate_rows(rows, table.key)
-    if len(again):
+    duplicates = duplicate_rows(rows, table.key)
+    if len(duplicates):
         frame = rows if isinstance(rows, pl.DataFrame) else parts.join_frames(rows)
-        row = frame.row(int(again[0]), named=True)
+        row = frame.row(int(duplicates[0]), named=True)
         raise TableError(
-            f"row {again[0] + 1}: a second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
+            f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
             expected=f"one row for each ({', '.join(table.key)})",
-            remedy="remove the duplicates, or say which one counts",
+            remedy="remove the duplicates, or keep the one that counts",
             file=source,
         )

@@ -1,1 +1,1 @@
-"""Comparing texts: spelling, numbers, dates, refusals, overlap and similarity."""
+"""Compare texts: spelling, numbers, dates, refusals, overlap and similarity."""

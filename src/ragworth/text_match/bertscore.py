@@ -1,15 +1,15 @@
-"""BERTScore: how alike two texts are, token by token, in the space of an encoder (Zhang et al. 2020).
+"""BERTScore: token-level similarity of two texts in an encoder's space (Zhang et al. 2020).
 
 Every token of one text is matched with the token of the other whose vector is nearest by cosine. Precision is the mean
 over the candidate's tokens, recall over the reference's, F1 their harmonic mean. As in the authors' package
 ``bert-score``, the tokens that begin and end a text (CLS, SEP) have no weight in these means, but others may be
 matched with them.
 
-What differs from that package, by **Choice**:
+Differences from that package, by **Choice**:
 
-- an empty text has no score, and says so; there it is 0;
-- texts beyond the encoder's limit are cut as there, and how many tokens were lost is said with each score;
-- F1 is 0 where precision or recall is not above 0, for a harmonic mean of negative numbers means nothing;
+- an empty text has no score but a status; there it is 0;
+- texts beyond the encoder's limit are truncated as there, and each score reports the number of tokens lost;
+- F1 is 0 unless precision and recall are positive, because a harmonic mean of negative numbers is meaningless;
 - a best match below 0 stays below 0, whatever else is in the batch; there, padding can lift it to 0.
 """
 
@@ -37,7 +37,7 @@ NO_WEIGHT = "no-weight"
 NO_REFERENCE = "no-reference"
 
 MAX_VECTOR_BYTES = 1 << 30
-"""Bytes of vectors held at a time. Within that, every distinct text is read once."""
+"""Maximum bytes of vectors in memory. Within that, every distinct text is read once."""
 
 
 CANDIDATES_AT_A_TIME = 64
@@ -45,13 +45,13 @@ CANDIDATES_AT_A_TIME = 64
 
 
 class BERTScorePair(NamedTuple):
-    """How alike a candidate and a reference are.
+    """Similarity of a candidate and a reference.
 
     Attributes
     ----------
-    precision, recall, f1: None where the status is not ``ok``.
+    precision, recall, f1: None unless the status is ``ok``.
     status: ``ok``, or why there is no score: ``empty-candidate``, ``empty-reference``, ``no-weight``.
-    candidate_cut, reference_cut: tokens of each beyond the encoder's limit, which were not looked at.
+    candidate_cut, reference_cut: number of ignored tokens of each beyond the encoder's limit.
     """
 
     precision: float | None
@@ -67,12 +67,12 @@ class BERTScoreBest(NamedTuple):
 
     Attributes
     ----------
-    value: None where the status is not ``ok``.
-    status: ``ok``; ``no-reference`` where none was given; or why the first pair has no score.
-    place: which reference it is, from 0; the first of equals.
-    scored: how many references gave a score; the others were empty.
+    value: None unless the status is ``ok``.
+    status: ``ok``; ``no-reference`` without references; or why the first pair has no score.
+    place: index of the best reference; the first among ties.
+    scored: number of references with a score; the others were empty.
     candidate_cut: tokens of the candidate beyond the encoder's limit.
-    references_cut: how many references were longer than the limit.
+    references_cut: number of references beyond the limit.
     """
 
     value: float | None
@@ -84,17 +84,16 @@ class BERTScoreBest(NamedTuple):
 
 
 class BERTScore:
-    """Scores pairs of texts with one encoder; as it comes, with the setting of the paper on context utility.
+    """Scores pairs of texts with one encoder; by default with the settings of the paper on context utility.
 
     Parameters
     ----------
     encoder: a name in the local cache of the Hugging Face hub, or a folder.
-    layer: whose output is compared; None takes the one known to be best (18 for bert-large-uncased).
-    idf: weigh tokens by how few texts have them: True counts in the references of each call, as often as they are
-        given; a list of texts counts in those, so that a score does not depend on what else is scored.
-    baseline: what unrelated texts score, which becomes 0 while 1 stays 1: a number, three (precision, recall, F1),
-        or a file as ``bert-score`` has them (``LAYER,P,R,F``). None leaves scores as they are; no file comes with
-        this package.
+    layer: layer to compare; None uses the one known to be best (18 for bert-large-uncased).
+    idf: weight tokens by rarity: True counts them in the references of each call, including repeats; a list of texts
+        counts in those, so that a score doesn't depend on what else is scored.
+    baseline: score of unrelated texts, which becomes 0 while 1 stays 1: a number, three (precision, recall, F1),
+        or a file of ``bert-score`` (``LAYER,P,R,F``). None doesn't rescale; no file comes with this package.
     device, batch, revision, download: see :class:`~ragworth.text_match.token_encoder.TokenEncoder`.
     """
 
@@ -122,7 +121,7 @@ class BERTScore:
 
     @property
     def identity(self) -> str:
-        """All that decides a score, in one line, to be kept with it."""
+        """Everything that determines a score, in one line, to be stored with it."""
         idf = "none"
         if self._corpus is not None:
             text = "\0".join(sorted(self._corpus))
@@ -134,10 +133,10 @@ class BERTScore:
         return f"bertscore:{encoder.name}@{encoder.revision} layer={encoder.layer} idf={idf} baseline={rescaled}"
 
     def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[BERTScorePair]:
-        """Each candidate against the reference in the same place.
+        """Score each candidate against the reference at the same index.
 
         Every distinct text is read once (as far as its vectors fit :data:`MAX_VECTOR_BYTES`), in batches of similar
-        length. Scores do not depend on the order of the pairs or on the size of a batch, but for rounding (below 1e-5).
+        length. Up to rounding (below 1e-5), scores don't depend on the order of the pairs or the batch size.
         """
         left, right = _check_texts(candidates, "candidates"), _check_texts(references, "references")
         if len(left) != len(right):
@@ -149,7 +148,7 @@ class BERTScore:
         weights = self._weights(tokens, right)
         found: dict[tuple[str, str], BERTScorePair] = {}
         wanted: list[tuple[str, str]] = []
-        # Pairs that share a reference next to each other: few texts are needed at a time.
+        # Pairs that share a reference are adjacent, so that few texts are needed at a time.
         first_seen = {text: i for i, text in enumerate(distinct)}
         for pair in sorted(dict.fromkeys(zip(left, right, strict=True)), key=lambda pair: first_seen[pair[1]]):
             status = _status(*(tokens[text] for text in pair))
@@ -159,12 +158,12 @@ class BERTScore:
                 wanted.append(pair)
             else:
                 found[pair] = BERTScorePair(None, None, None, status, *(tokens[text].cut for text in pair))
-        for pair, precision, recall in self._matched(wanted, tokens, weights):
+        for pair, precision, recall in self._match_pairs(wanted, tokens, weights):
             found[pair] = self._pair(precision, recall, *(tokens[text].cut for text in pair))
         return [found[pair] for pair in zip(left, right, strict=True)]
 
     def best(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[BERTScoreBest]:
-        """For each candidate the highest F1 over its references, such as an answer over the relevant passages."""
+        """The highest F1 of each candidate over its references, such as an answer over the relevant passages."""
         groups = [_check_texts(group, "references") for group in references]
         if len(candidates) != len(groups):
             raise InputError(
@@ -176,7 +175,7 @@ class BERTScore:
         return [_best([next(pairs) for _ in group]) for group in groups]
 
     def _weights(self, tokens: Mapping[str, EncodedText], references: Sequence[str]) -> dict[str, list[float]]:
-        """The weight of each token of each text; all of them add up to 1, or are 0."""
+        """The weight of each token of each text; they sum to 1, or are all 0."""
         special = self.encoder.special
         if not self._idf:
             return {text: _normalised([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
@@ -188,7 +187,7 @@ class BERTScore:
             table, unseen = self._corpus_weights, math.log(len(self._corpus) + 1)
         return {text: _normalised([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
 
-    def _matched(
+    def _match_pairs(
         self,
         pairs: Sequence[tuple[str, str]],
         tokens: Mapping[str, EncodedText],
@@ -216,7 +215,7 @@ class BERTScore:
     def _windows(
         self, pairs: Sequence[tuple[str, str]], tokens: Mapping[str, EncodedText]
     ) -> Iterator[list[tuple[str, str]]]:
-        """Consecutive pairs whose texts' vectors fit in memory together; at least one pair."""
+        """Split pairs into runs whose texts' vectors fit in memory together, with at least one pair each."""
         window: list[tuple[str, str]] = []
         texts: set[str] = set()
         size = 0
@@ -251,7 +250,7 @@ def _slices(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
 def _greedy_match(
     candidates: Sequence[tuple[torch.Tensor, torch.Tensor]], reference: torch.Tensor, weight: torch.Tensor
 ) -> torch.Tensor:
-    """Precision and recall of each candidate, vectors and weights of its tokens, by greedy matching."""
+    """Precision and recall of each candidate, given vectors and weights of its tokens, by greedy matching."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 
@@ -259,14 +258,14 @@ def _greedy_match(
     alike = pad_sequence([vectors for vectors, _ in candidates], batch_first=True) @ reference.T
     precision = (alike.amax(dim=2) * weights).sum(dim=1)
     for row, (vectors, _) in enumerate(candidates):
-        alike[row, len(vectors) :] = -1.0  # no cosine is lower, so that nothing is matched with padding
+        alike[row, len(vectors) :] = -1.0  # no cosine is lower, so nothing is matched with padding
     recall = alike.amax(dim=1) @ weight
-    return torch.stack([precision, recall], dim=1).clamp(-1.0, 1.0)  # rounding may not lift a cosine above 1
+    return torch.stack([precision, recall], dim=1).clamp(-1.0, 1.0)  # rounding must not lift a cosine above 1
 
 
 def _idf(texts: Sequence[EncodedText]) -> tuple[dict[int, float], float]:
-    """−log of the share of texts that have each token, both counts one higher, and what an unseen one has."""
-    count = Counter(token for made in texts for token in set(made.ids))
+    """−log of the share of texts with each token, with both counts plus one, and the value of an unseen token."""
+    count = Counter(token for text in texts for token in set(text.ids))
     total = len(texts) + 1
     return {token: math.log(total / (number + 1)) for token, number in count.items()}, math.log(total)
 
@@ -294,12 +293,12 @@ def _best(pairs: Sequence[BERTScorePair]) -> BERTScoreBest:
 
 
 def _check_texts(texts: Sequence[str], name: str) -> list[str]:
-    """A list of texts, each without blanks around it, which change nothing; anything else is refused."""
+    """Check a list of texts and strip them, which changes no score."""
     if isinstance(texts, str):
         raise InputError(f"{name} is one text", expected="a list of texts", remedy=f"give [{quote_short(texts, 24)}]")
     for text in texts:
         if not isinstance(text, str):
             raise InputError(
-                f"{name} holds {quote_short(text)}, which is no text", expected="texts; '' for an empty one"
+                f"{name} contains {quote_short(text)}, which is not a text", expected="texts; '' for an empty one"
             )
     return [text.strip() for text in texts]

@@ -1,4 +1,4 @@
-"""What BERTScore gives texts that have nothing to do with each other, to rescale scores by."""
+"""Baselines of BERTScore: the scores of unrelated texts, used for rescaling."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Baseline(NamedTuple):
 
 
 def read_baseline(given: float | Sequence[float] | str | Path, layer: int) -> Baseline:
-    """A baseline from a number, three numbers, or the line of a layer in a file of the package ``bert-score``."""
+    """Read a baseline from a number, three numbers, or a layer's line in a file of the package ``bert-score``."""
     if isinstance(given, (str, Path)):
         return _read(Path(given).expanduser(), layer)
     numbers = [given] * 3 if isinstance(given, (int, float)) else list(given)
@@ -46,7 +46,7 @@ def _read(path: Path, layer: int) -> Baseline:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FormatError(f"it cannot be read: {error}", file=str(path), expected="a file of baselines") from error
     if not rows or [name.strip() for name in rows[0]] != COLUMNS:
-        raise FormatError("these are no baselines", file=str(path), line=1, expected=f"the line {','.join(COLUMNS)}")
+        raise FormatError("these are not baselines", file=str(path), line=1, expected=f"the line {','.join(COLUMNS)}")
     for number, row in enumerate(rows[1:], 2):
         try:
             place, *values = (float(cell) for cell in row)
@@ -56,6 +56,4 @@ def _read(path: Path, layer: int) -> Baseline:
             ) from error
         if place == layer:
             return _check_baseline(values, str(path))
-    raise FormatError(
-        f"there is no layer {layer} in it", file=str(path), remedy="take the file of this encoder, or give numbers"
-    )
+    raise FormatError(f"it has no layer {layer}", file=str(path), remedy="use this encoder's file, or pass numbers")

@@ -1,4 +1,4 @@
-"""Citations: numbers in brackets that name the passages an answer comes from."""
+"""Parse citations: numbers in brackets that refer to the passages behind an answer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ class Citations(NamedTuple):
 
     passages: tuple[str, ...]
     strays: int
-    """Numbers that name no passage."""
+    """Numbers without a passage."""
 
 
 def parse_citations(text: str, shown: Sequence[str]) -> Citations:
-    """What ``[2]``, ``[1, 3]`` or ``[2-4]`` in a text refer to; the first passage shown is 1."""
+    """Parse ``[2]``, ``[1, 3]`` or ``[2-4]`` in a text; the first passage shown is 1."""
     numbers: list[int] = []
     for mark in _MARK.findall(text):
         for first, last in _PART.findall(mark):
             low, high = int(first), int(last or first)
-            # A range that runs backwards, or past all reason, is two numbers.
+            # A backward or absurdly long range is read as two numbers.
             numbers += range(low, high + 1) if low <= high <= low + len(shown) else (low, high)
     good = dict.fromkeys(shown[number - 1] for number in numbers if 1 <= number <= len(shown))
     return Citations(tuple(good), sum(not 1 <= number <= len(shown) for number in numbers))
 
 
 def without_citations(text: str) -> str:
-    """A text without its citations."""
+    """Remove citations from a text."""
     return re.sub(rf"\s*{_MARK.pattern}", "", text, flags=re.IGNORECASE).strip()

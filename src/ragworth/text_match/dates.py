@@ -1,4 +1,4 @@
-"""Dates in one spelling: year, month in English, day."""
+"""Normalize dates to one spelling: year, month in English, day."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _OTHERS = (
 )
 
 MONTHS = {name: name for name in _ENGLISH} | {name[:3]: name for name in _ENGLISH} | {"sept": "september"}
-"""English names of months and their abbreviations, which count beside a day or a year."""
+"""English names of months and their abbreviations, recognized beside a day or a year."""
 
 FOREIGN_MONTHS = {name: english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)}
-"""Names in German, French, Spanish, Italian, Portuguese and Dutch, without accents; with day and year only."""
+"""Names in German, French, Spanish, Italian, Portuguese and Dutch, without accents; only with day and year."""
 
 NUMERIC_DATE = (
     r"(?<!\d)\d{4}(?:年|년\ ?)\d{1,2}(?:月|월\ ?)(?:\d{1,2}[日일])?"
@@ -44,7 +44,7 @@ NUMERIC_DATE = (
 
 
 class TextPiece(NamedTuple):
-    """One word, number or mark of a text: what it is, its spelling, and as it stood there."""
+    """A word, number or mark of a text: its kind, its normalized spelling, and the original."""
 
     kind: str
     value: str
@@ -54,8 +54,8 @@ class TextPiece(NamedTuple):
 def numeric_date_tokens(raw: str) -> list[str]:
     """The tokens of a date in digits.
 
-    Points part day, month and year in this order. Of two numbers before a slash, one above 12 is the day; where both
-    could be, the date stays three numbers, because nobody can say (**Choice**). So does what is no date.
+    Dots separate day, month and year in this order. Of two numbers before a slash, one above 12 is the day; if both
+    could be, the date is ambiguous and stays three numbers (**Choice**). So does anything that is not a date.
     """
     numbers = re.findall(r"\d+", raw)
     if len(numbers[0]) == 4:
@@ -75,7 +75,7 @@ def numeric_date_tokens(raw: str) -> list[str]:
 
 
 def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
-    """The tokens of a text's items, with dates in words put into order."""
+    """The tokens of a text's items, with dates in words normalized."""
     at = 0
     while at < len(items):
         tokens, width = _date(items, at)
@@ -94,7 +94,7 @@ def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
 
 
 def _date(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
-    """The tokens of a date in words that begins at a place, and how many items it takes; 0 where there is none."""
+    """The tokens of a date in words at a position, and how many items it takes; 0 if there is none."""
     if items[at].kind == "word":
         return _month_first(items, at)
     day = _day(items, at)
@@ -116,7 +116,7 @@ def _date(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
 
 
 def _month_first(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
-    """June 5; June 5th, 1987; June the 5th; June 1987."""
+    """Parse June 5; June 5th, 1987; June the 5th; June 1987."""
     month = MONTHS.get(items[at].value)
     if not month:
         return [], 0
@@ -143,7 +143,7 @@ def _tokens(year: str, month: str, day: str) -> list[str]:
 
 
 def _is_surely_month(month: TextPiece) -> bool:
-    """Whether a name without a year is a month's: "may" and "march" and short forms only with a capital."""
+    """Whether a name without a year is a month: "may", "march" and abbreviations only if capitalized."""
     return (
         month.raw[:1].isupper() or (len(month.value) > 4 and month.value != "march") or month.value in ("june", "july")
     )

@@ -1,4 +1,4 @@
-"""How long a text is, and who counted."""
+"""Measure the length of texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TokenCounter(NamedTuple):
 
 
 def count_words(text: str) -> int:
-    """Words and punctuation marks, as passages are counted."""
+    """Count words and punctuation marks, like for passages."""
     return int(pl.Series([text], dtype=pl.String).str.count_matches(WORD_PATTERN)[0])
 
 
@@ -28,15 +28,15 @@ WORD_COUNTER = TokenCounter(WORD_UNIT, count_words)
 
 
 def counter_for(model: Model) -> TokenCounter:
-    """The tokens of a model, where it tells them; else words and punctuation marks."""
+    """Count a model's tokens if it can, otherwise words and punctuation marks."""
     if model.count(Prompt.text("one")) is None:
         return WORD_COUNTER
 
     def count(text: str) -> int:
         found = model.count(Prompt.text(text))
-        # An endpoint that told a moment ago may be too busy now; half of the lengths in words would be worse.
+        # An endpoint that counted a moment ago may be too busy now; mixing in lengths in words would be worse.
         if found is None:
-            raise ModelError(f"{model.card.name} counted tokens, and now does not", remedy="run the same again")
+            raise ModelError(f"{model.card.name} stopped counting tokens", remedy="run the same command again")
         return found
 
     return TokenCounter(f"tokens of {model.card.name}", count)

@@ -1,7 +1,7 @@
-"""Whether a text gives an accepted answer, told by its words: contained, or as good as contained.
+"""Decide by its words whether a text gives an accepted answer: contained, or almost contained.
 
-Each step below was kept because people agree with it on answers that the steps before it do not reach; the shares
-are in ``docs/grading.md``.
+Each step below was kept because people agree with it on answers that earlier steps miss; the shares are in
+``docs/grading.md``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.spelling import canonical_words
 
 MATCH_WINDOW = 30
-"""Within how many words of a text the words of an answer count as said together."""
+"""Maximum distance in words for the words of an answer to count as said together."""
 
 MIN_WORD_SHARE = 2 / 3
-"""Share of an answer's words that must be there where not all are: "Taylor Momsen" for "Taylor Michel Momsen"."""
+"""Share of an answer's words that must occur if not all do: "Taylor Momsen" for "Taylor Michel Momsen"."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _LITTLE_WORDS = """
@@ -28,7 +28,7 @@ of in on at by to for and or with from as is was were be it its his her their he
 than not no yes
 """
 _LITTLE = frozenset(_LITTLE_WORDS.split())
-# Words in front of an answer without which it is the same answer.
+# Leading words that don't change an answer.
 _LEADING_WORDS = """
 about approximately around almost nearly over more than in on at by from since circa c ca of to prior before after
 president dr mr mrs ms sir king queen us
@@ -47,7 +47,7 @@ _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
 class MatchableText(NamedTuple):
-    """A text as the steps see it: its words without articles, the same with plurals folded, and as one line."""
+    """A text for matching: its words without articles, the same with plurals folded, and as one line."""
 
     raw: str
     words: tuple[str, ...]
@@ -55,7 +55,7 @@ class MatchableText(NamedTuple):
 
 
 def to_matchable(text: str) -> MatchableText:
-    """A text's words; one that has only articles keeps them."""
+    """Split a text into words; one that has only articles keeps them."""
     tokens = canonical_words(text)
     words = tuple(_singular(token) for token in tokens if token not in _ARTICLES) or tokens
     return MatchableText(text, words, f" {' '.join(words)} ")
@@ -65,10 +65,10 @@ _matchable_answer = lru_cache(maxsize=8192)(to_matchable)
 
 
 def match_answer(text: MatchableText, answer: str) -> str | None:
-    """How a text gives an answer, in words; none when it does not."""
+    """How a text gives an answer, or None if it doesn't."""
     wanted = _matchable_answer(answer)
     if not wanted.words:
-        # Marks only ("?", "♯"): nothing is left to compare but the text itself.
+        # Only marks ("?", "♯"): nothing is left to compare but the text itself.
         return "is the accepted answer" if text.raw.strip() == answer.strip() else None
     if not text.words:
         return None
@@ -80,12 +80,12 @@ def match_answer(text: MatchableText, answer: str) -> str | None:
 
 
 def _says_yes_or_no(text: str, word: str) -> bool:
-    """Whether "yes" or "no" is said, not used as in "there is no doubt": it begins or ends a sentence."""
+    """Whether "yes" or "no" is said, unlike in "there is no doubt": it begins or ends a sentence."""
     return re.search(rf"(?i)(?:^|[.!?:\n*\"])\W*{word}\b|\b{word}(?=\W*(?:[.!?\n]|$))", text) is not None
 
 
 def _says_letter(text: str, letter: str) -> bool:
-    """Whether a letter that is also a word stands as an answer: a capital before a mark or the end."""
+    """Whether a letter that is also a word is an answer: a capital before a mark or the end."""
     return re.search(rf"(?<!\w){letter}(?=\W*$|[.):,\"*])", text) is not None
 
 
@@ -105,7 +105,7 @@ def _forms(answer: str) -> tuple[MatchableText, ...]:
 
 
 def _spellings(answer: str) -> Iterator[str]:
-    """An answer without what is in brackets, either side of an "or", before a comma, and without leading words."""
+    """Variants of an answer: without brackets, either side of an "or", before a comma, and without leading words."""
     bare = _ASIDE.sub(" ", answer)
     if bare != answer:
         yield bare
@@ -121,7 +121,7 @@ def _spellings(answer: str) -> Iterator[str]:
 
 
 def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
-    """A number with its unit in the answer, the number in the text: "291" for "291 episodes"."""
+    """The answer is a number with its unit, and the text has the number: "291" for "291 episodes"."""
     first, *rest = answer.words
     if not rest or not _numeric(first) or any(map(_numeric, rest)):
         return False
@@ -131,7 +131,7 @@ def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
-    """A date in the answer of which the text says the year, or month and year, and nothing else of the kind."""
+    """The answer is a date, of which the text gives only the year, or month and year."""
     months = _MONTHS.intersection(answer.words)
     said = _MONTHS.intersection(text.words)
     if not months or not said <= months or any(map(_day, text.words)):
@@ -141,7 +141,7 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
-    """A name without what is in its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
+    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
     parts = answer.raw.split()
     if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
         return False
@@ -149,7 +149,7 @@ def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
-    """Two thirds of the answer's words, all of its numbers among them, near each other in the text."""
+    """Two thirds of the answer's words, including all its numbers, occur close together in the text."""
     wanted = {_stem(word) for word in answer.words if word not in _LITTLE}
     if len(wanted) < 2 or any(map(_character, wanted)):
         return False
@@ -167,7 +167,7 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:
-    """The whole text is a part of the answer that says something: "Stanford" for "Stanford Cardinal"."""
+    """The whole text is a meaningful part of the answer: "Stanford" for "Stanford Cardinal"."""
     if (
         text.line not in answer.line
         or set(text.words) <= _LITTLE
@@ -178,7 +178,7 @@ def _is_part(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _contains_joined(text: MatchableText, answer: MatchableText) -> bool:
-    """Its letters follow each other, blanks aside: "gall bladder" in "gallbladder"."""
+    """Its letters occur in sequence, ignoring blanks: "gall bladder" in "gallbladder"."""
     letters = "".join(answer.words)
     return len(letters) >= 8 and letters.isalpha() and letters in "".join(text.words)
 
@@ -200,7 +200,7 @@ def _numeric(word: str) -> bool:
 
 
 def _character(word: str) -> bool:
-    """Whether a word is one character of a script without blanks, which says little alone."""
+    """Whether a word is a single character of a script without blanks, which says little alone."""
     return _BLANKLESS.match(word) is not None
 
 
@@ -209,12 +209,12 @@ def _day(word: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    """The beginning of a long word: "sharecropping" and "sharecroppers" are said of the same."""
+    """The beginning of a long word, so that "sharecropping" matches "sharecroppers"."""
     return word if _numeric(word) else word[:7]
 
 
 def _singular(word: str) -> str:
-    """An English word without the s of its plural."""
+    """Strip the s of an English plural."""
     if len(word) < 4 or word[-1] != "s" or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:

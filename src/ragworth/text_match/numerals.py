@@ -1,7 +1,7 @@
-"""English number words and Roman numerals as numbers, and numbers in one spelling.
+"""Parse English number words and Roman numerals, and normalize numbers to one spelling.
 
-A number is kept as a string of digits, never as a float or an int: digits do not get lost, and a number of a
-million digits takes time in proportion to its length.
+A number is a string of digits, never a float or an int, so that no digits are lost and a number of a million digits
+takes time in proportion to its length.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ UNIT_ORDINALS = {word: n for n, word in enumerate(_UNIT_ORDINALS, 1)}
 TEEN_ORDINALS = {word: n for n, word in enumerate(_TEEN_ORDINALS, 10)}
 TEN_ORDINALS = {word: 10 * n for n, word in enumerate(_TEN_ORDINALS, 2)}
 SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15}
-"""Powers of ten of the short scale, which English has."""
+"""Powers of ten in English (the short scale)."""
 
 NUMBER_WORDS = {*UNITS, *TEENS, *TENS, *UNIT_ORDINALS, *TEEN_ORDINALS, *TEN_ORDINALS, "zero"}
-"""Words that a number in words begins with; "a hundred" begins with its article."""
+"""Words that begin a number in words; "a hundred" begins with its article."""
 
 
 class SpelledNumber(NamedTuple):
-    """A number read from words: its digits, whether it counts a place, and where the words after it begin."""
+    """A number read from words: its digits, whether it is an ordinal, and the index of the next word."""
 
     digits: str
     ordinal: bool
@@ -49,10 +49,10 @@ class SpelledNumber(NamedTuple):
 
 
 def plain_number(whole: str, fraction: str = "", shift: int = 0) -> str:
-    """A number's one spelling, times ten to the power of ``shift``: no separators, no zeros at its end.
+    """Normalize a number times ten to the power of ``shift``: no separators, no trailing zeros.
 
-    Zeros in front stay: "007" and "02139" are names rather than amounts (**Choice**). An amount that was shifted
-    or has a fraction has none.
+    Leading zeros stay: "007" and "02139" are names rather than amounts (**Choice**). A shifted amount or one with a
+    fraction has none.
     """
     if shift:
         whole, fraction = whole + fraction[:shift].ljust(shift, "0"), fraction[shift:]
@@ -63,10 +63,10 @@ def plain_number(whole: str, fraction: str = "", shift: int = 0) -> str:
 
 
 def parse_number_words(words: Sequence[str], start: int) -> SpelledNumber | None:
-    """The longest number in words that begins at ``start``; none where that word is not one.
+    """Parse the longest number in words at ``start``; None if that word isn't one.
 
-    Strict: what is not one number ("nineteen eighty-seven", "two three") is read as several, so that
-    different numbers are never added up into one.
+    Strict: anything that isn't one number ("nineteen eighty-seven", "two three") is read as several, so that different
+    numbers are never merged into one.
     """
     if words[start] == "zero":
         return SpelledNumber("0", False, start + 1)
@@ -103,7 +103,7 @@ def _scale(words: Sequence[str], at: int) -> tuple[int | None, bool]:
 
 
 def _below_1000(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
-    """Hundreds and what follows them, or a number below 100: its value, whether it is an ordinal, where it ends."""
+    """Parse hundreds and what follows, or a number below 100: its value, whether it is an ordinal, where it ends."""
     if at >= len(words):
         return None
     following = words[at + 1] if at + 1 < len(words) else ""

@@ -1,4 +1,4 @@
-"""Reads ``refusal_phrases.txt``, the table of phrases by which answers decline, into regular expressions."""
+"""Compile ``refusal_phrases.txt``, the table of phrases that decline to answer, to regular expressions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
 PHRASE_KINDS = ("declines", "soft", "but", "aside")
 
-# A few words between, within the sentence. Bounded, so that a long text takes time in proportion to its length.
+# A few words between, within the sentence. Bounded, so that the time is proportional to the length of the text.
 _GAP = r"[^.!?。！？।\n]{0,60}?"
 _SCRIPTS_WITHOUT_ENDS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}\uac00-\ud7af]")
 
 
 class LanguagePhrases(NamedTuple):
-    """The phrases of one language, by kind, as regular expressions; and its labels."""
+    """The phrases of a language by kind, as regular expressions, and its labels."""
 
     phrases: dict[str, list[str]]
     labels: list[str]
 
 
 class RefusalPatterns(NamedTuple):
-    """One expression a kind for all languages together, one a language for those that decline, and all labels."""
+    """One expression per kind for all languages, one per language for phrases that decline, and all labels."""
 
     declines: re.Pattern[str]
     soft: re.Pattern[str]
@@ -36,12 +36,12 @@ class RefusalPatterns(NamedTuple):
 
 
 def normalise_for_phrases(text: str) -> str:
-    """A text as phrases are compared with it: lower case, one form of apostrophe, composed characters."""
+    """Normalize a text for phrase matching: lower case, one form of apostrophe, composed characters."""
     return unicodedata.normalize("NFC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("`", "'")
 
 
 def with_word_boundaries(pattern: str) -> str:
-    """A pattern between word boundaries; Korean and scripts without blanks have none where phrases end."""
+    """Add word boundaries to a pattern; Korean and scripts without blanks have none where phrases end."""
     if _SCRIPTS_WITHOUT_ENDS.search(pattern):
         return f"(?:{pattern})"
     return rf"(?<!\w)(?:{pattern})(?!\w)"
@@ -49,7 +49,7 @@ def with_word_boundaries(pattern: str) -> str:
 
 @cache
 def refusal_patterns() -> RefusalPatterns:
-    """The table, compiled once, when the first answer is looked at."""
+    """The table, compiled on first use."""
     table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
     together = [
         re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
@@ -66,7 +66,7 @@ def refusal_patterns() -> RefusalPatterns:
 
 
 def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
-    """The table of phrases; its lines are explained at its top."""
+    """Parse the table of phrases, whose format is explained at its top."""
     table: dict[str, LanguagePhrases] = {}
     words: dict[str, str] = {}
     language = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
@@ -91,6 +91,6 @@ def _expression(phrase: str, words: dict[str, str]) -> str:
     for name, choice in words.items():
         phrase = phrase.replace(name, choice)
     phrase = normalise_for_phrases(phrase).replace("(", "(?:")
-    # Words stand apart on both sides of a gap; characters of scripts without blanks need not.
+    # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
     phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
     return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))

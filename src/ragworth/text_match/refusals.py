@@ -1,9 +1,8 @@
-"""Answers that decline to answer: "I don't know", "The passages do not say", "NO-RESPONSE", in many languages.
+"""Detect answers that decline to answer: "I don't know", "The passages do not say", "NO-RESPONSE", in many languages.
 
-Sentence by sentence: an answer declines when it is one of a few labels as a whole, or when it has a sentence that
-declines, no sentence before that one answers, and none takes it back ("… but it was Paris"). A sentence answers
-unless it is about the passages or the question, an apology, an offer or a question itself. The phrases are in
-``refusal_phrases.txt``.
+An answer declines if it equals one of a few labels, or if it has a sentence that declines, no earlier sentence answers,
+and none takes it back ("… but it was Paris"). A sentence answers unless it is about the passages or the question, an
+apology, an offer or a question itself. The phrases are in ``refusal_phrases.txt``.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from typing import NamedTuple
 
 from ragworth.text_match.refusal_phrases import normalise_for_phrases, refusal_patterns, with_word_boundaries
 
-# A point within a word, after a single letter or after a title ends no sentence.
+# A period within a word, after a single letter or after a title doesn't end a sentence.
 _SENTENCE = re.compile(
     r"(?:[^.!?。！？।؟\n]|[.!?](?=\w)|(?<=\b\w)\.|(?<=\b(?:st|dr|mr|ms|vs|no))\.|(?<=\bmrs)\.)+[.!?。！？।؟\"'”»)]*"
 )
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
-# What models repeat of their instructions: the phrase is then theirs to choose, not chosen.
+# Instructions that models repeat: the phrase is quoted, not chosen.
 _INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
 
 
 class RefusalMatch(NamedTuple):
-    """That an answer declines: the phrase found there, and the language it is listed under.
+    """A refusal: the phrase found, and the language it is listed under.
 
-    A phrase out of a sentence is in lower case; a label is the answer as it is, and its language is "label". Excuses
-    and phrases of one's own have no language.
+    A phrase from a sentence is in lower case. A label is the unchanged answer, with the language "label". Excuses and
+    custom phrases have no language.
     """
 
     phrase: str
@@ -36,11 +35,11 @@ class RefusalMatch(NamedTuple):
 
 
 def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
-    """Whether an answer declines, and by which phrase; none when it answers.
+    """Find the phrase by which an answer declines; None if it answers.
 
-    ``phrases`` are further ones that decline, as plain words: case and the number of blanks do not matter. A
-    refusal ("I can't help with that") declines. A blank text says nothing either way and gives none.
-    A phrase within quotation marks is mentioned, not said, unless it is the whole answer.
+    ``phrases`` are further phrases that decline, as plain words, ignoring case and repeated blanks. A refusal ("I can't
+    help with that") declines. A blank text gives None. A phrase within quotation marks is only mentioned, unless it is
+    the whole answer.
     """
     seen = normalise_for_phrases(text)
     whole = seen.strip(_EDGES)
@@ -101,7 +100,7 @@ def _declines(sentence: str, own: Iterable[str]) -> tuple[re.Match[str], str] | 
 
 
 def _takes_back(rest: str, own: Sequence[str]) -> bool:
-    """Whether what follows a phrase in its sentence answers after a "but"."""
+    """Whether the rest of a phrase's sentence answers after a "but"."""
     table = refusal_patterns()
     contrast = table.but.search(rest)
     if not contrast:

@@ -1,12 +1,12 @@
-"""The grade of an answer without a model: correct, abstained or wrong, the same every time.
+"""Grade a short answer without a model, deterministically: correct, abstained or wrong.
 
-Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it names
-an accepted answer on the way. Else it is correct when it gives an accepted answer (:mod:`ragworth.text_match.matching`:
-the words are contained, numbers and dates in any spelling, or as good as contained), and wrong otherwise.
-A correct answer that was written without any relevant passage in view is only partially correct (Trappolini et al.).
+Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it mentions
+an accepted answer. Otherwise it is correct if it gives an accepted answer (:mod:`ragworth.text_match.matching`: the
+words are contained, with numbers and dates in any spelling, or almost contained), and wrong if not.
+A correct answer written without any relevant passage in view is only partially correct (Trappolini et al.).
 
-What words cannot tell: an accepted answer said of something else, or denied ("it was not Paris"), counts as given,
-and a right answer in other words does not.
+Limits of words: an accepted answer that is said of something else, or denied ("it was not Paris"), counts as given,
+and a right answer in other words doesn't.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong"]
 
 
 class ShortAnswerGrade(NamedTuple):
-    """A grade and the reason for it."""
-
     label: GradeLabel
     why: str
 
@@ -32,11 +30,11 @@ class ShortAnswerGrade(NamedTuple):
 def grade_short_answer(
     text: str, accepted: Sequence[str], *, relevant_shown: bool | None = None, phrases: Sequence[str] = ()
 ) -> ShortAnswerGrade:
-    """The grade of an answer against the accepted ones.
+    """Grade an answer against the accepted ones.
 
-    ``relevant_shown`` says whether a relevant passage was among those shown; where it is false, a correct answer is
-    "partially-correct". ``phrases`` are further ones that decline. A blank text is not an answer to be graded, and a
-    blank accepted answer would be contained in every text: both are refused.
+    ``relevant_shown`` is whether a relevant passage was among those shown; if not, a correct answer is
+    "partially-correct". ``phrases`` are further phrases that decline. A blank answer can't be graded, and a blank
+    accepted answer would be contained in every text, so both are errors.
     """
     if not text.strip():
         raise InputError(
@@ -46,7 +44,7 @@ def grade_short_answer(
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
     declined = find_refusal(text, phrases)
-    # Where declining is an accepted answer ("unknown", "none"), it is graded like any other.
+    # If declining is an accepted answer ("unknown", "none"), it is graded like any other.
     usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
     words = to_matchable(text)
     for answer in usable:

@@ -1,4 +1,4 @@
-"""How similar a text is to the most similar of some others: by BERTScore, ROUGE-L or token F1."""
+"""Similarity of a text to the most similar of some others: by BERTScore, ROUGE-L or token F1."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ DEFAULT_ENCODER = "bert-large-uncased"
 
 
 def baseline_option() -> str:
-    """The setting of graders that rescale BERTScore."""
+    """The option of graders that rescale BERTScore."""
     return option(
         "",
-        "what unrelated texts score, which becomes 0 while 1 stays 1: a number, or a file as bert-score has them "
-        "(LAYER,P,R,F); by default scores stay as they are",
+        "score of unrelated texts, which becomes 0 while 1 stays 1: a number, or a file of bert-score "
+        "(LAYER,P,R,F); by default scores aren't rescaled",
     )
 
 
 class BestSimilarity(NamedTuple):
-    """The greatest similarity, to which of the texts, and whether one of the two was longer than the encoder reads."""
+    """The highest similarity, the index of the text, and whether either text was truncated."""
 
     value: float
     place: int
     cut: bool
     skipped: int = 0
-    """How many of the texts could not be compared."""
+    """Number of texts that couldn't be compared."""
 
 
 class OverlapSimilarity:
-    """Similarity by a comparison of texts."""
+    """Similarity by overlap."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Nothing to compute beforehand."""
+        """Do nothing; there is nothing to compute beforehand."""
 
     def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
         values = [COMPARISONS[self.name](text, [other]) for other in others]
@@ -55,14 +55,14 @@ class OverlapSimilarity:
 
 
 class BERTScoreSimilarity:
-    """Similarity by BERTScore-F1. Pairs are scored together by `learn`; each distinct one once."""
+    """Similarity by BERTScore-F1. `learn` scores all distinct pairs together."""
 
     def __init__(self, scorer: BERTScore) -> None:
         self.name = scorer.identity
         self._scorer = scorer
         self._known: dict[tuple[str, str], BERTScorePair] = {}
         self._skipped: dict[str, str] = {}
-        """Texts that could not be compared while others of the same answer could, with the reason."""
+        """Texts that couldn't be compared while others of the same answer could, with the reason."""
 
     def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
         new = dict.fromkeys((text, other) for text, others in pairs for other in others)
@@ -72,7 +72,7 @@ class BERTScoreSimilarity:
             self._known.update(zip(missing, found, strict=True))
 
     def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
-        """`NoValue` where the encoder has nothing to compare: a text of which it knows no token."""
+        """Raise `NoValue` if the encoder has nothing to compare: it knows no token of a text."""
         self.learn([(text, others)])
         pairs = [self._known[text, other] for other in others]
         values = [(pair.f1, -place) for place, pair in enumerate(pairs) if pair.f1 is not None]
@@ -86,19 +86,19 @@ class BERTScoreSimilarity:
         )
 
     def notes(self) -> list[str]:
-        """How many texts the encoder did not read to their end, and how many not at all."""
+        """Count truncated texts, and texts that couldn't be compared."""
         notes = []
         if self._skipped:
             words = ", ".join(
                 f"{status} {number:,}" for status, number in Counter(self._skipped.values()).most_common()
             )
             number = format_count(len(self._skipped), "reference text")
-            notes.append(f"{number} could not be compared by BERTScore ({words}); the best of the others counts")
+            notes.append(f"{number} couldn't be compared by BERTScore ({words}); the best of the others counts")
         answers = len({text for (text, _), pair in self._known.items() if pair.candidate_cut})
         others = len({other for (_, other), pair in self._known.items() if pair.reference_cut})
         if answers or others:
             texts = f"{format_count(answers, 'answer')} and {format_count(others, 'reference text')}"
-            notes.append(f"{texts} longer than the encoder reads were cut for BERTScore")
+            notes.append(f"{texts} were too long for the encoder and truncated for BERTScore")
         return notes
 
 
@@ -108,10 +108,10 @@ Similarity = OverlapSimilarity | BERTScoreSimilarity
 def build_bertscore_similarity(
     encoder: str, *, layer: int, corpus: Sequence[str] | None, baseline: str, device: str, download: bool
 ) -> BERTScoreSimilarity:
-    """BERTScore with an encoder; ``layer`` −1 takes the one known to be best.
+    """BERTScore with an encoder; ``layer`` −1 uses the one known to be best.
 
-    ``corpus``: texts in which tokens are counted for idf, so that a score does not depend on what else is scored.
-    ``baseline``: a number in words, a file, or nothing.
+    ``corpus``: texts in which tokens are counted for idf, so that a score doesn't depend on what else is scored.
+    ``baseline``: a number as text, a file, or empty.
     """
     from ragworth.text_match.bertscore import BERTScore
 
@@ -124,7 +124,7 @@ def build_bertscore_similarity(
 
 
 def _number_or_text(text: str) -> float | str:
-    """The number that a text is, or else the text, which then names a file."""
+    """Parse a number, or return the text, which then names a file."""
     try:
         return float(text)
     except ValueError:

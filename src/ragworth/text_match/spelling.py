@@ -1,6 +1,6 @@
-"""Words of a text in one spelling, so that numbers and dates that are the same compare the same.
+"""Normalize the words of a text, so that equal numbers and dates compare equal.
 
-:func:`canonical_words` turns a text into tokens. Two texts say the same number or date when they have the same tokens:
+:func:`canonical_words` turns a text into tokens. Two texts have the same number or date if they have the same tokens:
 
 ================================================  ======================
 text                                              tokens
@@ -14,11 +14,11 @@ $5; 5 dollars                                     ``5 dollar``
 World War II; World War Two; WW2                  ``world war 2``
 ================================================  ======================
 
-A date is written year, month, day, so that each part of it that people use alone (the year, month and year,
-month and day) is a run of its tokens. A year is like any number; a day is not: "5" is not in "5 June".
-Different numbers never have the same tokens, with these exceptions by **Choice**: groups of three digits after
-one to three digits are one number when blanks, commas or apostrophes part them, as in "1 234"; a point parts
-decimals unless there are several groups of three.
+A date is written year, month, day, so that each part that people use alone (the year, month and year, month and day)
+is a run of its tokens. A year is like any number; a day is not: "5" isn't in "5 June". Different numbers never have the
+same tokens, with these exceptions by **Choice**: groups of three digits after one to three digits are one number if
+separated by blanks, commas or apostrophes, as in "1 234"; a dot separates decimals unless there are several groups of
+three.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_wi
 from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
-# Signs on letters that are not letters to Python: accents, vowels of Indic scripts, points of Hebrew and Arabic.
+# Marks on letters that aren't letters to Python: accents, vowels of Indic scripts, points of Hebrew and Arabic.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff\u200c\u200d"
 _LETTER = rf"[^\W\d_{SCRIPTS_WITHOUT_SPACES}]"
 _INNER = rf"(?:[^\W_{SCRIPTS_WITHOUT_SPACES}]|[{_MARKS}])"
@@ -58,7 +58,7 @@ _PIECE = re.compile(
 _SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
 _WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
-# Words in front of a Roman numeral that make a single letter one, too: "World War I", "Part V".
+# Words before a Roman numeral that make even a single letter one: "World War I", "Part V".
 _HEADS = frozenset(
     [
         "war",
@@ -88,12 +88,12 @@ _ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
 def canonical_words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, without accents and punctuation, numbers and dates in one spelling."""
+    """The words of a text in lower case, without accents and punctuation, with numbers and dates normalized."""
     return tuple(tokens_with_dates(list(_read_numbers(list(_pieces(fold_accents(text)))))))
 
 
 def fold_accents(text: str) -> str:
-    """A text without accents on Latin letters, points of Hebrew and Arabic, full-width forms and foreign digits."""
+    """Remove accents on Latin letters, points of Hebrew and Arabic, full-width forms and foreign digits."""
     if text.isascii():
         return text
     narrow = "".join(map(_narrow, text))
@@ -112,7 +112,7 @@ def _narrow(character: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[TextPiece]:
-    """The text cut into words, numbers and marks; blanks and hyphens part words, other marks break a phrase."""
+    """Split the text into words, numbers and marks; blanks and hyphens separate words, other marks break a phrase."""
     for found in _PIECE.finditer(text):
         kind, raw = found.lastgroup or "", found.group()
         if kind == "word":
@@ -158,7 +158,7 @@ def _split_word(raw: str) -> Iterator[TextPiece]:
 
 
 def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
-    """Items with numbers in words read, scales multiplied in, signs put behind, Roman numerals turned."""
+    """Parse numbers in words, apply scales, move currency signs behind, and convert Roman numerals."""
     values = [item.value if item.kind == "word" else "" for item in items]
     at = 0
     while at < len(items):
@@ -196,7 +196,7 @@ def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
 
 
 def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
-    """The number at a place, times the scale word after it ("3.5 million"), and where what follows begins."""
+    """The number at a position, times a following scale word ("3.5 million"), and the index of the next item."""
     item = items[at]
     following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
     shift = {"hundred": 2, "bn": 9, **SCALES}.get(following, 0)
@@ -208,7 +208,7 @@ def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
 
 
 def _may_begin_number(items: list[TextPiece], at: int, before: TextPiece | None, after: TextPiece | None) -> bool:
-    """Whether the word at a place may begin a number."""
+    """Whether the word at a position may begin a number."""
     value = items[at].value
     if value == "a":
         return after is not None and (after.value in SCALES or after.value in ("hundred", "hundredth"))

@@ -1,7 +1,7 @@
-"""Texts as one vector a token, from a layer of an encoder of the transformers library (extra ``hf``).
+"""Encode texts as one vector per token, from a layer of a transformers encoder (extra ``hf``).
 
-Only safetensors files are read, code that a model brings along is never run, and nothing is downloaded unless
-``download=True`` says so.
+Only safetensors files are read, code that comes with a model is never run, and nothing is downloaded without
+``download=True``.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ BEST_LAYERS = {
 """The layer of an encoder whose BERTScore agrees best with people, as its authors found on WMT16."""
 
 HUB_OWNERS = {"bert": "google-bert", "distilbert": "distilbert", "roberta": "FacebookAI", "xlm": "FacebookAI"}
-"""Who owns, on the hub, the models that used to have names without an owner; by how those names begin."""
+"""Hub owners of models whose names used to have none, by prefix of the name."""
 
 SPACE_PREFIXED_TOKENIZERS = ("RobertaTokenizer", "GPT2Tokenizer")
-"""Tokenizers to which the first word of a text is another one than the same word later, unless a blank precedes it."""
+"""Tokenizers that encode the first word of a text differently unless a blank precedes it."""
 
 NO_LIMIT = 1 << 24
-"""What a tokenizer without a limit gives as its limit is larger."""
+"""A tokenizer without a limit reports a larger one than this."""
 
 
 class EncodedText(NamedTuple):
-    """A text as an encoder reads it: token ids, special ones among them.
+    """A text as token ids, including special ones.
 
     Attributes
     ----------
-    empty: there is nothing but special tokens.
-    cut: how many tokens were beyond the encoder's limit.
+    empty: there are only special tokens.
+    cut: number of tokens beyond the encoder's limit.
     """
 
     ids: tuple[int, ...]
@@ -57,15 +57,15 @@ class EncodedText(NamedTuple):
 
 
 class TokenEncoder:
-    """One layer of an encoder, by the name it has in the local cache, or by the folder it lies in.
+    """A layer of an encoder, by its name in the local cache, or by its folder.
 
-    Weights are read when they are first needed. Vectors have length 1 and are float32.
+    Weights are loaded on first use. Vectors have length 1 and are float32.
 
     Parameters
     ----------
-    layer: which layer's output is taken, counted from 1; 0 are the embeddings. None takes the one known to be best,
-        for encoders in :data:`BEST_LAYERS`.
-    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None or ``auto`` takes a GPU if there is one.
+    layer: the layer to use, counted from 1; 0 is the embeddings. None uses the one known to be best, for encoders in
+        :data:`BEST_LAYERS`.
+    device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None or ``auto`` uses a GPU if there is one.
     batch: texts read at a time.
     """
 
@@ -138,7 +138,7 @@ class TokenEncoder:
 
     @cached_property
     def _cut_model(self) -> tuple[Any, bool]:
-        """The model on its device, without the layers above ours, and whether there was a way to leave them out."""
+        """The model on its device, without the layers above ours, and whether they could be left out."""
         import torch
 
         stacks = [
@@ -154,30 +154,30 @@ class TokenEncoder:
 
     @property
     def width(self) -> int:
-        """How many numbers a vector has."""
+        """Length of a vector."""
         return int(self._config.hidden_size)
 
     @cached_property
     def limit(self) -> int | None:
-        """How many tokens of a text, special ones among them, the encoder reads; None where there is no limit."""
+        """Maximum tokens of a text, including special ones; None without a limit."""
         import torch
 
         limits = [self._tokenizer.model_max_length]
         for name, module in self._model.named_modules():
             if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, torch.nn.Embedding):
-                # RoBERTa and its kin count positions from the one after padding's.
+                # RoBERTa and its relatives count positions from the one after padding's.
                 limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
         known = [int(limit) for limit in limits if 0 < limit < NO_LIMIT]
         return min(known) if known else None
 
     @cached_property
     def special(self) -> frozenset[int]:
-        """The tokens that begin a text and end it (CLS and SEP, whatever the encoder calls them)."""
+        """The tokens that begin and end a text (CLS and SEP, whatever the encoder calls them)."""
         found = (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id)
         return frozenset(token for token in found if token is not None)
 
     def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Texts, without blanks around them, as token ids cut at the limit."""
+        """Encode stripped texts as token ids, truncated at the limit."""
         if not texts:
             return []
         kinds = {kind.__name__ for kind in type(self._tokenizer).__mro__}
@@ -185,19 +185,19 @@ class TokenEncoder:
         stripped = [text.strip() for text in texts]
         read = [blank + text if text else "" for text in stripped]
         whole = self._tokenizer(read, return_special_tokens_mask=True, return_attention_mask=False, verbose=False)
-        made = [
+        encoded = [
             EncodedText(tuple(ids), all(mask), 0)
             for ids, mask in zip(whole["input_ids"], whole["special_tokens_mask"], strict=True)
         ]
-        long = [i for i, tokens in enumerate(made) if self.limit is not None and len(tokens.ids) > self.limit]
+        long = [i for i, tokens in enumerate(encoded) if self.limit is not None and len(tokens.ids) > self.limit]
         if long:
             again = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
             for i, ids in zip(long, again, strict=True):
-                made[i] = EncodedText(tuple(ids), made[i].empty, len(made[i].ids) - len(ids))
-        return made
+                encoded[i] = EncodedText(tuple(ids), encoded[i].empty, len(encoded[i].ids) - len(ids))
+        return encoded
 
     def vectors(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """A matrix for each row of token ids: a vector a token, of length 1, on the encoder's device."""
+        """A matrix for each row of token ids: one vector per token, of length 1, on the encoder's device."""
         import torch
 
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]), reverse=True)
@@ -234,14 +234,14 @@ def _require_packages() -> None:
 
 
 def _layer(layer: int | None, name: str, config: Any) -> int:
-    """The layer asked for, or the known best; refused where the encoder has none such."""
+    """The layer requested, or the best known; an error if the encoder has no such layer."""
     total = int(config.num_hidden_layers)
     known = BEST_LAYERS.get(name.rpartition("/")[2].lower())
     if layer is None and known is None:
         raise ModelError(
-            f"which layer of {name!r} is best is not known",
+            f"the best layer of {name!r} is unknown",
             expected=f"layer=0 to {total}; known are {format_list([f'{n} ({x})' for n, x in BEST_LAYERS.items()], 4)}",
-            remedy="say layer=…; about two thirds of the way up is usual",
+            remedy="set layer=…; about two thirds of the way up is usual",
         )
     chosen = layer if layer is not None else known
     if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen <= total:
@@ -250,12 +250,12 @@ def _layer(layer: int | None, name: str, config: Any) -> int:
 
 
 def _folder(name: str, revision: str, download: bool) -> Path:
-    """Where the encoder lies."""
+    """Find the encoder's folder."""
     path = Path(name).expanduser()
     if own := local_folder(path):
         return own
     if path.exists() or path.is_absolute() or name.startswith((".", "~")):
-        raise ModelError("there is no such folder", file=name, expected="a folder, or a name of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or a name of the hub")
     owner = HUB_OWNERS.get(name.partition("-")[0]) if "/" not in name else None
     for known_as in [f"{owner}/{name}", name] if owner else [name]:
         if found := find_snapshot("encoder", known_as, revision, download):
@@ -263,6 +263,6 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     full = f"{owner}/{name}" if owner else name
     raise ModelError(
         f"the encoder {name!r} is not in the local cache",
-        remedy=f"hf download {full}, or the option download=True, which asks the Hugging Face hub, or a folder's path; "
-        "what takes a similarity (utility, propagation) needs none for rouge-l or f1",
+        remedy=f"hf download {full}, or download=True to get it from the Hugging Face hub, or a folder's path; "
+        "similarity by rouge-l or f1 (utility, propagation) needs no encoder",
     )

@@ -127,7 +127,7 @@ def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [[], ["m.down"], ["m.up"], ["m.down", "m.up", "n.up"], ["m.down", "m.up", "m.bias"]])
 def test_what_is_no_adapter_is_refused(tmp_path: Path, names: list[str]) -> None:
     path = write(tmp_path / "x", dict.fromkeys(names, np.ones((2, 2), np.float16)), {"a": "b"})
-    with pytest.raises(ModelError, match="it is no adapter"):
+    with pytest.raises(ModelError, match="it is not an adapter"):
         Adapter(path).deltas()
 
 

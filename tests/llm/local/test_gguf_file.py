@@ -225,13 +225,13 @@ def test_a_cache_that_cannot_be_written_to_costs_time_only(file: Path, cache: Pa
     cache.write_text("a file where a folder should be")
     opened = onnx_model.load(file)
     assert len(asked(opened)) == 20
-    assert "built for this process alone" in opened.facts.notes[0]
+    assert "built for this process only" in opened.facts.notes[0]
 
 
 def test_no_room_anywhere_is_an_error(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.write_text("")
     monkeypatch.setattr("tempfile.tempdir", str(cache / "nowhere"))
-    with pytest.raises(ModelError, match="no room for the model") as error:
+    with pytest.raises(ModelError, match="the model can't be saved") as error:
         onnx_model.load(file)
     assert "RAGWORTH_CACHE" in error.value.remedy
 

@@ -310,4 +310,4 @@ def test_half_a_character_is_refused(opened: Opened) -> None:
     model, _ = opened(kind="llamacpp")
     broken = Prompt.chat("half \ud83d")
     found = [*model.generate([Generate(broken)]), *model.score([Score(broken, "x")])]
-    assert {failed(one) for one in found} == {("refused", "the prompt has half a character in it", False)}
+    assert {failed(one) for one in found} == {("refused", "the prompt contains a lone surrogate", False)}

@@ -73,8 +73,8 @@ def test_notes_are_plain_words() -> None:
         notes = card_of(server).notes
     assert notes[:3] == (
         "chats",
-        "shows the 20 likeliest tokens of each place",
-        "cannot tell how likely a given text is",
+        "shows the 20 likeliest tokens at each position",
+        "can't return the probability of a given text",
     )
     assert any("300,000" in note for note in notes)
     with Endpoint() as server:
@@ -97,7 +97,7 @@ def test_only_the_named_interface_is_asked() -> None:
 def test_a_model_that_is_not_there() -> None:
     with Endpoint() as server:
         model = open_model(f"tyo@{server.url}")
-        with pytest.raises(ModelError, match="refuses to go on") as caught:
+        with pytest.raises(ModelError, match="refuses to generate") as caught:
             model.probe()
         model.close()
         assert "one of 'toy'" in str(caught.value)

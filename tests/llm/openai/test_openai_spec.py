@@ -33,12 +33,12 @@ def test_addresses(rest: str, model: str, url: str) -> None:
 @pytest.mark.parametrize(
     ("rest", "found"),
     [
-        ("", "no name of a model"),
-        ("@http://h", "no name of a model"),
-        ("m@http://", "no address"),
-        ("m@http://h:port/v1", "no address"),
-        ("m@http://a b/v1", "no address"),
-        ("m@http://[::1/v1", "no address"),
+        ("", "not a model name"),
+        ("@http://h", "not a model name"),
+        ("m@http://", "not an address"),
+        ("m@http://h:port/v1", "not an address"),
+        ("m@http://a b/v1", "not an address"),
+        ("m@http://[::1/v1", "not an address"),
         ("m@http://user:pa55@h/v1", "a user or a password"),
         ("m@http://h/v1?key=pa55", "a query"),
         ("m@http://h/v1#pa55", "a query"),

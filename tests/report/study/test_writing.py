@@ -165,7 +165,7 @@ def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_said_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FormatError, match="cannot be made"):
+    with pytest.raises(FormatError, match="can't be created"):
         write_study(samples.bare(), tmp_path / "file" / "study")
 
 

@@ -1,1 +1,1 @@
-"""Models on this machine: what they share (`engine`), and the runtimes that compute."""
+"""Models on this machine: the shared `engine`, and the runtimes that compute."""

@@ -17,9 +17,9 @@ from ragworth.llm.local.safetensors_file import SafetensorsContents, read_safete
 
 @dataclass(frozen=True)
 class Adapter:
-    """A file of pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank), and what it says about itself.
+    """A file of pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank), with metadata.
 
-    ``NAME.scale``, one number for each of the ranks, is there where the matrices are kept in 8 bits.
+    ``NAME.scale``, one number per rank, is present if the matrices are stored in 8 bits.
     """
 
     path: Path
@@ -41,13 +41,13 @@ class Adapter:
         return self._tensors.about
 
     def deltas(self) -> dict[str, Floats]:
-        """What is added to each matrix, by the name that its weights have in the transformers library."""
+        """The difference added to each matrix, by its name in the transformers library."""
         arrays = self._tensors.arrays
         names = sorted(name.removesuffix(".down") for name in arrays if name.endswith(".down"))
         scales = {name for name in arrays if name.endswith(".scale")}
         pairs = {f"{name}.{part}" for name in names for part in ("down", "up")}
         if not names or set(arrays) - scales != pairs or not scales <= {f"{name}.scale" for name in names}:
-            raise ModelError("it is no adapter", file=str(self.path), expected="pairs of NAME.down and NAME.up")
+            raise ModelError("it is not an adapter", file=str(self.path), expected="pairs of NAME.down and NAME.up")
         return {f"{name}.weight": self._product(name) for name in names}
 
     def _product(self, name: str) -> Floats:

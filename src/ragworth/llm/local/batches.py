@@ -1,4 +1,4 @@
-"""Which rows a local model reads together: rows that begin alike, sorted by length, under a budget of tokens."""
+"""Batch the rows of a local model: rows with a common prefix, sorted by length, within a token budget."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 MIN_SHARED_PREFIX = 16
-"""Rows whose first tokens agree this far are read after a shared prefix; less is not worth it."""
+"""Minimum common prefix in tokens that is worth reading separately."""
 
 
 class PrefixGroup(NamedTuple):
-    """Rows, by their numbers and longest first, and how many of their first tokens they all share."""
+    """Indices of rows, longest first, and the length of their common prefix."""
 
     rows: list[int]
     shared: int
 
 
 def group_by_prefix(ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True) -> Iterator[PrefixGroup]:
-    """Rows by how they begin.
+    """Group rows by their prefix.
 
     ``firsts`` are the positions from which a distribution is needed: a prefix ends before the least of them.
     """
@@ -33,7 +33,7 @@ def group_by_prefix(ids: Sequence[list[int]], firsts: Sequence[int], share: bool
 
 @dataclass
 class BatchBudget:
-    """What a batch may hold. It shrinks when the device turns out to have less memory."""
+    """Maximum size of a batch. It shrinks when the device runs out of memory."""
 
     tokens: int
     rows: int
@@ -41,7 +41,7 @@ class BatchBudget:
     def batches(self, lengths: Sequence[int], work: Callable[[int, int], None]) -> None:
         """Call ``work(start, end)`` over items sorted by length, longest first, a batch at a time.
 
-        A batch that runs out of memory is tried again in halves, and later batches stay that small.
+        A batch that runs out of memory is retried in halves, and later batches stay that small.
         """
         start = 0
         while start < len(lengths):
@@ -58,7 +58,7 @@ class BatchBudget:
 
 
 def _common_prefix_length(ids: Sequence[list[int]], firsts: Sequence[int], rows: list[int]) -> int:
-    """Length of the longest prefix shared by all rows; the first and last in order decide."""
+    """Length of the prefix shared by all rows; comparing the first and last in order is enough."""
     low, high = min(ids[row] for row in rows), max(ids[row] for row in rows)
     most = min(firsts[row] for row in rows)
     length = 0

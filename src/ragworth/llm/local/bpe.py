@@ -1,4 +1,4 @@
-"""Byte-level BPE tokenizers from the pieces that GGUF files carry."""
+"""Build byte-level BPE tokenizers from the pieces in GGUF files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from ragworth.errors import ModelError
 
 CONTROL, ADDED = 3, 4
-"""Types of tokens in GGUF files: those that steer a model, and those that are matched before any splitting."""
+"""Token types in GGUF files: control tokens, and those matched before any splitting."""
 
 _SPLIT_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
@@ -19,7 +19,7 @@ _SPLIT_PATTERN = (
 
 
 class Vocabulary(NamedTuple):
-    """Tokens and how texts are split into them. ``bos``: the id that goes in front of every text, if one does."""
+    """Tokens and how texts are split into them. ``bos``: the id prepended to every text, if any."""
 
     tokens: Sequence[str]
     types: Sequence[int]
@@ -29,7 +29,7 @@ class Vocabulary(NamedTuple):
 
 
 class BpeTokenizer:
-    """A tokenizer of the tokenizers library as `writing.Tokenizer`."""
+    """A tokenizer of the tokenizers library as `prompt_encoding.Tokenizer`."""
 
     def __init__(self, inner: Tokenizer) -> None:
         self.inner = inner
@@ -43,29 +43,31 @@ class BpeTokenizer:
 
 
 def build_tokenizer(vocabulary: Vocabulary) -> Tokenizer:
-    """The tokenizer that a vocabulary describes."""
+    """Build the tokenizer that a vocabulary describes."""
     ids = {token: number for number, token in enumerate(vocabulary.tokens)}
-    # Where Llama 3's tokenizer finds a whole word among its tokens, it asks no merges.
+    # Llama 3's tokenizer applies no merges if the whole word is a token.
     whole = vocabulary.splitting == "llama-bpe"
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in vocabulary.merges)]
     try:
-        made = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
+        tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, ignore_merges=whole))
     except Exception as error:  # the library raises nothing more specific
         raise ModelError(f"the model's vocabulary cannot be used: {error}") from error
-    made.pre_tokenizer = _pre_tokenizer(vocabulary.splitting)
-    made.decoder = decoders.ByteLevel()
+    tokenizer.pre_tokenizer = _pre_tokenizer(vocabulary.splitting)
+    tokenizer.decoder = decoders.ByteLevel()
     for kind, special in ((CONTROL, True), (ADDED, False)):
         texts = [token for token, found in zip(vocabulary.tokens, vocabulary.types, strict=True) if found == kind]
         added = [AddedToken(text, normalized=False, special=special) for text in texts]
-        made.add_special_tokens(added) if special else made.add_tokens(added)
+        tokenizer.add_special_tokens(added) if special else tokenizer.add_tokens(added)
     if vocabulary.bos is not None:
         bos = vocabulary.tokens[vocabulary.bos]
-        made.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, vocabulary.bos)])
-    return made
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{bos} $A", special_tokens=[(bos, vocabulary.bos)]
+        )
+    return tokenizer
 
 
 def _pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:
-    """How a text is cut before its pieces are merged, by the name that GGUF files give it."""
+    """How a text is split before merging, by the name in GGUF files."""
     plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     if name in ("gpt-2", "default"):
         return plain
@@ -74,9 +76,9 @@ def _pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:
     digits = {"llama-bpe": r"\p{N}{1,3}", "qwen2": r"\p{N}"}
     if name not in digits:
         raise ModelError(
-            f"the model splits texts in the way {name!r}, which is not known here",
+            f"the model uses the unknown pre-tokenizer {name!r}",
             expected=", ".join(["gpt-2", "smollm", *digits]),
-            remedy="reader=llama.cpp or reader=transformers may know it",
+            remedy="reader=llama.cpp or reader=transformers may support it",
         )
     words = pre_tokenizers.Split(Regex(_SPLIT_PATTERN.format(digits=digits[name])), behavior="isolated")
     return pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

@@ -1,8 +1,8 @@
-"""Chat templates, which are programs that come with a model.
+"""Run chat templates, which are programs that come with a model.
 
 Jinja's sandbox keeps a template from reaching anything, but not from running for hours or filling the memory. Nothing
-inside a process can stop that for certain, so a template that isn't known runs in another process, which is ended when
-a chat takes too long. Starting it takes some tenths of a second, and every chat about 0.2 ms more than it would here.
+inside a process can stop that for certain, so an unknown template runs in another process, which is ended when a chat
+takes too long. Starting it takes some tenths of a second, and every chat about 0.2 ms more than in this process.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ RenderChat: TypeAlias = Callable[[list[dict[str, str]]], str]
 """Turns messages, each with a role and content, into the text that the model reads."""
 
 RENDER_SECONDS = 10.0
-"""What a chat may take, and compiling a template; usual ones need a millisecond."""
+"""Time limit for rendering a chat and for compiling a template; usual ones need a millisecond."""
 
 START_SECONDS = 60.0
-"""What starting the process may take; machines can be busy."""
+"""Time limit for starting the process; machines can be busy."""
 
 PASSED_VARIABLES = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""Variables without which Python may not start: some have its library in a folder of their own."""
+"""Variables that Python may need to start: some installations keep its library in a separate folder."""
 
 MAX_TEMPLATE_LENGTH = 1 << 20
-"""Characters of a template; the longest known have some 30,000."""
+"""Maximum characters of a template; the longest known have some 30,000."""
 
 
 class TemplateError(ModelError):
-    """The template raised an error for these messages: many do for a system turn."""
+    """The template raised an error for these messages; many do for a system turn."""
 
 
 def load_chat_template(source: str, facts: Mapping[str, Any], *, known: bool = False) -> RenderChat:
-    """A chat template in Jinja, as models carry it.
+    """Load a Jinja chat template that comes with a model.
 
     Parameters
     ----------
     facts: what a template may refer to besides the messages, such as ``bos_token``.
-    known: the template is one that ragworth ships, and may run in this process.
+    known: the template ships with ragworth and may run in this process.
     """
     if find_spec("jinja2") is None:
         raise MissingExtraError("jinja2", "embedded", "a model with a chat template")
@@ -97,7 +97,7 @@ class _TemplateProcess:
 
     def _start(self) -> None:
         folder = Path(next(iter(find_spec("jinja2").submodule_search_locations))).parent  # type: ignore[union-attr, arg-type]
-        # Of this process's variables only what Python itself may need to start: others may be secret.
+        # Pass only the variables that Python itself may need to start, because others may be secret.
         variables = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
         try:
             self._process = subprocess.Popen(
@@ -118,7 +118,7 @@ class _TemplateProcess:
             raise ModelError(f"the model's chat template cannot be used: {quote_short(answer['error'], 200)}")
 
     def _ask(self, line: Any, seconds: float) -> dict[str, str]:
-        """Send a line, if any, and read the answer. A process that doesn't answer in time is ended for good."""
+        """Send a line, if any, and read the answer. A process that doesn't answer in time is killed."""
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None
         late = threading.Event()
@@ -137,7 +137,7 @@ class _TemplateProcess:
             answer = process.stdout.readline()
         except OSError:  # it ended before it had read everything
             answer = ""
-        except BaseException:  # Ctrl-C: what the process says next would be taken for the answer to the next chat
+        except BaseException:  # Ctrl-C: the next output would be taken for the answer to the next chat
             _stop_process(process)
             self._process = None
             raise
@@ -153,7 +153,7 @@ class _TemplateProcess:
         raise ModelError(self._broken, remedy=REMEDY)
 
 
-REMEDY = "use this model only if you trust its source, and then with a chat template that ends"
+REMEDY = "use this model only if you trust its source, and with a chat template that terminates"
 
 
 def _stop_process(process: subprocess.Popen[str]) -> None:

@@ -1,4 +1,4 @@
-"""Extending many prompts at once, token by token, until each has come to its end."""
+"""Extend many prompts at once, token by token, until each has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ragworth.llm.local.runtime import NextTokens, SamplingDraw
 
 @dataclass
 class SampleInProgress:
-    """One text in the making: its tokens so far and, in the end, why it ended."""
+    """A text in the making: its tokens so far and, in the end, why it ended."""
 
     request: Generate
     random: np.random.Generator
@@ -31,14 +31,14 @@ class SampleInProgress:
     seconds: float = 0.0
 
     def draw(self) -> SamplingDraw:
-        """How the next token is to be picked."""
+        """How to pick the next token."""
         request = self.request
         return SamplingDraw(
             request.temperature, request.top_p, self.random.random() if request.temperature > 0 else 0.0
         )
 
     def add(self, token: int, logprob: float, entropy: float, writer: PromptEncoder) -> None:
-        """Take one more token, and see whether this is the end. The token that ends a turn is not kept."""
+        """Add a token, and check whether this is the end. The token that ends a turn is dropped."""
         if token in writer.ends:
             self._end("stop", writer.tokenizer.decode(self.ids))
             return
@@ -61,12 +61,15 @@ class SampleInProgress:
 def generate_all(
     loaded: LoadedModel, asked: Sequence[tuple[Generate, list[int]]], share: bool
 ) -> list[list[SampleInProgress]]:
-    """Texts for each request and prompt: n when sampling, one when greedy."""
-    made = [
-        [SampleInProgress(request, _sample_rng(request, ids, i)) for i in range(_sample_count(request))]
+    """Generate texts for each request and prompt: n when sampling, one when greedy."""
+    samples_by_request = [
+        [
+            SampleInProgress(request, _sample_rng(request, ids, i))
+            for i in range(request.n if request.temperature > 0 else 1)
+        ]
         for request, ids in asked
     ]
-    rows = [(sample, ids) for samples, (_, ids) in zip(made, asked, strict=True) for sample in samples]
+    rows = [(sample, ids) for samples, (_, ids) in zip(samples_by_request, asked, strict=True) for sample in samples]
     prompts = [ids for _, ids in rows]
     for group in group_by_prefix(prompts, [len(ids) - 1 for ids in prompts], share):
         first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
@@ -81,12 +84,12 @@ def generate_all(
 
         room = [len(prompts[n]) - shared + rows[n][0].request.max_tokens for n in group.rows]
         loaded.budget.batches([max(room)] * len(room), work)
-    return made
+    return samples_by_request
 
 
 def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any) -> None:
-    """Extend one batch until all of it has ended; rows that have are dropped on the way."""
-    for sample in samples:  # a batch may be tried again after it ran out of memory
+    """Extend a batch until every row has ended, dropping finished rows."""
+    for sample in samples:  # a batch may be retried after it ran out of memory
         sample.ids, sample.logprobs, sample.entropies, sample.finish = [], [], [], ""
     state, alive = loaded.runtime.decode(rows, prefix), samples
     while True:
@@ -100,11 +103,7 @@ def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[lis
         alive = [alive[i] for i in keep]
 
 
-def _sample_count(request: Generate) -> int:
-    return request.n if request.temperature > 0 else 1
-
-
 def _sample_rng(request: Generate, ids: list[int], sample: int) -> np.random.Generator:
-    """Random numbers of one sample: from the seed, its number and its prompt, whatever else is asked with it."""
+    """Random numbers of one sample, from the seed, its number and its prompt, independent of other requests."""
     prompt = hashlib.blake2b(np.asarray(ids, np.int64).tobytes(), digest_size=8).digest()
     return np.random.default_rng([request.seed, sample, int.from_bytes(prompt, "little")])

@@ -1,9 +1,8 @@
-"""Local models: requests to rows of tokens, batches of rows through a runtime, and results back.
+"""Run local models: turn requests into rows of tokens, batch them through a runtime, and convert the results.
 
-What a backend adds is how to load: a `Runtime` that computes and a `Writer` that turns prompts into
-tokens. Nothing is loaded before the first request. Results do not depend on which requests are asked
-together: rows are padded at the end, where a causal model cannot see it, and every sampled row has its
-own random numbers.
+A backend provides a function that loads a `Runtime`, which computes, and a `PromptEncoder`, which turns prompts into
+tokens. Nothing is loaded before the first request. Results don't depend on which requests are batched together: rows
+are padded at the end, where a causal model can't see it, and every sampled row has its own random numbers.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ from ragworth.llm.truncation import fit_prompt
 T = TypeVar("T")
 
 LOCAL_ABILITIES = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
-"""What every local model can do."""
+"""Abilities of every local model."""
 
 
 class FittedPrompt(NamedTuple):
-    """A prompt that fits, and what was done to it."""
+    """A prompt that fits, and how it was changed."""
 
     written: EncodedPrompt
     cut: int = 0
@@ -57,7 +56,7 @@ class FittedPrompt(NamedTuple):
 
 
 class RequestRows(NamedTuple):
-    """The rows that answer a request, of a prompt that fits; for labels, how many tokens each has."""
+    """The rows that answer a request, of a prompt that fits; for labels, the number of tokens of each."""
 
     fitted: FittedPrompt
     rows: list[TokenRow]
@@ -79,18 +78,18 @@ class Engine:
 
     @property
     def loaded(self) -> LoadedModel:
-        """The model, loaded now if it was not yet."""
+        """The model, loaded on first use."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._load()
             return self._loaded
 
     def count(self, prompt: Prompt) -> int:
-        """Tokens of a prompt, template and all."""
+        """Tokens of a prompt, including the template."""
         return len(self.loaded.writer.ids([prompt])[0].ids)
 
     def close(self) -> None:
-        """Let go of the weights; another request loads them again. A batch that is under way is not waited for."""
+        """Release the weights; another request loads them again. Doesn't wait for a batch under way."""
         if self._lock.acquire(blocking=False):
             self._loaded = None
             self._lock.release()
@@ -113,21 +112,21 @@ class Engine:
                 max(sizes[label] for label in request.labels) + 1 if request.estimator == "sequence" else 1
                 for request in requests
             ]
-            fitted = self._fitted([request.prompt for request in requests], rooms, continued=True)
-            made = [
+            fitted = self._fit_prompts([request.prompt for request in requests], rooms, continued=True)
+            rows = [
                 one
                 if isinstance(one, Failure)
                 else _choice_rows(request, one, [ids(one.written, x) for x in request.labels])
                 for request, one in zip(requests, fitted, strict=True)
             ]
-            return self._each(requests, made, _label_probabilities)
+            return self._answer_rows(requests, rows, _label_probabilities)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probability and entropy at every token of the continuation."""
         with self._lock:
             tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
             made: list[RequestRows | Failure] = [Failure("not-asked")] * len(requests)
-            for exactly in (False, True):  # tokens that are given follow the prompt as it is
+            for exactly in (False, True):  # given tokens follow the unchanged prompt
                 numbers = [n for n, request in enumerate(requests) if bool(request.ids) == exactly]
                 if not numbers:
                     continue
@@ -135,11 +134,11 @@ class Engine:
                 given = [list(r.ids) for r in mine]
                 texts = given if exactly else tokenizer.encode([r.continuation for r in mine], whole=False)
                 rooms = [len(ids) + 1 for ids in texts]
-                fitted = self._fitted([r.prompt for r in mine], rooms, continued=not exactly)
+                fitted = self._fit_prompts([r.prompt for r in mine], rooms, continued=not exactly)
                 for n, request, one in zip(numbers, mine, fitted, strict=True):
                     if isinstance(one, FittedPrompt):
                         ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
-                        made[n] = _score_rows(one, ids) if self._known(ids or []) else UNKNOWN_TOKEN
+                        made[n] = _score_rows(one, ids) if self._has_tokens(ids or []) else UNKNOWN_TOKEN
                     else:
                         made[n] = one
 
@@ -149,7 +148,7 @@ class Engine:
                 trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies), None, ids)
                 return Scored(trace, rows.fitted.usage(len(texts), seconds))
 
-            return self._each(requests, made, result)
+            return self._answer_rows(requests, made, result)
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Greedy or sampled texts. Greedy repeats are equal and computed once."""
@@ -158,27 +157,31 @@ class Engine:
             fitted = [
                 Failure("cannot", "this model cannot be held to a JSON schema", retry=False) if request.schema else one
                 for request, one in zip(
-                    requests, self._fitted([r.prompt for r in requests], [r.max_tokens for r in requests]), strict=True
+                    requests,
+                    self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests]),
+                    strict=True,
                 )
             ]
             wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, FittedPrompt)]
-            made = iter(generate_all(loaded, wanted, self.share))
+            texts = iter(generate_all(loaded, wanted, self.share))
             return [
-                one if isinstance(one, Failure) else _build_generated(request, one, next(made), loaded.writer.tokenizer)
+                one
+                if isinstance(one, Failure)
+                else _build_generated(request, one, next(texts), loaded.writer.tokenizer)
                 for request, one in zip(requests, fitted, strict=True)
             ]
 
-    def _fitted(
+    def _fit_prompts(
         self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False
     ) -> list[FittedPrompt | Failure]:
-        """The prompts in tokens, each with room for more."""
+        """Encode the prompts, each with room for more tokens."""
         limit, writer = self.card.context_length, self.loaded.writer
         fitted: list[FittedPrompt | Failure] = []
         for prompt, room, written in zip(prompts, rooms, writer.ids(prompts, continued=continued), strict=True):
             if not written.ids:
                 fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
                 continue
-            if not self._known(written.ids):
+            if not self._has_tokens(written.ids):
                 fitted.append(UNKNOWN_TOKEN)
                 continue
             if limit is None or len(written.ids) + room <= limit:
@@ -193,19 +196,19 @@ class Engine:
                 fitted.append(FittedPrompt(again, shorter[1], limit))
         return fitted
 
-    def _known(self, ids: Sequence[int]) -> bool:
-        """Whether the model has all these tokens. Ids may come from another model, or a tokenizer that doesn't fit."""
+    def _has_tokens(self, ids: Sequence[int]) -> bool:
+        """Whether the model has all these tokens. Ids may come from another model, or a mismatched tokenizer."""
         return not ids or (min(ids) >= 0 and max(ids) < self.loaded.runtime.tokens)
 
-    def _each(
+    def _answer_rows(
         self,
         requests: Sequence[Any],
         made: Sequence[RequestRows | Failure],
         result: Callable[[Any, RequestRows, list[RowLogprobs], float], T],
     ) -> list[T | Failure]:
-        """Rows of all requests, read in batches, and put together again request by request."""
+        """Read the rows of all requests in batches, and combine the results by request."""
         rows = [row for one in made if isinstance(one, RequestRows) for row in one.rows]
-        reads = iter(self._read(rows))
+        reads = iter(self._read_rows(rows))
         results: list[T | Failure] = []
         for request, one in zip(requests, made, strict=True):
             if isinstance(one, Failure):
@@ -215,8 +218,8 @@ class Engine:
                 results.append(result(request, one, [read for read, _ in found], sum(spent for _, spent in found)))
         return results
 
-    def _read(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
-        """All rows, each with the seconds it took."""
+    def _read_rows(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
+        """Read all rows; returns each with the seconds it took."""
         found: dict[int, tuple[RowLogprobs, float]] = {}
         loaded, ids = self.loaded, [row.ids for row in rows]
         for group in group_by_prefix(ids, [row.first for row in rows], self.share):
@@ -242,7 +245,7 @@ TOKEN_ACROSS_BOUNDARY = Failure("boundary", "a token spans the end of the prompt
 
 
 def _score_rows(fitted: FittedPrompt, after: list[int] | None) -> RequestRows | Failure:
-    """The row that a continuation is scored by."""
+    """The row that scores a continuation."""
     if after is None:
         return TOKEN_ACROSS_BOUNDARY
     if not after:
@@ -253,7 +256,7 @@ def _score_rows(fitted: FittedPrompt, after: list[int] | None) -> RequestRows | 
 
 
 def _choice_rows(request: Choose, fitted: FittedPrompt, found: list[list[int] | None]) -> RequestRows | Failure:
-    """The rows that tell labels apart: one at the end of the prompt, one more for each label of several tokens."""
+    """The rows that distinguish labels: one at the end of the prompt, and one for each label of several tokens."""
     labels = [ids for ids in found if ids is not None]
     if len(labels) < len(found):
         return TOKEN_ACROSS_BOUNDARY
@@ -273,14 +276,14 @@ def _choice_rows(request: Choose, fitted: FittedPrompt, found: list[list[int] | 
 
 
 def _ambiguity_message(request: Choose, i: int, j: int) -> str:
-    """Why two labels cannot be told apart."""
+    """Why two labels can't be distinguished."""
     if request.estimator == "first-token":
         return f"the labels {request.labels[i]!r} and {request.labels[j]!r} begin with the same token: use 'sequence'"
     return f"the label {request.labels[i]!r} is the beginning of {request.labels[j]!r}"
 
 
 def _label_probabilities(request: Choose, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Chosen:
-    """Probabilities of labels: the first token's, times those of the tokens that follow."""
+    """Probabilities of labels: the first token's, times those of the following tokens."""
     logs = list(reads[0].logprobs[0])
     more = iter(reads[1:])
     for i, length in enumerate(rows.lengths):
@@ -293,7 +296,7 @@ def _label_probabilities(request: Choose, rows: RequestRows, reads: list[RowLogp
 def _build_generated(
     request: Generate, fitted: FittedPrompt, made: list[SampleInProgress], tokenizer: Tokenizer
 ) -> Generated:
-    """Texts with as much detail as was asked for."""
+    """Build the texts with as much detail as requested."""
     outputs = []
     for sample in made:
         trace = None

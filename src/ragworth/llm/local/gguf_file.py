@@ -1,4 +1,4 @@
-"""What is in a GGUF file of the Llama family: sizes, weights as 32-bit floats, vocabulary, chat template."""
+"""Read a GGUF file of the Llama family: sizes, weights as 32-bit floats, vocabulary, chat template."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ WEIGHT_NAMES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-"""Names of weights in GGUF files, and those of the transformers library."""
+"""Names of weights in GGUF files, and in the transformers library."""
 
 _TENSOR_NAME = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<kind>\w+)\.weight")
 
 END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "</s>")
-"""How control tokens that end a turn are spelt. Not all files name all of theirs."""
+"""Spellings of control tokens that end a turn. Not all files list all of theirs."""
 
 
 class GgufContents(NamedTuple):
-    """The contents of a file."""
-
     name: str
     license: str
     sizes: DecoderShape
@@ -55,7 +53,7 @@ class GgufContents(NamedTuple):
 
 
 def read_gguf(path: Path) -> GgufContents:
-    """Read a file whole. Takes seconds and four bytes a weight."""
+    """Read a whole file. Takes seconds and four bytes per weight."""
     gguf_header.check_header(path)
     try:
         reader = GGUFReader(path)
@@ -66,7 +64,7 @@ def read_gguf(path: Path) -> GgufContents:
         raise ModelError(f"it cannot be read as a GGUF file: {error}", file=str(path)) from error
     try:
         return _read_contents(path, reader, fields)
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:  # a field holds something it never should
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:  # a field has an impossible value
         raise ModelError(
             f"its fields contradict each other: {error}", file=str(path), expected="a complete GGUF file"
         ) from error
@@ -110,13 +108,13 @@ class _GgufMetadata:
     fields: dict[str, Any]
 
     def get(self, name: str) -> Any:
-        """A value that must be there."""
+        """Return a required value."""
         if name not in self.fields:
-            raise ModelError(f"it does not say its {name}", file=str(self.path), expected="a complete GGUF file")
+            raise ModelError(f"it lacks {name}", file=str(self.path), expected="a complete GGUF file")
         return self.fields[name]
 
     def check(self) -> None:
-        """Refuse what would be computed wrongly."""
+        """Reject models that would be computed wrongly."""
         wanted = {
             "general.architecture": "llama",
             "tokenizer.ggml.model": "gpt2",
@@ -130,13 +128,13 @@ class _GgufMetadata:
                     f"its {name} is {found!r}",
                     file=str(self.path),
                     expected=repr(value),
-                    remedy="reader=llama.cpp or reader=transformers may know it",
+                    remedy="reader=llama.cpp or reader=transformers may support it",
                 )
 
     def sizes(self, tensors: dict[str, ReaderTensor]) -> DecoderShape:
-        """The shape of the decoder."""
-        heads = self._whole("llama.attention.head_count", 1 << 10)
-        hidden = self._whole("llama.embedding_length", 1 << 17)
+        """Read the shape of the decoder."""
+        heads = self._size("llama.attention.head_count", 1 << 10)
+        hidden = self._size("llama.embedding_length", 1 << 17)
         if "token_embd.weight" not in tensors:
             raise ModelError("it has no token_embd.weight", file=str(self.path), expected="a complete GGUF file")
         if hidden % BLOCK:
@@ -146,18 +144,18 @@ class _GgufMetadata:
         return DecoderShape(
             vocabulary=int(tensors["token_embd.weight"].shape[1]),
             hidden=hidden,
-            inner=self._whole("llama.feed_forward_length", 1 << 20),
-            layers=self._whole("llama.block_count", 1 << 10),
+            inner=self._size("llama.feed_forward_length", 1 << 20),
+            layers=self._size("llama.block_count", 1 << 10),
             heads=heads,
-            kv_heads=self._whole("llama.attention.head_count_kv", heads, heads),
-            head=self._whole("llama.attention.key_length", 1 << 10, hidden // heads),
-            context=self._whole("llama.context_length", 1 << 20),
+            kv_heads=self._size("llama.attention.head_count_kv", heads, heads),
+            head=self._size("llama.attention.key_length", 1 << 10, hidden // heads),
+            context=self._size("llama.context_length", 1 << 20),
             theta=float(self.fields.get("llama.rope.freq_base", 10000.0)),
             epsilon=float(self.get("llama.attention.layer_norm_rms_epsilon")),
         )
 
-    def _whole(self, name: str, most: int, default: int | None = None) -> int:
-        """A size. Memory is set aside by it, so a file can't claim just any."""
+    def _size(self, name: str, most: int, default: int | None = None) -> int:
+        """Read a size, limited because memory is allocated for it."""
         found = self.get(name) if default is None else self.fields.get(name, default)
         if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:
             raise ModelError(f"its {name} is {quote_short(found)}", file=str(self.path), expected=f"1 to {most:,}")
@@ -165,7 +163,7 @@ class _GgufMetadata:
 
 
 def _read_weights(path: Path, tensors: dict[str, ReaderTensor], sizes: DecoderShape) -> dict[str, Floats]:
-    """All weights by the names and in the layout of the transformers library."""
+    """All weights, by the names and in the layout of the transformers library."""
     weights: dict[str, Floats] = {}
     unknown = []
     for name, tensor in tensors.items():
@@ -182,9 +180,7 @@ def _read_weights(path: Path, tensors: dict[str, ReaderTensor], sizes: DecoderSh
         layer = f"model.layers.{found['layer']}." if found["layer"] else ""
         weights[f"{layer}{WEIGHT_NAMES[found['kind']]}.weight"] = value
     if unknown:
-        raise ModelError(
-            f"it has weights of unknown use: {format_list(unknown)}", file=str(path), expected="a plain Llama"
-        )
+        raise ModelError(f"it has unknown weights: {format_list(unknown)}", file=str(path), expected="a plain Llama")
     lacking = [name for name in _required_weights(sizes) if name not in tensors]
     if lacking:
         raise ModelError(f"it lacks weights: {format_list(lacking)}", file=str(path), expected="a complete GGUF file")

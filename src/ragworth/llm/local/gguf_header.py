@@ -1,7 +1,7 @@
-"""Checks the header of a GGUF file before a library reads it.
+"""Check the header of a GGUF file before a library reads it.
 
-The libraries trust the counts and lengths in the file: an array said to hold 2⁶⁰ numbers keeps them busy for ever.
-Everything a header announces must fit into the file, so one pass over its metadata is enough to refuse such files.
+The libraries trust the counts and lengths in the file: an array declared with 2⁶⁰ numbers keeps them busy for ever.
+Everything that a header declares must fit into the file, so one pass over its metadata is enough to reject such files.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ SCALAR_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12
 
 STRING, ARRAY = 8, 9
 MAX_DEPTH = 4
-"""Arrays may hold arrays, so many levels deep; no known file has more than one."""
+"""Maximum nesting of arrays; no known file has more than one level."""
 
 MAX_KEY_LENGTH = 1 << 16
 MAX_DIMENSIONS = 4
 MAX_VOCABULARY = 1 << 22
-"""Tokens of a vocabulary, and its merges; the largest today have a few hundred thousand."""
+"""Maximum tokens of a vocabulary, and merges; the largest today have a few hundred thousand."""
 
 MAX_TOKEN_LENGTH = 1 << 16
 
 
 def check_header(path: Path) -> None:
-    """Refuse a file whose header announces more than the file holds."""
+    """Reject a file whose header declares more than the file contains."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             _HeaderReader(data).check()
@@ -56,7 +56,7 @@ class _HeaderReader:
         if self._take(4) != b"GGUF":
             raise ValueError("it doesn't begin with GGUF")
         version = self._number("I")
-        if version and not version & 0xFFFF:  # written on a machine with the other order of bytes
+        if version and not version & 0xFFFF:  # written on a machine with the other byte order
             self._order, version = ">", version >> 24
         if version not in (2, 3):
             raise ValueError(f"version {version}, not 2 or 3")
@@ -68,7 +68,7 @@ class _HeaderReader:
             self._tensor()
 
     def _value(self, kind: int, name: str, depth: int = 0) -> None:
-        """Pass over a value."""
+        """Skip a value."""
         if kind in SCALAR_SIZES:
             self._take(SCALAR_SIZES[kind])
         elif kind == STRING:
@@ -111,7 +111,7 @@ class _HeaderReader:
         return self._take(length)[:200].decode("utf-8", "replace")
 
     def _count(self, kind: str, least: int, what: str) -> int:
-        """How many of something there are, each of so many bytes at least."""
+        """Read a count of items that take at least ``least`` bytes each."""
         number = self._number(kind)
         if number * least > len(self._data) - self._place:
             raise ValueError(f"{number:,} {what}, more than fit into the file")

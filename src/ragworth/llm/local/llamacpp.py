@@ -1,6 +1,6 @@
-"""GGUF files through llama.cpp (the package ``llama-cpp-python``): every architecture and quantisation that it knows.
+"""Run GGUF files with llama.cpp (the package ``llama-cpp-python``), which knows every architecture and quantisation.
 
-Prompts are read one after the other; a shared prefix stays in its memory and is not read again.
+Prompts are read one after the other; a shared prefix stays in memory and isn't read again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 _SILENT_LOG = cpp.llama_log_callback(lambda level, text, data: None)
-"""llama.cpp tells a story of every model it loads."""
+"""llama.cpp logs a lot about every model it loads."""
 
 BATCH_TOKENS = 512
-"""Tokens handed to llama.cpp at a time."""
+"""Tokens passed to llama.cpp at a time."""
 
 
 def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> LoadedModel:
-    """A GGUF file, ready to be asked."""
+    """Load a GGUF file."""
     cpp.llama_log_set(_SILENT_LOG, ctypes.c_void_p(0))
     settings = cpp.llama_model_default_params()
     settings.n_gpu_layers = gpu_layers
@@ -54,7 +54,7 @@ def load(path: Path, *, context: int, threads: int = 0, gpu_layers: int = 0) -> 
 
 
 class LlamaCppRuntime:
-    """A llama.cpp context, with whatever its first tokens in memory are."""
+    """A llama.cpp context, and the tokens currently in its memory."""
 
     name = "llama.cpp"
 
@@ -66,11 +66,11 @@ class LlamaCppRuntime:
         self._held: list[int] = []
 
     def prefix(self, ids: Sequence[int]) -> list[int]:
-        """Nothing is done yet: what is in memory already is found when the rows are read."""
+        """Do nothing yet: tokens already in memory are recognized when the rows are read."""
         return list(ids)
 
     def read(self, rows: Sequence[TokenRow], prefix: list[int] | None = None) -> list[RowLogprobs]:
-        """Row after row."""
+        """Read the rows one after the other."""
         before = prefix or []
         reads = []
         for row in rows:
@@ -80,12 +80,12 @@ class LlamaCppRuntime:
         return reads
 
     def decode(self, rows: Sequence[list[int]], prefix: list[int] | None = None) -> LlamaCppDecoding:
-        """One row, to be extended."""
+        """Start to extend one row."""
         (row,) = rows
         return LlamaCppDecoding(self, [*(prefix or []), *row])
 
     def logits(self, ids: list[int], first: int, number: int) -> NDArray[np.float32]:
-        """Logits after ``number`` tokens from the one at ``first``; what is in memory of ``ids`` is not read again."""
+        """Logits after ``number`` tokens from ``first`` on, reading only ``ids`` that aren't in memory yet."""
         known = 0
         while known < min(len(self._held), len(ids), first) and self._held[known] == ids[known]:
             known += 1
@@ -119,7 +119,7 @@ class LlamaCppRuntime:
             batch.logits[i] = first <= start + i < end
 
     def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
-        """Ids of texts, control tokens recognised."""
+        """Ids of texts, recognizing control tokens."""
         return [self._encode(text.encode("utf-8", "replace"), whole) for text in texts]
 
     def _encode(self, data: bytes, whole: bool) -> list[int]:
@@ -128,7 +128,7 @@ class LlamaCppRuntime:
         return list(ids[:number])
 
     def decode_ids(self, ids: list[int]) -> str:
-        """The text of ids, control tokens left out."""
+        """The text of ids, without control tokens."""
         array = (cpp.llama_token * len(ids))(*ids)
         room = 16 * len(ids) + 64
         while True:
@@ -140,7 +140,7 @@ class LlamaCppRuntime:
 
 
 class LlamaCppDecoding:
-    """One row being extended."""
+    """A row being extended."""
 
     def __init__(self, runtime: LlamaCppRuntime, ids: list[int]) -> None:
         self._runtime = runtime
@@ -158,7 +158,7 @@ class LlamaCppDecoding:
 
 
 class _LlamaCppTokenizer:
-    """llama.cpp's tokenizer as `writing.Tokenizer`."""
+    """llama.cpp's tokenizer as `prompt_encoding.Tokenizer`."""
 
     def __init__(self, runtime: LlamaCppRuntime) -> None:
         self.encode = runtime.encode

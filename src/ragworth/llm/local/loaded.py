@@ -10,24 +10,24 @@ from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.local.runtime import Runtime
 
 MAX_PREFIXES = 4
-"""Prefixes a model remembers."""
+"""Number of prefixes to cache."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in memory, and how much of it a batch may be."""
+    """A model in memory, and the size of its batches."""
 
     runtime: Runtime
     writer: PromptEncoder
     budget: BatchBudget
     prefixes: dict[tuple[int, ...], Any] = field(default_factory=dict)
-    """The last few prefixes that were read, with what the runtime keeps of them."""
+    """The last few prefixes that were read, with the runtime's state of each."""
 
     def prefix(self, ids: list[int], shared: int, first: int) -> tuple[int, Any]:
-        """A prefix of ``ids`` that was read now or before: its length and what is kept of it.
+        """Return a prefix of ``ids`` that was read now or before: its length and state.
 
-        ``shared`` is how much the rows of a batch have in common, 0 if nothing is to be read for them; ``first`` how
-        much they could. One read before that is a little shorter is as good as a new one.
+        ``shared`` is the common prefix of a batch's rows, 0 if none is to be read for them; ``first`` is how long it
+        could be. A slightly shorter one read before is as good as a new one.
         """
         for known, kept in self.prefixes.items():
             if 0.75 * shared <= len(known) <= (shared or first) and tuple(ids[: len(known)]) == known:

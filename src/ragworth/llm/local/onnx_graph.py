@@ -38,12 +38,13 @@ from ragworth.llm.local.onnx_weights import (
 )
 
 MAX_SCORE_GAP = 45.0
-"""How far below a token's score of itself those of others may fall, and the hidden ones are held. A share of e⁻⁴⁵
-is lost in any sum of 32-bit floats, and yet is no denormal number; those take many times as long to compute with."""
+"""Lower limit of attention scores relative to a token's score of itself, also used for hidden tokens. A share of e⁻⁴⁵
+is lost in any sum of 32-bit floats, but isn't a denormal number, which would take many times as long to compute with.
+"""
 
 
 def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic) -> None:
-    """Write the graph of a decoder and its constants into a folder."""
+    """Write the graph of a decoder and its constants to a folder."""
     with (folder / DATA).open("wb") as data:
         decoder = _DecoderBuilder(sizes, weights, arithmetic, data)
         decoder.build()
@@ -69,7 +70,7 @@ def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithme
 
 
 def write_probe(folder: Path) -> None:
-    """Write a graph that multiplies bytes with the largest weights there are; see `onnx_session.exact`."""
+    """Write a graph that multiplies bytes with the largest possible weights; see `onnx_session.has_exact_int8`."""
     t = GraphBuilder(BytesIO())
     products = IntegerArithmetic(signed=True).times(t, MatmulInput("bytes", ""), np.ones((64, 16), np.float32))
     ends = [_value_info("bytes", TensorProto.UINT8, "M", 64)], [_value_info(products, TensorProto.FLOAT, "M", 16)]
@@ -96,7 +97,7 @@ class _TokenInputs(NamedTuple):
 
 
 class _DecoderBuilder:
-    """Puts the layers together. Vectors are (tokens, width) between them."""
+    """Builds the layers. Vectors between them are (tokens, width)."""
 
     def __init__(self, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic, data: IO[bytes]) -> None:
         self.t = GraphBuilder(data)
@@ -105,11 +106,11 @@ class _DecoderBuilder:
         self._folded = FoldedWeights(sizes, weights, turned=arithmetic.turned)
         self._angles = [self.t.constant(table) for table in rotary_tables(sizes, weights.get(ROPE_FACTORS))]
         self._at = self.t.op("Reshape", "at", self.t.ints(-1))
-        self._slots = self._numbered()
+        self._slots = self._key_positions()
         self._ones = self.t.constant([1.0] * sizes.hidden)
 
     def build(self) -> None:
-        """All nodes, from tokens to logits."""
+        """Add all nodes, from tokens to logits."""
         t, sizes = self.t, self.sizes
         everywhere = self._places("positions", "mask")
         asked = self._places(t.op("Gather", t.op("Reshape", "positions", t.ints(-1)), "at"), "mask_at")
@@ -119,27 +120,27 @@ class _DecoderBuilder:
             read = self._norm(x)
             keys = self._way.enter(t, read)
             if number < sizes.layers - 1:
-                x = self._rest(x, self._attention(number, layer, keys, keys, everywhere, everywhere), layer)
+                x = self._feed_forward(x, self._attention(number, layer, keys, keys, everywhere, everywhere), layer)
             else:
                 x, read = (t.op("Gather", vectors, self._at) for vectors in (x, read))
                 queries = self._way.enter(t, read)
-                x = self._rest(x, self._attention(number, layer, queries, keys, asked, everywhere), layer)
+                x = self._feed_forward(x, self._attention(number, layer, queries, keys, asked, everywhere), layer)
         logits = self._way.logits(t, self._norm(x), self._folded.output())
         t.op("Reshape", logits, t.op("Concat", asked.shape, t.ints(-1), axis=0), out="logits")
 
-    def _numbered(self) -> str:
+    def _key_positions(self) -> str:
         """(rows, heads, tokens of a row, 3): row, head and position of all new keys and values."""
         t, heads = self.t, self.sizes.kv_heads
         rows, length = t.op("Shape", "ids", end=1), t.op("Shape", "ids", start=1)
         shape = t.op("Concat", rows, t.ints(heads), length, t.ints(1), axis=0)
         parts = [
-            t.op("Unsqueeze", self._counted(t.op("Squeeze", rows)), t.ints(1, 2, 3)),
+            t.op("Unsqueeze", self._count_up(t.op("Squeeze", rows)), t.ints(1, 2, 3)),
             t.op("Unsqueeze", t.constant(range(heads), np.int64), t.ints(0, 2, 3)),
             t.op("Unsqueeze", "positions", t.ints(1, 3)),
         ]
         return t.op("Concat", *(t.op("Expand", part, shape) for part in parts), axis=3)
 
-    def _counted(self, number: str) -> str:
+    def _count_up(self, number: str) -> str:
         """0, 1, 2, … below a number."""
         t = self.t
         return t.op("Range", t.constant(0, np.int64), number, t.constant(1, np.int64))
@@ -148,25 +149,25 @@ class _DecoderBuilder:
         t = self.t
         shape, flat = t.op("Shape", positions), t.op("Reshape", positions, t.ints(-1))
         cosines, sines = (t.op("Gather", table, flat) for table in self._angles)
-        numbers = t.op("Reshape", self._counted(t.op("Size", positions)), shape)
+        numbers = t.op("Reshape", self._count_up(t.op("Size", positions)), shape)
         return _TokenInputs(shape, cosines, sines, numbers, mask)
 
     def _norm(self, vectors: str) -> str:
-        """Scaled to length √width. The gain is in the matrices that follow."""
+        """Scale to length √width. The gain is in the matrices that follow."""
         kind = "SimplifiedLayerNormalization"
         return self.t.op(kind, vectors, self._ones, axis=-1, epsilon=self.sizes.epsilon)
 
     def _scaled(self, products: str, scale: str) -> str:
         return self.t.op("Mul", products, scale) if scale else products
 
-    def _heads(self, vectors: str, places: _TokenInputs, out: str = "") -> str:
-        """(tokens, heads × width) as (rows, heads, tokens of a row, width)."""
+    def _split_heads(self, vectors: str, places: _TokenInputs, out: str = "") -> str:
+        """Reshape (tokens, heads × width) to (rows, heads, tokens of a row, width)."""
         t = self.t
         shape = t.op("Concat", places.shape, t.ints(-1, self.sizes.head), axis=0)
         return t.op("Transpose", t.op("Reshape", vectors, shape), perm=[0, 2, 1, 3], out=out)
 
-    def _rotated(self, products: str, scale: str, places: _TokenInputs) -> str:
-        """Turned by their positions, and scaled on the way."""
+    def _rotate(self, products: str, scale: str, places: _TokenInputs) -> str:
+        """Rotate by position, and scale."""
         t = self.t
         angles = [self._scaled(table, scale) for table in (places.cosines, places.sines)]
         rows = t.op("Reshape", products, t.op("Concat", places.shape, t.ints(-1), axis=0))
@@ -181,40 +182,40 @@ class _DecoderBuilder:
         asking: _TokenInputs,
         places: _TokenInputs,
     ) -> str:
-        """What each of the ``asking`` places takes from the places that it sees."""
+        """Attention output of each of the ``asking`` places over the places that it sees."""
         t, sizes, times = self.t, self.sizes, self._way.times
-        q = self._heads(self._rotated(times(t, queries, layer.q), queries.scale, asking), asking)
-        rotated = self._rotated(times(t, keys, layer.k), keys.scale, places)
-        k = self._heads(rotated, places, out=f"present.{number}.key")
+        q = self._split_heads(self._rotate(times(t, queries, layer.q), queries.scale, asking), asking)
+        rotated = self._rotate(times(t, keys, layer.k), keys.scale, places)
+        k = self._split_heads(rotated, places, out=f"present.{number}.key")
         v = self._scaled(times(t, keys, layer.v), keys.scale)
-        v = self._heads(v, places, out=f"present.{number}.value")
-        # Heads that share keys are taken together: (rows, shared keys, heads of them × tokens, width).
+        v = self._split_heads(v, places, out=f"present.{number}.value")
+        # Heads that share keys are computed together: (rows, shared keys, heads of them × tokens, width).
         apart = t.op("Reshape", q, t.ints(0, sizes.kv_heads, sizes.heads // sizes.kv_heads, -1, sizes.head))
         together = t.op("Reshape", q, t.ints(0, sizes.kv_heads, -1, sizes.head))
-        seen = self._seen(f"past.{number}.key", k)
+        seen = self._merge_past(f"past.{number}.key", k)
         scores = t.op("FusedMatMul", together, seen, transB=1, domain=MICROSOFT)
         width = t.op("Shape", "mask", start=4, end=5)
         shape = t.op("Concat", t.ints(0, sizes.kv_heads, sizes.heads // sizes.kv_heads, -1), width, axis=0)
         own = k
         if asking is not places:
             flat = t.op("Reshape", rotated, t.ints(-1, sizes.kv_heads * sizes.head))
-            own = self._heads(t.op("Gather", flat, self._at), asking)
+            own = self._split_heads(t.op("Gather", flat, self._at), asking)
         itself = t.op("ReduceSum", t.op("Mul", apart, t.op("Unsqueeze", own, t.ints(2))), t.ints(-1), keepdims=1)
         masked = t.op("Add", t.op("Reshape", scores, shape), asking.mask)
         shares = t.op("Softmax", t.op("Max", masked, t.op("Sub", itself, t.constant(MAX_SCORE_GAP))), axis=-1)
         shares = t.op("Reshape", shares, t.op("Concat", t.ints(0, sizes.kv_heads, -1), width, axis=0))
-        taken = t.op("MatMul", shares, self._seen(f"past.{number}.value", v))
+        taken = t.op("MatMul", shares, self._merge_past(f"past.{number}.value", v))
         taken = t.op("Transpose", t.op("Reshape", taken, t.ints(0, sizes.heads, -1, sizes.head)), perm=[0, 2, 1, 3])
         entered = self._way.enter(t, t.op("Reshape", taken, t.ints(-1, sizes.heads * sizes.head)))
         return self._scaled(times(t, entered, layer.o), entered.scale)
 
-    def _seen(self, past: str, new: str) -> str:
+    def _merge_past(self, past: str, new: str) -> str:
         """Keys or values of all tokens, each at its position."""
         t = self.t
         return t.op("ScatterND", t.op("Concat", past, new, axis=2), self._slots, new)
 
-    def _rest(self, x: str, taken: str, layer: LayerWeights) -> str:
-        """What was taken is added, and then what comes of it."""
+    def _feed_forward(self, x: str, taken: str, layer: LayerWeights) -> str:
+        """Add the attention output, then the output of the feed-forward part."""
         t, times = self.t, self._way.times
         x = t.op("Add", x, taken)
         read = self._way.enter(t, self._norm(x))

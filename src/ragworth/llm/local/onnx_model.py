@@ -1,7 +1,7 @@
-"""GGUF files as ONNX graphs: built once, which takes seconds, then loaded from the cache folder.
+"""Build GGUF files into ONNX graphs once, which takes seconds, then load them from the cache folder.
 
-A built model is a folder that appears whole or not at all, named after everything that decides what it computes.
-One whose files aren't those that were built, or that was built from something else, is built again.
+A built model is a folder that is created atomically, named after everything that determines what it computes. If its
+files have changed, or it was built from something else, it is built again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ragworth.llm.local.onnx_runtime import OnnxRuntime
 
 VERSION = 1
-"""Raised with every change in what is computed or how it is kept."""
+"""Incremented with every change in what is computed or how it is stored."""
 
 METADATA_FILE, TOKENIZER_FILE = "facts.json", "tokenizer.json"
 
 
 @dataclass(frozen=True)
 class OnnxMetadata:
-    """What is known of a model besides its weights."""
+    """Metadata of a model besides its weights."""
 
     name: str
     license: str
@@ -46,16 +46,16 @@ class OnnxMetadata:
     bos: str
     eos: str
     control: tuple[str, ...]
-    """Control tokens as they are spelt."""
+    """Spellings of control tokens."""
     ends: tuple[int, ...]
     """Tokens that end a turn."""
     signed: bool
-    """Whether weights are held with a sign, for which see `onnx_session.exact`; results are the same."""
+    """Whether weights are stored with a sign (see `onnx_session.has_exact_int8`); results are the same."""
     notes: tuple[str, ...] = ()
 
 
 class OpenedOnnxModel(NamedTuple):
-    """A model, ready to be asked."""
+    """A model, ready for requests."""
 
     runtime: OnnxRuntime
     tokenizer: BpeTokenizer
@@ -63,12 +63,12 @@ class OpenedOnnxModel(NamedTuple):
 
 
 def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = None) -> OpenedOnnxModel:
-    """Load a GGUF file of the Llama family, built now if it was not yet.
+    """Load a GGUF file of the Llama family, building it first if necessary.
 
     Parameters
     ----------
-    threads: cores to use; None takes all that the process may.
-    adapter: differences to be added to weights.
+    threads: cores to use; None uses all available ones.
+    adapter: differences added to weights.
     """
     for package in ("onnxruntime", "tokenizers", "onnx", "gguf"):
         if find_spec(package) is None:
@@ -91,7 +91,7 @@ def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = No
 
 
 def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
-    """What was built before, if it is there, as it was built, of the same weights, and right for this machine."""
+    """Find an earlier build that is unchanged, from the same weights, and right for this machine."""
     from ragworth.llm.local.onnx_session import PROBE, has_exact_int8
 
     try:
@@ -106,25 +106,25 @@ def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
 
 
 def _build_or_fall_back(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, OnnxMetadata]:
-    """Build a model in the cache folder, or for this process alone where that cannot be written to."""
+    """Build a model in the cache folder, or for this process only if that can't be written to."""
     try:
         return folder, _build(path, folder, revision, adapter)
     except OSError as error:
-        why = f"{folder.parent} cannot be written to ({error.strerror or error})"
+        why = f"{folder.parent} can't be written to ({error.strerror or error})"
     try:
         elsewhere = Path(tempfile.mkdtemp(prefix="ragworth-"))
         atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
         facts = _build(path, elsewhere / folder.name, revision, adapter)
     except OSError as error:
         raise ModelError(
-            f"there is no room for the model: {why}, nor can {tempfile.gettempdir()} ({error.strerror or error})",
-            remedy="name a folder that can be written to in RAGWORTH_CACHE; some 200 MB are needed",
+            f"the model can't be saved: {why}, and neither can {tempfile.gettempdir()} ({error.strerror or error})",
+            remedy="set RAGWORTH_CACHE to a writable folder with 200 MB of space",
         ) from error
-    return elsewhere / folder.name, replace(facts, notes=(f"built for this process alone: {why}",))
+    return elsewhere / folder.name, replace(facts, notes=(f"built for this process only: {why}",))
 
 
 def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
-    """Build a model beside its place, and move it there in one step."""
+    """Build a model in a temporary folder, and move it into place in one step."""
     private_folder(folder.parent)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
         new = Path(beside) / "new"
@@ -136,16 +136,14 @@ def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
         try:
             new.rename(folder)
         except OSError:
-            if (
-                _find_built(folder, revision) is None
-            ):  # not another process that was faster, but a damaged one in the way
+            if _find_built(folder, revision) is None:  # not a faster process, but a damaged build in the way
                 folder.rename(Path(beside) / "old")
                 new.rename(folder)
     return facts
 
 
 def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
-    """All files of a model but the last."""
+    """Write all files of a model except the last."""
     from ragworth.llm.local import bpe, gguf_file
     from ragworth.llm.local.onnx_graph import write_decoder, write_probe
     from ragworth.llm.local.onnx_session import PROBE, has_exact_int8
@@ -158,7 +156,7 @@ def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | Non
     weights = found.weights if adapter is None else merge_deltas(found.weights, adapter.deltas())
     try:
         write_decoder(folder, found.sizes, weights, way)
-    except ValueError as error:  # matrices of a damaged file don't fit each other
+    except ValueError as error:  # matrices of a damaged file don't match
         raise ModelError(
             f"its weights don't have the sizes that it announces: {error}",
             file=str(path),
@@ -183,8 +181,9 @@ def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | Non
 
 
 def _checksum(path: Path) -> list[Any]:
-    """Size, CRC-32 and SHA-256. The first two tell a damaged file every time it is loaded; the last, which takes a
-    second and is remembered as long as the file isn't touched, one that was changed on purpose."""
+    """Size, CRC-32 and SHA-256. The first two detect damage on every load. The last, which takes a second and is cached
+    until the file changes, detects deliberate changes.
+    """
     total = 0
     with path.open("rb") as file:
         while piece := file.read(1 << 20):

@@ -1,8 +1,8 @@
-"""Decoders as ONNX graphs (see `onnx_graph`), on the CPU.
+"""Run decoders as ONNX graphs (see `onnx_graph`) on the CPU.
 
-Rows are read a few at a time, by one thread each: what it computes stays in its cache, and it waits for no
-other. Only a single row is shared by all threads. The results are the same either way, whatever rows are read
-together and wherever their common prefix ends.
+Rows are read a few at a time, by one thread each: its data stays in its cache, and it waits for no other. Only a single
+row is shared by all threads. The results are the same either way, whatever rows are read together and wherever their
+common prefix ends.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, To
 T = TypeVar("T")
 
 CAPACITY_STEP = 32
-"""Tokens for which memory is set aside at a time when rows are extended."""
+"""Tokens for which memory is allocated at a time when rows are extended."""
 
 DISTRIBUTIONS_AT_A_TIME = 32
-"""Distributions of which probabilities and entropies are taken at a time."""
+"""Distributions converted to probabilities and entropies at a time."""
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -57,17 +57,17 @@ class OnnxRuntime:
 
     @cached_property
     def together(self) -> OnnxSession:
-        """The graph run by all threads at once; it takes its own memory, so it is loaded when first needed."""
+        """The graph run by all threads at once; it takes extra memory, so it is loaded on first use."""
         return self._alone if self.threads == 1 else OnnxSession(self._path, self.threads)
 
     def prefix(self, ids: Sequence[int]) -> CachedPrefix:
-        """Keys and values of the prefix."""
+        """Compute keys and values of the prefix."""
         before = self._alone.nothing
         self._check([list(ids)], before)
         return CachedPrefix(self._alone.read([list(ids)], [[]], before, keep=True).state, len(ids))
 
     def read(self, rows: Sequence[TokenRow], prefix: CachedPrefix | None = None) -> list[RowLogprobs]:
-        """All rows, a few at a time."""
+        """Read all rows, a few at a time."""
         before = prefix or self._alone.nothing
         found: dict[int, RowLogprobs] = {}
 
@@ -83,7 +83,7 @@ class OnnxRuntime:
         return [found[n] for n in range(len(rows))]
 
     def decode(self, rows: Sequence[list[int]], prefix: CachedPrefix | None = None) -> OnnxDecoding:
-        """Read the rows and keep their keys and values, to go on from."""
+        """Read the rows and keep their keys and values for extension."""
         before = prefix or self._alone.nothing
         decoding = OnnxDecoding(self, [len(row) for row in rows], before)
 
@@ -95,7 +95,7 @@ class OnnxRuntime:
         return decoding
 
     def share(self, parts: Sequence[T], work: Callable[[T, OnnxSession], None]) -> None:
-        """Have all parts worked on, each by one thread; a single one by all."""
+        """Process all parts, each by one thread; a single one by all threads."""
         if len(parts) == 1:
             work(parts[0], self.together)
         else:
@@ -114,7 +114,7 @@ class OnnxRuntime:
 
 
 class OnnxDecoding:
-    """Rows being extended. Their keys and values lie in memory side by side, with room for more at the end of each."""
+    """Rows being extended. Their keys and values are side by side in memory, with room for more at the end of each."""
 
     def __init__(self, runtime: OnnxRuntime, lengths: Sequence[int], before: CachedPrefix) -> None:
         self._runtime = runtime
@@ -125,7 +125,7 @@ class OnnxDecoding:
         self._state = [pad_key_values(kept, len(lengths), _token_capacity(max(self._seen))) for kept in before.state]
 
     def add(self, numbers: Sequence[int], part: SessionOutput) -> None:
-        """Take in what was read of some rows."""
+        """Add the output of some rows."""
         for i, number in enumerate(numbers):
             self._logits[number] = part.logits[i][0]
             start, end = self._before, self._seen[number]
@@ -133,7 +133,7 @@ class OnnxDecoding:
                 space[number, :, start:end] = new[i, :, : end - start]
 
     def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
-        """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
+        """Pick a token for every row; log-probability and entropy are those of the unmodified distribution."""
         picked = NextTokens([], [], [])
         for logits, draw in zip(self._logits, draws, strict=True):
             logs = log_softmax(logits)
@@ -144,15 +144,15 @@ class OnnxDecoding:
         return picked
 
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
-        """Extend the rows that go on; the others are dropped."""
+        """Extend the rows that continue, and drop the others."""
         self._seen = [self._seen[i] for i in keep]
-        self._slots = self._closed([self._slots[i] for i in keep])
+        self._slots = self._close_gaps([self._slots[i] for i in keep])
         longest, context, threads = max(self._seen), self._runtime.context, self._runtime.threads
         if longest >= context:
             raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
         if longest >= self._state[0].shape[2]:
             self._state = [pad_key_values(space, len(space), _token_capacity(longest)) for space in self._state]
-        rows = np.argsort(self._slots)  # in the order in which they lie in memory
+        rows = np.argsort(self._slots)  # in memory order
         size = max(2, -(-len(rows) // threads))
 
         def work(start: int, session: OnnxSession) -> None:
@@ -169,8 +169,8 @@ class OnnxDecoding:
         self._runtime.share(range(0, len(rows), size), work)
         self._seen = [seen + 1 for seen in self._seen]
 
-    def _closed(self, slots: list[int]) -> list[int]:
-        """The rows' places in memory, without gaps: the last ones move into those that became free."""
+    def _close_gaps(self, slots: list[int]) -> list[int]:
+        """Positions of the rows in memory, without gaps: the last ones move into freed slots."""
         free = iter(sorted(set(range(len(slots))) - set(slots)))
         for i, slot in enumerate(slots):
             if slot >= len(slots):
@@ -181,12 +181,12 @@ class OnnxDecoding:
 
 
 def _token_capacity(tokens: int) -> int:
-    """For how many tokens memory is set aside when some are there; with one more, it is an even number of them."""
+    """Number of tokens to allocate memory for; with one more, it is an even number."""
     return -(-(tokens + CAPACITY_STEP) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE - 1
 
 
 def _split_by_length(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
-    """Numbers of rows that are read at a time: similar in length, longest first, and enough parts for all threads."""
+    """Split rows into parts of similar length, longest first, with enough parts for all threads."""
     limit = min(CHUNK_TOKENS, sum(lengths) // (2 * threads))
     part: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
@@ -199,7 +199,7 @@ def _split_by_length(lengths: Sequence[int], threads: int) -> Iterator[list[int]
 
 
 def _row_logprobs(row: TokenRow, logits: Floats) -> RowLogprobs:
-    """What was wanted of a row."""
+    """Extract the wanted values of a row."""
     found = RowLogprobs([], [])
     for start in range(0, len(row.wanted), DISTRIBUTIONS_AT_A_TIME):
         logs = log_softmax(logits[start : start + DISTRIBUTIONS_AT_A_TIME])

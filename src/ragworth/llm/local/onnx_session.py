@@ -1,4 +1,4 @@
-"""One decoder graph (see `onnx_graph`) in memory: rows of tokens in, logits and keys and values out."""
+"""A decoder graph (see `onnx_graph`) in memory: rows of tokens in; logits, keys and values out."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from ragworth.errors import ModelError, quote_short
 
 Floats = NDArray[np.float32]
 KeyValues = list[Floats]
-"""Keys and values of all layers by turns, each (rows, heads, tokens, width)."""
+"""Keys and values of all layers, alternating, each (rows, heads, tokens, width)."""
 
 MODEL, DATA, PROBE = "model.onnx", "model.bin", "probe.onnx"
 """Files of a built model: the graph, its large constants, and a graph to test the machine with."""
 
 MASKED = -1e30
-"""Added to the score of a token that must not be seen."""
+"""Added to the score of a hidden token."""
 
 LENGTH_MULTIPLE = 16
-"""Attention is over a multiple of so many tokens, hidden ones at the end: then processors add up what is seen in the
-same order, however much there is, and results are the same to the last bit."""
+"""Attention runs over a multiple of this many tokens, with hidden ones at the end: processors then sum the visible ones
+in the same order, however many there are, and results are the same to the last bit.
+"""
 
 CHUNK_TOKENS = 512
 """Tokens read at a time: enough to keep a core busy, few enough for its cache."""
@@ -39,14 +40,14 @@ class CachedPrefix(NamedTuple):
 
 
 class SessionOutput(NamedTuple):
-    """What came of reading some rows: logits (places asked for, vocabulary) of each; keys and values if kept."""
+    """Output for some rows: logits (requested places, vocabulary) of each; keys and values if kept."""
 
     logits: list[Floats]
     state: KeyValues
 
 
 class OnnxSession:
-    """A graph, run by some threads."""
+    """A graph, run by a number of threads."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self._session = _inference_session(path, threads)
@@ -61,7 +62,7 @@ class OnnxSession:
     def read(
         self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: CachedPrefix, *, keep: bool = False
     ) -> SessionOutput:
-        """Read rows after a prefix; ``asked`` are the places in each after which the next token is asked for."""
+        """Read rows after a prefix; ``asked`` are the places in each whose next token is requested."""
         if len(rows) == 1 and len(rows[0]) > CHUNK_TOKENS:
             return self._read_in_pieces(rows[0], asked[0], before)
         count, longest, most = len(rows), max(map(len, rows)), max(1, *map(len, asked))
@@ -84,7 +85,7 @@ class OnnxSession:
         return SessionOutput([found[: len(places)] for found, places in zip(logits, asked, strict=True)], new)
 
     def extend(self, ids: Sequence[int], seen: Sequence[int], state: KeyValues) -> tuple[Floats, KeyValues]:
-        """One more token for each row, of which ``seen`` others were read; ``state`` has room for it and more."""
+        """Read one more token for each row after ``seen`` others; ``state`` has room for it and more."""
         room = state[0].shape[2]
         hidden = np.arange(room + 1)[None] > np.asarray(seen)[:, None]
         mask = np.where(hidden, np.float32(MASKED), np.float32(0))[:, None, None, None]
@@ -99,7 +100,7 @@ class OnnxSession:
         return logits[:, 0], new
 
     def _read_in_pieces(self, row: list[int], asked: list[int], before: CachedPrefix) -> SessionOutput:
-        """A long row, so that neither the scores of attention nor the logits take much memory."""
+        """Read a long row in pieces, so that neither attention scores nor logits take much memory."""
         logits, state = [], before.state
         for start in range(0, len(row), CHUNK_TOKENS):
             piece = row[start : start + CHUNK_TOKENS]
@@ -117,7 +118,7 @@ class OnnxSession:
 
 
 def pad_key_values(kept: Floats, rows: int, tokens: int) -> Floats:
-    """The keys or values of some tokens, with room for more after them; of one row for many, where there is but one."""
+    """Pad keys or values with room for more tokens, repeating a single row if there is only one."""
     _, heads, length, width = kept.shape
     space = np.zeros((rows, heads, tokens, width), np.float32)
     space[:, :, :length] = kept
@@ -125,9 +126,9 @@ def pad_key_values(kept: Floats, rows: int, tokens: int) -> Floats:
 
 
 def has_exact_int8(path: Path) -> bool:
-    """Whether this machine multiplies unsigned with signed bytes without cutting off large sums.
+    """Whether this machine multiplies unsigned with signed bytes without saturating large sums.
 
-    Processors of the x86 family without instructions for dot products of bytes (VNNI) do not.
+    x86 processors without instructions for dot products of bytes (VNNI) don't.
     """
     session = _inference_session(path, 1)
     found = [session.run(None, {"bytes": np.full((rows, 64), 255, np.uint8)})[0] for rows in (1, 16)]
@@ -142,7 +143,7 @@ def _inference_session(path: Path, threads: int) -> onnxruntime.InferenceSession
     options.enable_mem_reuse = False
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the library's errors have no base of their own
+    except Exception as error:  # the library's errors have no common base
         raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
 
 
@@ -154,9 +155,9 @@ def _causal_mask(length: int, before: int, room: int) -> Floats:
 
 @contextmanager
 def _memory_errors() -> Iterator[None]:
-    """Out of memory is a MemoryError; whatever else goes wrong does so for every row, and ends the job.
+    """Raise MemoryError when out of memory; other errors affect every row, and end the job.
 
-    Versions of ONNX Runtime differ in what a kind of processor can do: 1.22 lacks products of 8-bit blocks on ARM.
+    Versions of ONNX Runtime differ by processor: 1.22 lacks products of 8-bit blocks on ARM.
     """
     try:
         yield

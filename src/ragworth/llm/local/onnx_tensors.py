@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph, and the two ways in which its vectors are multiplied with matrices."""
+"""Nodes of an ONNX graph, and the two ways to multiply its vectors with matrices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ragworth.llm.local.onnx_session import DATA
 from ragworth.llm.local.onnx_weights import Floats, quantize_blocks, quantize_columns
 
 MAX_INLINE_BYTES = 2048
-"""Constants of fewer bytes stay in the graph's file."""
+"""Constants with fewer bytes stay in the graph's file."""
 
 MICROSOFT = "com.microsoft"
-"""Where ONNX Runtime keeps the operators that are its own."""
+"""The domain of ONNX Runtime's own operators."""
 
 
 class GraphBuilder:
@@ -29,13 +29,13 @@ class GraphBuilder:
         self._small: dict[tuple[Any, ...], str] = {}
 
     def op(self, kind: str, *inputs: str, out: str = "", domain: str = "", **attributes: Any) -> str:
-        """A node with one output; the output's name."""
+        """Add a node with one output, and return the output's name."""
         name = out or f"{kind}.{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [name], name=name, domain=domain, **attributes))
         return name
 
     def constant(self, value: Any, kind: type[np.generic] = np.float32) -> str:
-        """A constant; equal small ones are one."""
+        """Add a constant; equal small ones are shared."""
         array = np.ascontiguousarray(value, dtype=kind).reshape(np.shape(value))
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes < MAX_INLINE_BYTES else ()
         if key in self._small:
@@ -47,7 +47,6 @@ class GraphBuilder:
         return name
 
     def ints(self, *values: int) -> str:
-        """A list of whole numbers."""
         return self.constant(values, np.int64)
 
     def _tensor(self, name: str, array: NDArray[Any]) -> onnx.TensorProto:
@@ -55,7 +54,7 @@ class GraphBuilder:
         if array.nbytes < MAX_INLINE_BYTES:
             tensor.raw_data = array.tobytes()
             return tensor
-        self._data.write(bytes(-self._data.tell() % 4096))  # pages, so that the file can be mapped
+        self._data.write(bytes(-self._data.tell() % 4096))  # whole pages, so that the file can be mapped
         tensor.data_location = TensorProto.EXTERNAL
         place = {"location": DATA, "offset": self._data.tell(), "length": array.nbytes}
         for key, value in place.items():
@@ -65,7 +64,7 @@ class GraphBuilder:
 
 
 class MatmulInput(NamedTuple):
-    """Vectors (tokens, width) ready to be multiplied, and what the products are to be scaled by ("" for nothing)."""
+    """Vectors (tokens, width) ready to be multiplied, and the scale of the products ("" for none)."""
 
     vectors: str
     scale: str
@@ -76,18 +75,18 @@ class Arithmetic(Protocol):
 
     name: str
     turned: bool
-    """Whether it wants weights in turned spaces (see `onnx_weights`)."""
+    """Whether it needs weights in rotated spaces (see `onnx_weights`)."""
 
     def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
         """The rows of a table for some tokens."""
         ...
 
     def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
-        """Make vectors ready to be multiplied with one or more matrices."""
+        """Prepare vectors to be multiplied with one or more matrices."""
         ...
 
     def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
-        """Products, still to be scaled."""
+        """Unscaled products."""
         ...
 
     def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
@@ -96,7 +95,7 @@ class Arithmetic(Protocol):
 
 
 class FloatArithmetic:
-    """Everything in 32-bit floats: as good as it gets, four times as large, and slow. For comparison."""
+    """Everything in 32-bit floats: the most accurate, four times as large, and slow. For comparison."""
 
     name = "float32"
     turned = False
@@ -115,10 +114,10 @@ class FloatArithmetic:
 
 
 class IntegerArithmetic:
-    """Vectors in 8 bits with a scale for each, matrices in 8 bits with a scale for each column.
+    """Vectors in 8 bits with a scale each, matrices in 8 bits with a scale per column.
 
-    Sums of products are whole numbers, and exact. ``signed``: whether weights have a sign. Some processors,
-    without instructions for dot products of bytes, cut off large sums then; they get the same weights about 128.
+    Sums of products are whole numbers, and exact. ``signed``: whether weights have a sign. Some processors without
+    instructions for dot products of bytes saturate large sums then; they get the same weights offset by 128.
     """
 
     name = "int8"

@@ -1,10 +1,9 @@
-"""Weights of a Llama-like decoder, made ready for integer arithmetic.
+"""Prepare the weights of a Llama-like decoder for integer arithmetic.
 
-What the layers compute is left unchanged by turning the space their vectors live in: the turn is folded
-into the matrices on both sides of it. In a turned space no single coordinate stands out, so that eight bits
-serve all of them well. Three turns are made: of the vectors that pass from layer to layer, of the values of
-each attention head, and (the only one that costs anything later) of what enters the last matrix of a layer.
-See QuaRot, https://arxiv.org/abs/2404.00456.
+Rotating the space of the vectors doesn't change what the layers compute: the rotation is folded into the matrices on
+both sides of it. In a rotated space no single coordinate stands out, so eight bits serve all of them well. There are
+three rotations: of the vectors that pass between layers, of the values of each attention head, and (the only one with
+a cost at run time) of the input of the last matrix of a layer. See QuaRot, https://arxiv.org/abs/2404.00456.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from ragworth.errors import ModelError
 
 Floats = NDArray[np.float32]
 WeightMap = Mapping[str, Floats]
-"""By the names they have in the transformers library; linear layers as (outputs, inputs)."""
+"""Weights by their names in the transformers library; linear layers as (outputs, inputs)."""
 
 ROPE_FACTORS = "model.rope_factors.weight"
-"""Among the weights, where a model has it: what the frequencies of rotary embeddings are divided by."""
+"""Key of the divisors of rotary embeddings' frequencies, if the model has them."""
 
 MIXED_INPUTS = 64
-"""How many neighbouring inputs of a layer's last matrix are mixed with each other."""
+"""Number of neighbouring inputs of a layer's last matrix that are mixed."""
 
 BLOCK = 32
-"""How many neighbouring weights of an embedding share one scale."""
+"""Number of neighbouring weights of an embedding that share a scale."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class DecoderShape:
 
 
 class LayerWeights(NamedTuple):
-    """The matrices of one layer, as (inputs, outputs), with the gains of its norms and the scale of queries in them."""
+    """The matrices of one layer as (inputs, outputs), including the gains of its norms and the scale of queries."""
 
     q: Floats
     k: Floats
@@ -61,25 +60,25 @@ class LayerWeights(NamedTuple):
 
 
 class QuantizedBlocks(NamedTuple):
-    """Weights in 8 bits about 128, a scale for every `BLOCK` of them."""
+    """Weights in 8 bits about 128, with a scale for every `BLOCK` of them."""
 
     values: NDArray[np.uint8]
     scales: Floats
 
 
 class QuantizedColumns(NamedTuple):
-    """A matrix of (inputs, outputs) in 8 bits about 0, a scale for every output."""
+    """A matrix of (inputs, outputs) in 8 bits about 0, with a scale for every output."""
 
     values: NDArray[np.int8]
     scales: Floats
 
 
 class FoldedWeights:
-    """All weights of a decoder, with every norm's gain folded into the matrix behind it.
+    """All weights of a decoder, with every norm's gain folded into the next matrix.
 
-    ``turned``: whether the spaces between the matrices are turned as well. ``turn`` is then the turn of vectors between
-    layers, and ``mixing`` what each `MIXED` inputs of ``down`` have to be multiplied by (None where their number does
-    not allow it).
+    ``turned``: whether the spaces between the matrices are rotated too. ``turn`` is then the rotation of vectors
+    between layers, and ``mixing`` the factor of each `MIXED_INPUTS` inputs of ``down`` (None if their number doesn't
+    allow it).
     """
 
     def __init__(self, sizes: DecoderShape, weights: WeightMap, *, turned: bool) -> None:
@@ -90,16 +89,15 @@ class FoldedWeights:
         self.mixing = _hadamard(MIXED_INPUTS) if turned and sizes.inner % MIXED_INPUTS == 0 else None
 
     def embedding(self) -> Floats:
-        """A row for every token."""
+        """One row per token."""
         return self._out(self._weights["model.embed_tokens.weight"])
 
     def output(self) -> Floats:
-        """The output head, a row for every token."""
+        """The output head, one row per token."""
         head = self._weights.get("lm_head.weight", self._weights["model.embed_tokens.weight"])
         return self._out(head * self._weights["model.norm.weight"])
 
     def layer(self, number: int) -> LayerWeights:
-        """The matrices of one layer."""
         sizes = self.sizes
 
         def get(name: str) -> Floats:
@@ -129,12 +127,12 @@ class FoldedWeights:
         )
 
     def _out(self, rows: Floats) -> Floats:
-        """Vectors of the space between layers, turned."""
+        """Rotate vectors of the space between layers."""
         return np.ascontiguousarray(rows if self.turn is None else rows @ self.turn)
 
 
 def merge_deltas(weights: WeightMap, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The weights with differences added to some of them, such as an adapter holds."""
+    """Add differences, such as an adapter's, to some weights."""
     for name, delta in deltas.items():
         shape = weights[name].shape if name in weights else None
         if delta.shape != shape:
@@ -144,7 +142,7 @@ def merge_deltas(weights: WeightMap, deltas: Mapping[str, Floats]) -> dict[str, 
 
 
 def quantize_blocks(rows: Floats) -> QuantizedBlocks:
-    """8 bits a weight, symmetric, in blocks along the last axis. What was Q8_0 before stays what it was."""
+    """Quantize to 8 bits per weight, symmetric, in blocks along the last axis. Former Q8_0 weights stay the same."""
     parts = rows.reshape(len(rows), -1, BLOCK)
     scales = _nonzero(np.abs(parts).max(axis=-1) / np.float32(127))
     values = np.rint(parts / scales[..., None]) + 128
@@ -152,13 +150,13 @@ def quantize_blocks(rows: Floats) -> QuantizedBlocks:
 
 
 def quantize_columns(matrix: Floats) -> QuantizedColumns:
-    """8 bits a weight, symmetric, a scale for every output."""
+    """Quantize to 8 bits per weight, symmetric, with a scale for every output."""
     scales = _nonzero(np.abs(matrix).max(axis=0) / np.float32(127))
     return QuantizedColumns(np.rint(matrix / scales).astype(np.int8), scales)
 
 
 def rotary_tables(sizes: DecoderShape, factors: Floats | None = None) -> tuple[Floats, Floats]:
-    """Cosines and sines of rotary embeddings, for all positions; ``factors`` slow some frequencies down."""
+    """Cosines and sines of rotary embeddings for all positions; ``factors`` slow some frequencies down."""
     frequencies = sizes.theta ** -(np.arange(0, sizes.head, 2, dtype=np.float64) / sizes.head)
     if factors is not None:
         frequencies = frequencies / factors
@@ -167,20 +165,20 @@ def rotary_tables(sizes: DecoderShape, factors: Floats | None = None) -> tuple[F
 
 
 def _nonzero(scales: Floats) -> Floats:
-    """A scale of 1 where all weights are 0."""
+    """Replace scales of 0 with 1."""
     found: Floats = np.where(scales > 0, scales, np.float32(1)).astype(np.float32)
     return found
 
 
 def _random_rotation(size: int, seed: int) -> Floats:
-    """A random rotation (or reflection), the same one everywhere."""
+    """A random rotation (or reflection), the same everywhere."""
     drawn = np.random.default_rng(seed).standard_normal((size, size))
     found: Floats = np.linalg.qr(drawn)[0].astype(np.float32)
     return found
 
 
 def _hadamard(size: int) -> Floats:
-    """The symmetric rotation with all entries of one magnitude."""
+    """The symmetric rotation whose entries all have the same magnitude."""
     matrix = np.ones((1, 1), np.float32)
     while len(matrix) < size:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])

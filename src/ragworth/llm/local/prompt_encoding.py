@@ -1,4 +1,4 @@
-"""Prompts as token ids: chat templates, one BOS, and text that cannot pose as a control token."""
+"""Encode prompts as token ids: chat templates, one BOS, and text that can't pose as a control token."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from ragworth.llm.contract import Message, Prompt
 from ragworth.llm.local.chat_templates import RenderChat, TemplateError
 
 TAIL = 64
-"""Characters at the end of a prompt that can share a token with what follows."""
+"""Characters at the end of a prompt that can share a token with the continuation."""
 
 
 class Tokenizer(Protocol):
-    """What is needed of a tokenizer."""
-
     def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
-        """Ids of texts. ``whole``: with the tokens the model wants around a text, such as BOS."""
+        """Ids of texts. ``whole``: with the tokens the model expects around a text, such as BOS."""
         ...
 
     def decode(self, ids: list[int]) -> str:
-        """The text of ids, control tokens left out."""
+        """The text of ids, without control tokens."""
         ...
 
 
 class EncodedPrompt(NamedTuple):
-    """A prompt as the text the model reads, in tokens, how many control tokens were defused in it, and the blanks
-    at its end that are left to what follows."""
+    """A prompt as text and tokens, the number of control tokens defused in it, and trailing blanks left to the
+    continuation.
+    """
 
     text: str
     ids: list[int]
@@ -41,9 +40,8 @@ class EncodedPrompt(NamedTuple):
 class PromptEncoder:
     """Turns prompts into ids and ids into text.
 
-    ``render`` applies the chat template to messages; None for a model that has none, which then reads the
-    messages as paragraphs. ``control`` are the model's control tokens as they are spelt, ``ends`` the ids
-    that end a turn.
+    ``render`` applies the chat template to messages; without one, the model reads the messages as paragraphs.
+    ``control`` are the spellings of the model's control tokens, ``ends`` the ids that end a turn.
     """
 
     tokenizer: Tokenizer
@@ -56,7 +54,7 @@ class PromptEncoder:
         return find_separator(self.control)
 
     def text(self, prompt: Prompt) -> tuple[str, int]:
-        """The prompt as the one text that the model reads, and how many control tokens were defused in it."""
+        """The prompt as a single text, and the number of control tokens defused in it."""
         defused = 0
         messages: list[Message] = []
         for message in prompt.messages:
@@ -67,12 +65,12 @@ class PromptEncoder:
             return messages[0].content, defused
         if self.render is None:
             return "\n\n".join(message.content for message in messages) + "\n\n", defused
-        return self._rendered(self.render, messages), defused
+        return self._render_chat(self.render, messages), defused
 
-    def _rendered(self, render: RenderChat, messages: Sequence[Message]) -> str:
-        """The messages through the chat template. What a template leaves out the model would never see.
+    def _render_chat(self, render: RenderChat, messages: Sequence[Message]) -> str:
+        """Render the messages with the chat template, and check that it omits none.
 
-        Some templates refuse a system turn, and some pass over it in silence; the instructions then open the user's.
+        Some templates reject a system turn, and some ignore it silently; the instructions then open the user's turn.
         """
         chat = [{"role": message.role, "content": message.content} for message in messages]
         try:
@@ -89,21 +87,21 @@ class PromptEncoder:
             lost = _missing_messages(chat, text)
         if lost:
             raise ModelError(
-                f"the model's chat template leaves out what the {lost[0]['role']} says: "
+                f"the model's chat template omits the message of the {lost[0]['role']}: "
                 f"{quote_short(lost[0]['content'], 80)}",
                 remedy="use a model whose chat template shows every message",
             )
         return text
 
     def plain(self, prompt: Prompt) -> bool:
-        """Whether the prompt is read as plain text, which gets the BOS that a chat template brings itself."""
+        """Whether the prompt is read as plain text, which needs the BOS that a chat template adds itself."""
         return prompt.messages[0].role == "text" or self.render is None
 
     def ids(self, prompts: Sequence[Prompt], *, continued: bool = False) -> list[EncodedPrompt]:
-        """The prompts in tokens, with one BOS each if the model wants one.
+        """Encode the prompts, with one BOS each if the model expects it.
 
-        ``continued``: a given text will follow. Blanks at the end of a plain text are then left to it: tokens
-        begin with blanks, and a text that ends in one has been split where no text ever is.
+        ``continued``: a given text will follow. Blanks at the end of a plain text are then left to it, because tokens
+        begin with blanks, and a trailing blank would be an unnatural split.
         """
         texts = [self.text(prompt) for prompt in prompts]
         kept = [
@@ -119,10 +117,10 @@ class PromptEncoder:
         return [one for one in found if one is not None]
 
     def after(self, written: EncodedPrompt, continuation: str) -> list[int] | None:
-        """Ids of a continuation, such that they follow the prompt's as in one text; None where a token spans both.
+        """Ids of a continuation, such that they follow the prompt's as in one text; None if a token spans both.
 
-        The end of the prompt and the continuation are encoded together; where the prompt's own ids begin the
-        result, the rest is the continuation.
+        The end of the prompt and the continuation are encoded together; if the result begins with the prompt's own ids,
+        the rest is the continuation.
         """
         tail = written.text[-TAIL:]
         before, together = self.tokenizer.encode([tail, tail + written.blanks + continuation], whole=False)
@@ -134,7 +132,7 @@ def _has_system_turn(chat: Sequence[dict[str, str]]) -> bool:
 
 
 def _missing_messages(chat: Sequence[dict[str, str]], text: str) -> list[dict[str, str]]:
-    """Messages that a rendered chat doesn't show. Templates may trim blanks, and leave out what a model thought."""
+    """Messages that a rendered chat doesn't show. Templates may trim blanks, and omit a model's reasoning."""
     given = [message for message in chat if message["role"] != "assistant"]
     lost = [message for message in given if message["content"].strip() not in text]
     seen = "".join(text.split()) if lost else ""
@@ -142,26 +140,25 @@ def _missing_messages(chat: Sequence[dict[str, str]], text: str) -> list[dict[st
 
 
 SEPARATORS = (" ", "\u200b", "\u2060", "\u00b7", "\ufffd")
-"""What control tokens are taken apart with: the first of these that occurs in none of them."""
+"""Separators for control tokens: the first that occurs in none of them is used."""
 
 
 def find_separator(control: Sequence[str]) -> str:
-    """What takes every one of these tokens apart and is a part of none, so that no other can come of it."""
+    """Find a character that breaks up every one of these tokens and is part of none, so it can't form another."""
     used = {sign for token in control if len(token) > 1 for sign in token}
     found = next((sign for sign in SEPARATORS if sign not in used), "")
     if not found:
         raise ModelError(
-            "the model's control tokens use every sign that could take them apart", remedy="use another model"
+            "the model's control tokens use every character that could break them up", remedy="use another model"
         )
     return found
 
 
 def defuse(text: str, control: Sequence[str], sign: str = " ") -> tuple[str, int]:
-    """Take control tokens apart that a text spells out, and say how many.
+    """Break up control tokens spelt out in a text, and count them.
 
-    A passage that contains ``<|im_end|>`` would otherwise end the user's turn and could speak as the
-    assistant. A ``sign`` after the first character, which is a part of no control token, is enough for it to be read
-    as text.
+    A passage that contains ``<|im_end|>`` would otherwise end the user's turn and could speak as the assistant. A
+    ``sign`` after the first character, which is part of no control token, is enough for it to be read as text.
     """
     found = 0
     for token in control:

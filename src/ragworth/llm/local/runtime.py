@@ -1,4 +1,4 @@
-"""What a local decoder must be able to compute. `engine` builds all requests out of these few steps."""
+"""What a local decoder must compute. `engine` builds all requests from these few steps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Ints = NDArray[np.int64]
 
 
 class TokenRow(NamedTuple):
-    """One sequence to read, after the shared prefix, and the tokens whose probability is wanted.
+    """A sequence to read after the shared prefix, and the tokens whose probability is wanted.
 
-    ``wanted[j]`` are the token ids to be looked up in the distribution after token ``first + j`` of
-    ``ids``; with n entries, n consecutive distributions are read.
+    ``wanted[j]`` are the token ids to look up in the distribution after token ``first + j`` of ``ids``; with n entries,
+    n consecutive distributions are read.
     """
 
     ids: list[int]
@@ -25,15 +25,16 @@ class TokenRow(NamedTuple):
 
 
 class RowLogprobs(NamedTuple):
-    """For one row: log-probabilities of the wanted tokens, in order, and the entropy of each distribution (nats)."""
+    """Log-probabilities of a row's wanted tokens, in order, and the entropy of each distribution (nats)."""
 
     logprobs: list[list[float]]
     entropies: list[float]
 
 
 class SamplingDraw(NamedTuple):
-    """How the next token of one row is picked: greedily at temperature 0, else where ``uniform`` falls
-    among the tokens in descending order of probability, cut to ``top_p``."""
+    """How to pick the next token of a row: greedily at temperature 0, else where ``uniform`` falls among the tokens in
+    descending order of probability, cut to ``top_p``.
+    """
 
     temperature: float
     top_p: float
@@ -41,8 +42,9 @@ class SamplingDraw(NamedTuple):
 
 
 class NextTokens(NamedTuple):
-    """The tokens picked for the rows of a decoding state, with log-probability and entropy under the
-    model's own distribution (temperature 1, nothing cut off)."""
+    """The tokens picked for the rows of a decoding state, with log-probability and entropy under the model's own
+    distribution (temperature 1, not truncated).
+    """
 
     ids: list[int]
     logprobs: list[float]
@@ -50,28 +52,28 @@ class NextTokens(NamedTuple):
 
 
 class Decoding(Protocol):
-    """Sequences being extended, one token a step."""
+    """Sequences being extended, one token per step."""
 
     def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         """Pick the next token of every row from the current distributions."""
         ...
 
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
-        """Go on with the rows ``keep`` (indices into the present rows), each extended by its token."""
+        """Continue with the rows ``keep`` (indices into the current rows), each extended by its token."""
         ...
 
 
 class Runtime(Protocol):
-    """A loaded decoder. ``prefix`` is whatever `prefix()` gave, shared by all rows of a batch, or None."""
+    """A loaded decoder. ``prefix`` is a result of `prefix()`, shared by all rows of a batch, or None."""
 
     name: str
-    """How the weights are held and computed with; part of the model's identity."""
+    """How the weights are stored and computed with; part of the model's identity."""
 
     tokens: int
-    """How many tokens it has weights for."""
+    """Number of tokens it has weights for."""
 
     def prefix(self, ids: Sequence[int]) -> Any:
-        """Read a prefix once, to be shared by the batches that follow."""
+        """Read a prefix once, to be shared by the following batches."""
         ...
 
     def read(self, rows: Sequence[TokenRow], prefix: Any = None) -> list[RowLogprobs]:
@@ -79,5 +81,5 @@ class Runtime(Protocol):
         ...
 
     def decode(self, rows: Sequence[list[int]], prefix: Any = None) -> Decoding:
-        """Read all rows in one batch and be ready to extend them."""
+        """Read all rows in one batch, ready to extend them."""
         ...

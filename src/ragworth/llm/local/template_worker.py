@@ -1,8 +1,8 @@
-"""Renders one chat template, in a process of its own that `chat_templates` can end.
+"""Render a chat template in a separate process that `chat_templates` can end.
 
-Run as a script it needs Jinja2 alone. It writes a line of JSON when it is ready. Then it reads a line with the template
-and what that may refer to, and a line with the messages of each chat, and answers every line with one: ``{"text": …}``
-or ``{"error": …}``.
+Run as a script, it needs only Jinja2. It writes a line of JSON when it is ready. Then it reads a line with the template
+and its variables, and a line with the messages of each chat, and answers every line with one: ``{"text": …}`` or
+``{"error": …}``.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from datetime import datetime
 from typing import Any
 
 MAX_RENDERED_LENGTH = 1 << 24
-"""Characters of a rendered chat."""
+"""Maximum characters of a rendered chat."""
 
 MAX_MEMORY = 1 << 29
-"""Bytes that the process may use."""
+"""Maximum bytes that the process may use."""
 
 ORPHAN_SECONDS = 120
-"""Seconds after which the process ends itself in the middle of a chat: whoever should have ended it is gone."""
+"""Seconds after which the process ends itself during a chat, because its parent is gone."""
 
 
 def compile_template(source: str, facts: Mapping[str, Any]) -> Callable[[list[dict[str, str]]], str]:
-    """A template as a function of messages, in Jinja's sandbox; ``facts`` are what else it may refer to."""
+    """Compile a template to a function of messages, in Jinja's sandbox; ``facts`` are its other variables."""
     from jinja2 import TemplateError, nodes
     from jinja2.ext import Extension
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Generation(Extension):
-        """``{% generation %}…{% endgeneration %}``, which marks what a model learns from: nothing is done with it."""
+        """``{% generation %}…{% endgeneration %}``, which marks training targets and is ignored."""
 
         tags = {"generation"}  # noqa: RUF012
 
@@ -63,12 +63,12 @@ def compile_template(source: str, facts: Mapping[str, Any]) -> Callable[[list[di
 
 
 def main() -> None:
-    """Answer line after line, until there are no more.
+    """Answer line after line until the input ends.
 
-    A terminal sends Ctrl-C to this process too. It is for the other one, which may have chats to finish.
+    A terminal sends Ctrl-C to this process too. Only the parent handles it, because it may have chats to finish.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import jinja2.sandbox  # what takes time is done before the clock runs  # noqa: F401  # what takes time is done before the clock runs
+    import jinja2.sandbox  # noqa: F401  # slow, so imported before the clock starts
 
     _limit_memory()
     _send({"text": ""})
@@ -87,7 +87,7 @@ def main() -> None:
                     if len(text) <= MAX_RENDERED_LENGTH
                     else {"error": f"it made {len(text):,} characters"}
                 )
-        except Exception as error:  # whatever a template can bring about, memory and recursion too
+        except Exception as error:  # anything a template can cause, including memory and recursion errors
             answer = {"error": f"{error}"[:1000] or type(error).__name__}
         _send(answer)
         _set_alarm(0)
@@ -99,7 +99,7 @@ def _send(answer: dict[str, str]) -> None:
 
 
 def _limit_memory() -> None:
-    """Take no more than so much memory, where the system can see to that."""
+    """Limit this process's memory, if the system supports it."""
     try:
         import resource
 
@@ -110,11 +110,11 @@ def _limit_memory() -> None:
 
 
 def _set_alarm(seconds: int) -> None:
-    """Have the system end this process after some seconds; 0: never."""
+    """Let the system end this process after some seconds; 0 means never."""
     if hasattr(signal, "alarm"):
         signal.alarm(seconds)
 
 
 if __name__ == "__main__":
-    sys.path[0] = sys.argv[1]  # where Jinja2 is, instead of where this file is
+    sys.path[0] = sys.argv[1]  # the location of Jinja2 instead of this file's
     main()

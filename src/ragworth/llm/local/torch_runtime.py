@@ -1,8 +1,8 @@
-"""Decoders of the transformers library, on the CPU or a GPU.
+"""Run decoders of the transformers library on the CPU or a GPU.
 
-Rows are padded at the end: a causal model cannot see what comes after, so no mask is needed and the
-padding cannot matter. Only the positions that are asked for go through the output head, a few at a time,
-so that no tensor of batch × length × vocabulary ever exists. A prefix shared by all rows is read once.
+Rows are padded at the end: a causal model can't see what follows, so no mask is needed and the padding has no effect.
+Only the requested positions go through the output head, a few at a time, so no tensor of batch × length × vocabulary
+ever exists. A prefix shared by all rows is read once.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ragworth.errors import ModelError
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 MAX_LOGITS = 1 << 26
-"""Logits in memory at a time while probabilities and entropies are taken."""
+"""Maximum logits in memory while computing probabilities and entropies."""
 
 BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
-"""Warnings of PyTorch about CPUs that lack bfloat16 instructions."""
+"""PyTorch's warnings about CPUs without bfloat16 instructions."""
 
 ATTENTION = "ragworth-causal"
-"""Our attention's name among those of the transformers library."""
+"""The name of our attention in the transformers library."""
 
 
 class SharedPrefix(DynamicCache):
-    """Keys and values of a prefix, given to every row of a batch and never added to."""
+    """Keys and values of a prefix, given to every row of a batch and never extended."""
 
     ids: list[int]
 
@@ -42,9 +42,9 @@ class SharedPrefix(DynamicCache):
 
 
 class TorchRuntime:
-    """One loaded causal language model.
+    """A loaded causal language model.
 
-    ``compiled`` lets PyTorch fuse the small steps of each layer: some time at the start for more speed on a GPU.
+    ``compiled`` lets PyTorch fuse the small steps of each layer: slower to start, faster on a GPU.
     """
 
     def __init__(self, model: Any, name: str, *, compiled: bool = False) -> None:
@@ -68,7 +68,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
-        """Keys and values of the prefix."""
+        """Compute keys and values of the prefix."""
         cache = DynamicCache(config=self._model.config)
         with _torch_errors():
             self._body(input_ids=self._ids([list(ids)]), past_key_values=cache, use_cache=True)
@@ -78,7 +78,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def read(self, rows: Sequence[TokenRow], prefix: SharedPrefix | None = None) -> list[RowLogprobs]:
-        """One pass over the padded batch; then the wanted positions through the head."""
+        """Read the padded batch in one pass, then the wanted positions through the head."""
         with _torch_errors():
             hidden = self._hidden(self._ids([row.ids for row in rows]), prefix)
             at = [(i, row.first + j) for i, row in enumerate(rows) for j in range(len(row.wanted))]
@@ -103,7 +103,7 @@ class TorchRuntime:
         return reads
 
     def decode(self, rows: Sequence[list[int]], prefix: SharedPrefix | None = None) -> TorchDecoding:
-        """Read the rows and keep their keys and values, to go on from."""
+        """Read the rows and keep their keys and values for extension."""
         state: TorchDecoding = TorchDecoding(self, rows, prefix)
         return state
 
@@ -122,7 +122,7 @@ class TorchRuntime:
         return hidden
 
     def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """The output head in float32, with what some families do to their logits."""
+        """The output head in float32, with the transformations that some families apply to their logits."""
         weight, bias = self._head.weight, getattr(self._head, "bias", None)
         if hidden.is_cuda and weight.dtype != torch.float32 and bias is None:
             logits = torch.mm(hidden, weight.t(), out_dtype=torch.float32)  # logits are not rounded to 8 bits
@@ -139,7 +139,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def _sample(self, model: Any) -> torch.Tensor:
-        """What the model's own forward makes of a few tokens."""
+        """Output of the model's own forward pass for a few tokens."""
         with _torch_errors():
             logs: torch.Tensor = model(input_ids=self._few).logits[0].float().log_softmax(-1)
         return logs
@@ -151,7 +151,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def _check(self) -> None:
-        """Hold the short way (own attention, prefix shared, head where needed) against the model's own forward."""
+        """Compare the fast path (own attention, shared prefix, partial head) with the model's own forward pass."""
         plain, ids = self._plain, self._few
         with _torch_errors():
             ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
@@ -159,7 +159,7 @@ class TorchRuntime:
         worst = max(float((plain - ours).abs().max()), float((plain[8:] - after).abs().max()))
         if not worst < (1e-3 if self._head.weight.dtype == torch.float32 else 0.5):
             raise ModelError(
-                f"this kind of model ({type(self._model).__name__}) computes something that is not known here "
+                f"this kind of model ({type(self._model).__name__}) is not supported "
                 f"(log-probabilities differ by {worst:.3g} from its own)",
                 remedy="serve it with vLLM or llama.cpp and use openai:MODEL@URL",
             )
@@ -168,8 +168,8 @@ class TorchRuntime:
 class TorchDecoding:
     """Rows being extended.
 
-    Prompts are padded at the end and the padding is masked from then on. A model that sees only a window of
-    what came before would lose part of it to the padding: its prompts are padded in front, prefix and all.
+    Prompts are padded at the end, and the padding is masked from then on. A model with a sliding window would lose part
+    of it to the padding, so its prompts are padded in front, including the prefix.
     """
 
     @torch.inference_mode()
@@ -209,7 +209,7 @@ class TorchDecoding:
 
     @torch.inference_mode()
     def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
-        """Pick a token for every row; log-probability and entropy are those of the untouched distribution."""
+        """Pick a token for every row; log-probability and entropy are those of the unmodified distribution."""
         ids, logs, chaos = [], [], []
         start = 0
         with _torch_errors():
@@ -225,7 +225,7 @@ class TorchDecoding:
 
     @torch.inference_mode()
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
-        """Extend the rows that go on; the others are dropped."""
+        """Extend the rows that continue, and drop the others."""
         with _torch_errors():
             if len(keep) < len(self._mask):
                 index = torch.tensor(keep, device=self._mask.device)
@@ -240,7 +240,7 @@ class TorchDecoding:
 
 
 def _has_windows(model: Any) -> bool:
-    """Whether some tokens see only a window of what came before."""
+    """Whether some tokens see only a window of the preceding ones."""
     config = model.config.get_text_config()
     kinds = getattr(config, "layer_types", None) or ()
     named = any(getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size"))
@@ -255,10 +255,10 @@ def _attends_to_all(model: Any) -> bool:
 
 
 def _register_attention() -> None:
-    """Make our attention known to the transformers library.
+    """Register our attention with the transformers library.
 
-    Without a mask (nothing is padded in front) a fast kernel serves for rows that follow a prefix too;
-    with one (decoding) it is the library's own.
+    Without a mask (nothing is padded in front), a fast kernel also serves for rows that follow a prefix; with one
+    (decoding), it is the library's own.
     """
     from torch.nn.attention.bias import causal_lower_right
     from torch.nn.functional import scaled_dot_product_attention
@@ -299,7 +299,7 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
     drawn = heat > 0
     probabilities, order = (logits / torch.where(drawn, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
     reached = probabilities.cumsum(-1)
-    # The smallest set that holds top_p: all tokens before which less than that has been reached.
+    # The smallest set with probability top_p: all tokens whose predecessors sum to less.
     last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
     place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
     return torch.where(drawn[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
@@ -309,8 +309,8 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
 def _torch_errors() -> Iterator[None]:
     """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
 
-    On a CPU without bfloat16 instructions PyTorch warns that it falls back to slower kernels. The results are right,
-    and whoever asked for bfloat16 can't act on the warning beyond what the documentation says.
+    On a CPU without bfloat16 instructions, PyTorch warns that it falls back to slower kernels. The results are right,
+    and users who chose bfloat16 can do nothing about it.
     """
     try:
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
-"""API keys: where they are looked for, to whom they may go, and how they are kept out of everything else.
+"""API keys: where they come from, which hosts they may go to, and how they stay out of everything else.
 
-A key is read from the environment and from nowhere else. ``RAGWORTH_API_KEY`` goes to whatever endpoint the
-user names; ``OPENAI_API_KEY``, which many people have set for other programs, only to OpenAI's own host.
+A key is read only from the environment. ``RAGWORTH_API_KEY`` goes to any endpoint that the user names;
+``OPENAI_API_KEY``, which many people have set for other programs, only to OpenAI's own host.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ OPENAI_HOST = "api.openai.com"
 _PERCENT = re.compile("%[0-9A-F]{2}")
 
 REDACTED = "[key]"
-"""What stands where a key was."""
+"""Replaces a key in text."""
 
 
 MIN_KEY_LENGTH, MIN_WORD_LENGTH = 8, 16
-"""Characters from which on a key is taken out of answers too, and from which on even if it is a plain word. Servers
-that need no key get one such as ``none`` or ``required``, which may well be part of an answer."""
+"""Minimum length of a key to remove from answers, and minimum length if it is a plain word. Servers that need no key
+get one such as ``none`` or ``required``, which may well be part of an answer.
+"""
 
 
 class ApiKey:
-    """A key that shows itself to nobody but `header`.
+    """A key that only `header` reveals.
 
-    The value lives in a closure and not in an attribute, so that neither ``repr`` nor a debugger's or a
-    traceback's list of attributes and local variables has it.
+    The value is in a closure and not in an attribute, so neither ``repr`` nor a debugger's or traceback's list of
+    attributes and local variables shows it.
     """
 
     __slots__ = ("_is_word", "_spellings", "_value")
@@ -48,26 +49,26 @@ class ApiKey:
         )
 
     def header(self) -> str:
-        """What goes into the header ``Authorization``. For the one place that sends it."""
+        """The value of the ``Authorization`` header. For the one place that sends it."""
         return f"Bearer {self._value()}"
 
     def scrub(self, text: str) -> str:
-        """``text`` without the key, in any spelling. Scrub first, cut to length after."""
+        """Remove the key from ``text``, in any spelling. Scrub before truncating."""
         for spelling in self._spellings():
             text = text.replace(spelling, REDACTED)
         return text
 
     def redact(self, value: Any, written: str) -> Any:
-        """A reply without the key, in any of its strings. ``written`` is its JSON.
+        """Remove the key from all strings of a reply. ``written`` is its JSON.
 
-        Only where there is a backslash can a string be other than what is written, so most replies need no second look.
+        A string can differ from its JSON only if there is a backslash, so most replies need no second look.
         """
         if self._is_word or ("\\" not in written and not self._is_in(written)):
             return value
         return self._redacted(value)
 
     def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        """A text's tokens, without those that spell out the key between them."""
+        """Remove tokens that together spell out the key."""
         text = "".join(tokens)
         if self._is_word or not self._is_in(text):
             return tuple(tokens)
@@ -107,11 +108,11 @@ class ApiKey:
 
 
 def _spellings(value: str) -> tuple[str, ...]:
-    """The key as it is, as JSON and URLs write it, and inside anything that was put into base64."""
+    """The key itself, as written in JSON and URLs, and inside anything encoded in base64."""
     in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
     found = {value, in_json, in_json.replace("/", "\\/"), in_url, _PERCENT.sub(lambda sign: sign[0].lower(), in_url)}
     for before in range(3 if len(value) >= MIN_KEY_LENGTH else 0):
-        # Whatever stands before and after shares a character with it at both ends; those between are the key's alone.
+        # The neighbouring text shares a character with it at both ends; those between depend only on the key.
         encoded = base64.b64encode(bytes(before) + value.encode()).decode().rstrip("=")
         inner = encoded[(before * 8 + 5) // 6 : len(encoded) - ((before + len(value)) % 3 != 0)]
         found |= {inner, inner.replace("+", "-").replace("/", "_")}
@@ -119,9 +120,9 @@ def _spellings(value: str) -> tuple[str, ...]:
 
 
 def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) -> ApiKey | None:
-    """The key for a host, or None. ``variable`` names the one environment variable to look at instead.
+    """Find the key for a host, or None. ``variable`` names the only environment variable to read instead.
 
-    ``encrypted``: the address is https. OpenAI's own key never travels otherwise, unless ``variable`` names it.
+    ``encrypted``: the address is https. OpenAI's own key is never sent otherwise, unless ``variable`` names it.
     """
     if variable is not None and not os.environ.get(variable, "").strip():
         raise ModelError(
@@ -148,6 +149,6 @@ def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) 
 
 
 def _fits_header(name: str) -> bool:
-    """Whether a header can carry the key. Apart, so that no error's traceback has it among its variables."""
+    """Whether a header can carry the key. Separate, so that no traceback has the key among its variables."""
     key = os.environ[name].strip()
     return key.isascii() and key.isprintable() and " " not in key

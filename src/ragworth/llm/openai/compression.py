@@ -1,7 +1,7 @@
-"""Compressed replies: one layer, decoded piece by piece, so that a limit on the decoded size holds before it is passed.
+"""Decode compressed replies piece by piece, so that a limit on the decoded size is enforced before it is exceeded.
 
-A few kilobytes of gzip can stand for gigabytes, and layers multiply. The client asks for gzip; deflate is read too,
-since some servers send it unasked. Everything else is refused without decoding a byte.
+A few kilobytes of gzip can stand for gigabytes, and layers multiply. The client asks for gzip; deflate is also read,
+since some servers send it unasked. Everything else is rejected without decoding a byte.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from ragworth.llm.openai.errors import malformed_reply
 
 DECODED_BYTES = 1 << 18
-"""Bytes decoded at a time, at most."""
+"""Maximum bytes decoded at a time."""
 
 _GZIP, _ZLIB, _RAW = 31, 15, -15
-"""What zlib calls the three forms: gzip's, its own, and deflate without any header."""
+"""zlib's codes for the three forms: gzip, zlib, and deflate without a header."""
 
 _NAMES = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 
@@ -29,7 +29,7 @@ class ReplyDecoder:
         self._stream = None if form == _ZLIB else zlib.decompressobj(form)
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        """The decoded bytes, in pieces of at most `PIECE`."""
+        """Yield the decoded bytes in pieces of at most `PIECE`."""
         if self._stream is None:
             self._start += data
             if len(self._start) < 2:
@@ -46,13 +46,13 @@ class ReplyDecoder:
             raise malformed_reply("the reply is compressed and damaged") from None
 
     def finish(self) -> None:
-        """Trouble if the end is missing."""
+        """Raise if the end is missing."""
         if self._stream is None or not self._stream.eof:
             raise malformed_reply("the reply is compressed and cut short")
 
 
 def decoder_for(encodings: str) -> ReplyDecoder | None:
-    """The decoder for a header ``Content-Encoding``; None where nothing is compressed."""
+    """Return the decoder for a ``Content-Encoding`` header; None if nothing is compressed."""
     names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
     if not names:
         return None
@@ -62,5 +62,5 @@ def decoder_for(encodings: str) -> ReplyDecoder | None:
 
 
 def _has_header(start: bytes) -> bool:
-    """Whether deflated data begins with zlib's header, as the standard wants, or without, as some servers send it."""
+    """Whether deflated data begins with zlib's header, as the standard requires; some servers omit it."""
     return start[0] & 15 == 8 and (start[0] << 8 | start[1]) % 31 == 0

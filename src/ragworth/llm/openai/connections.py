@@ -1,10 +1,10 @@
-"""Connections to one endpoint, kept open for the next request, and replies read from them within limits.
+"""Keep connections to an endpoint open, and read replies from them within limits.
 
-h11 speaks HTTP/1.1 and asyncio moves the bytes. A general client costs several times the CPU time, most of it for
-connections that the request does not use (benchmarks/endpoint.py).
+h11 speaks HTTP/1.1 and asyncio moves the bytes. A general client takes several times the CPU time, most of it for
+connections that the request doesn't use (benchmarks/endpoint.py).
 
-Of the environment nothing is read but where certificates are: no proxies and no netrc, so that prompts and
-keys go to the endpoint that was named and nowhere else. Redirects are not followed for the same reason.
+The environment is read only for the location of certificates: no proxies and no netrc, so that prompts and keys go only
+to the endpoint named. Redirects are not followed for the same reason.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ragworth.llm.openai.api_key import ApiKey
 from ragworth.llm.openai.compression import DECODED_BYTES, decoder_for
 
 CONNECT_SECONDS = 10.0
-"""Seconds for a connection to come about."""
+"""Timeout for connecting, in seconds."""
 
 IDLE_SECONDS = 5.0
-"""Seconds for which an unused connection is kept."""
+"""Seconds to keep an unused connection."""
 
 MAX_HEAD, CHUNK_BYTES = 100 << 10, 64 << 10
-"""Bytes of a reply's head at most, and bytes read at a time."""
+"""Maximum bytes of a reply's head, and bytes read at a time."""
 
 _HEADERS = [(b"Content-Type", b"application/json"), (b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip")]
 
@@ -40,15 +40,15 @@ class NoConnection(Exception):  # noqa: N818 (its name says what is the matter)
 
 
 class BrokenConnection(Exception):  # noqa: N818
-    """The connection ended before the reply did, or what came is not HTTP."""
+    """The connection ended before the reply did, or the reply is not HTTP."""
 
 
 class ReplyTooLarge(Exception):  # noqa: N818
-    """A reply has more bytes than are read, as it came or decoded."""
+    """A reply exceeds the size limit, raw or decoded."""
 
 
 class HttpReply(NamedTuple):
-    """A reply, decoded. Of its headers only the one that is used."""
+    """A decoded reply, with the only header that is used."""
 
     status: int
     retry_after: str | None
@@ -62,7 +62,7 @@ class Target(NamedTuple):
     port: int
     path: bytes
     header: bytes
-    """The host as the header of this name has it."""
+    """The value of the Host header."""
 
 
 class Connections:
@@ -79,10 +79,10 @@ class Connections:
     async def send(self, url: str, content: bytes | None, largest: int) -> HttpReply:
         """Send a request and read the whole reply.
 
-        Raises the errors of this file, and `Trouble` for a reply whose encoding can't be read.
+        Raises the errors of this module, and `EndpointError` for a reply with an unreadable encoding.
         """
         target = self._target(url)
-        connection = self._unused() or await self._connected(target, tls=url.startswith("https:"))
+        connection = self._pop_unused() or await self._connect(target, tls=url.startswith("https:"))
         is_reusable = False
         try:
             response = await connection.request(self._request(target, content), content)
@@ -100,13 +100,13 @@ class Connections:
         return reply
 
     async def close(self) -> None:
-        """Close all connections that no request uses."""
+        """Close all unused connections."""
         while self._idle:
             self._idle.pop().close()
-        await asyncio.sleep(0)  # lets the loop see to it
+        await asyncio.sleep(0)  # let the loop close them
 
-    def _unused(self) -> Connection | None:
-        """The connection that was used last, since it is the least likely to have been closed."""
+    def _pop_unused(self) -> Connection | None:
+        """The connection used last, since it is the least likely to have been closed."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_stale():
@@ -114,7 +114,7 @@ class Connections:
             connection.close()
         return None
 
-    async def _connected(self, target: Target, *, tls: bool) -> Connection:
+    async def _connect(self, target: Target, *, tls: bool) -> Connection:
         if tls and self._context is None:
             self._context = _ssl_context()
         loop = asyncio.get_running_loop()
@@ -132,7 +132,7 @@ class Connections:
         return Connection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
     def _request(self, target: Target, content: bytes | None) -> h11.Request:
-        """The key is added here, at the last moment, so that it is nobody's argument or attribute before."""
+        """Build the request. The key is added only here, so it is never an argument or attribute elsewhere."""
         headers = [(b"Host", target.header), *_HEADERS]
         if self._secret is not None:
             headers.append((b"Authorization", self._secret.header().encode("ascii")))
@@ -150,7 +150,7 @@ class Connections:
 
 
 class Connection:
-    """One connection, for one request at a time."""
+    """A connection, for one request at a time."""
 
     def __init__(self, reader: CountingReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -171,14 +171,14 @@ class Connection:
                 raise BrokenConnection("the server closed the connection without a reply")
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body of the reply, as it comes."""
+        """Yield the body of the reply as it arrives."""
         while isinstance(event := await self._event(), h11.Data):
             yield bytes(event.data)
         if not isinstance(event, h11.EndOfMessage):
             raise BrokenConnection("the reply has no end")
 
     def is_reusable(self) -> bool:
-        """Whether another request can follow: both sides are done, and nothing came that nobody asked for."""
+        """Whether another request can follow: both sides are done, and nothing unexpected has arrived."""
         both = (self._http.our_state, self._http.their_state)
         if both != (h11.DONE, h11.DONE) or self._http.trailing_data[0] or self._reader.unread:
             return False
@@ -187,7 +187,7 @@ class Connection:
         return True
 
     def is_stale(self) -> bool:
-        """Whether the server has closed the connection, or may be about to, or has sent something unasked."""
+        """Whether the server has closed the connection, may be about to, or has sent something unasked."""
         is_gone = self._reader.at_eof() or self._reader.unread > 0 or self._writer.transport.is_closing()
         return is_gone or time.monotonic() - self._used > IDLE_SECONDS
 
@@ -209,7 +209,7 @@ class Connection:
 
 
 class CountingReader(asyncio.StreamReader):
-    """A stream that knows how many bytes have come and were not read yet."""
+    """A stream that knows how many received bytes are still unread."""
 
     unread = 0
 
@@ -224,7 +224,7 @@ class CountingReader(asyncio.StreamReader):
 
 
 async def _read_reply(response: h11.Response, chunks: AsyncIterator[bytes], largest: int) -> HttpReply:
-    """The reply, decoded a piece at a time; between pieces the loop goes on, so that deadlines hold."""
+    """Decode the reply piece by piece; between pieces the event loop runs, so that deadlines hold."""
     found = _read_headers(response)
     decoder, body, received = decoder_for(found.get(b"content-encoding", "")), bytearray(), 0
     async for chunk in chunks:
@@ -243,7 +243,7 @@ async def _read_reply(response: h11.Response, chunks: AsyncIterator[bytes], larg
 
 
 def _read_headers(response: h11.Response) -> dict[bytes, str]:
-    """The headers that matter; what comes more than once is one list."""
+    """The relevant headers; repeated ones are joined to one list."""
     found: dict[bytes, str] = {}
     for name, value in response.headers:
         if name in (b"content-encoding", b"retry-after"):
@@ -263,7 +263,7 @@ def _parse_target(url: str) -> Target:
 
 
 def _ssl_context() -> ssl.SSLContext:
-    """Those that the environment names, as many firms have their own; else those of certifi."""
+    """Certificates named by the environment, as many companies have their own; otherwise those of certifi."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
         return ssl.create_default_context()
     import certifi

@@ -1,4 +1,4 @@
-"""What it means when an endpoint does not reply as it should: its status, its words, and whether to try again."""
+"""Interpret an endpoint's errors: its status, its message, and whether to retry."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from ragworth.llm.contract import Failure
 
 MAX_DETAIL = 300
-"""How many characters of an endpoint's words are passed on."""
+"""Maximum characters of an endpoint's message to pass on."""
 
 MAX_ERROR_TEXT = 1 << 20
-"""Characters of an error in which its words are looked for."""
+"""Characters of an error to search for its message."""
 
 MAX_VALUES = 3_000_000
-"""Values in a reply, at most: a few bytes each, they become objects of some hundred, and take a second to read."""
+"""Maximum values in a reply: a few bytes each, they become objects of some hundred, and take a second to read."""
 
 _TOO_LONG = ("context length", "context size", "context window", "context_length", "exceed_context", "too many tokens")
 _OVERLOAD_REASONS = {408: "timed-out", 429: "rate-limited", 503: "server-error", 529: "server-error"}
 
 
 class EndpointError(Exception):
-    """A request came to nothing. ``status`` is the endpoint's, where it answered at all."""
+    """A request failed. ``status`` is the endpoint's, if it answered at all."""
 
     def __init__(self, failure: Failure, status: int = 0) -> None:
         self.failure = failure
@@ -31,14 +31,14 @@ class EndpointError(Exception):
 
 
 def malformed_reply(found: str) -> EndpointError:
-    """The trouble with a reply that is not what it should be. The next one may be."""
+    """The error for an invalid reply. The next one may be valid."""
     return EndpointError(Failure("malformed", found))
 
 
 def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
-    """The JSON of a reply that came with success. An error in disguise is treated as what it is.
+    """Parse the JSON of a successful reply; an error in disguise is raised as such.
 
-    ``clean`` takes keys out of what is quoted.
+    ``clean`` removes keys from quotations.
     """
     if sum(text.count(sign) for sign in ",[{") > MAX_VALUES:
         raise malformed_reply(f"the reply has more than {MAX_VALUES:,} values")
@@ -56,7 +56,7 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
 
 
 def error_for_status(status: int, text: str, clean: Callable[[str], str]) -> EndpointError:
-    """What an endpoint means by a status other than success. ``clean`` takes keys out of its words."""
+    """Interpret a status other than success. ``clean`` removes keys from its message."""
     words = clean(_error_message(text))
     detail = one_line(f"HTTP {status}: {words}" if words else f"HTTP {status}")
     low = words.lower()
@@ -70,28 +70,28 @@ def error_for_status(status: int, text: str, clean: Callable[[str], str]) -> End
     elif status >= 500 and status != 501:
         reason, again = "server-error", True
     elif status < 400:
-        detail = f"HTTP {status}: the endpoint sends elsewhere; name the address where it really is"
+        detail = f"HTTP {status}: the endpoint redirects; use its final address"
     return EndpointError(Failure(reason, detail, again), status)
 
 
 def is_overload(status: int) -> bool:
-    """Whether asking less at a time may help."""
+    """Whether fewer requests at a time may help."""
     return status in _OVERLOAD_REASONS
 
 
 def is_quota_exhausted(text: str) -> bool:
-    """Whether "too many requests" means that the account is empty, which waiting does not change."""
+    """Whether "too many requests" means that the account is empty, so that waiting doesn't help."""
     return "insufficient_quota" in text
 
 
 def one_line(text: str, most: int = MAX_DETAIL) -> str:
-    """Somebody else's words on one line, printable, and not too many of them."""
+    """Format untrusted text on one printable line of limited length."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * most]).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _error_message(text: str) -> str:
-    """The words of an error, out of whichever form it is in. A very long one has none that are worth the search."""
+    """The message of an error, in whichever form it is. Very long errors aren't searched."""
     if len(text) > MAX_ERROR_TEXT:
         return text[:MAX_ERROR_TEXT]
     try:

@@ -1,8 +1,8 @@
-"""Exact probabilities of given texts, from the servers that offer them.
+"""Get exact probabilities of given texts from servers that offer them.
 
-OpenAI's interface has no way to ask how likely a text is. llama.cpp and vLLM have, beside it, each in its own
-way; both also say how a text falls into tokens, so that it is known where a prompt ends and its continuation
-begins. Older completion servers repeat the prompt with its log-probabilities (``echo``).
+OpenAI's interface can't return the probability of a given text. llama.cpp and vLLM can, each in its own way; both also
+tokenize texts, so it is known where a prompt ends and its continuation begins. Older completion servers repeat the
+prompt with its log-probabilities (``echo``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class SendRequest(Protocol):
-    """Sends a JSON body and gives what the reader makes of the reply. A path from / is outside of the /v1 part."""
+    """Sends a JSON body and returns the reader's result for the reply. A path from / is outside the /v1 part."""
 
     async def __call__(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T: ...
 
@@ -46,14 +46,14 @@ class TokenizedPrompt(NamedTuple):
 
 
 class TokenSplit(NamedTuple):
-    """The token ids of a prompt and of what comes after it."""
+    """The token ids of a prompt and of its continuation."""
 
     before: list[int]
     after: list[int]
 
 
 class TokenServer(Protocol):
-    """A server that tells tokens, and how likely given ones are."""
+    """A server that tokenizes texts and returns probabilities of given tokens."""
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int: ...
 
@@ -69,10 +69,10 @@ class TokenServer(Protocol):
 async def split_tokens(
     tokens: TokenServer, ask: SendRequest, prompt: Prompt, continuations: Sequence[str]
 ) -> list[TokenSplit]:
-    """Where the prompt ends and each continuation begins, in tokens.
+    """Split prompts and continuations into tokens.
 
-    Prompt and continuation are put into tokens together, and the prompt's own tokens must begin the result.
-    The blanks at the end of a plain text go to the continuation, whose first token they are part of.
+    Prompt and continuation are tokenized together, and the result must begin with the prompt's own tokens. Blanks at
+    the end of a plain text go to the continuation, whose first token they are part of.
     """
     blanks = ""
     if is_text(prompt) and (stripped := joined_text(prompt).rstrip()):
@@ -81,7 +81,7 @@ async def split_tokens(
     reading = await tokens.read(ask, prompt)
     if not reading.ids:
         raise EndpointError(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
-    made = []
+    splits = []
     for continuation in continuations:
         together = await tokens.ids(ask, f"{reading.text}{blanks}{continuation}", reading.whole)
         if together[: len(reading.ids)] != reading.ids:
@@ -91,13 +91,14 @@ async def split_tokens(
         after = together[len(reading.ids) :]
         if not continuation or not after:
             raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
-        made.append(TokenSplit(reading.ids, after))
-    return made
+        splits.append(TokenSplit(reading.ids, after))
+    return splits
 
 
 class LlamaCppServer:
-    """llama.cpp's own interface. It reports the model's own log-probability of whatever token was picked, so
-    the wanted tokens are forced: by a grammar of token ids, or one at a time where it is too old for those."""
+    """llama.cpp's own interface. It reports the model's log-probability of any token it picks, so the wanted tokens are
+    forced: by a grammar of token ids, or one at a time if the server is too old for those.
+    """
 
     def __init__(self, grammar: bool = True, top: int = 20) -> None:
         self.grammar = grammar
@@ -120,14 +121,14 @@ class LlamaCppServer:
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         if self.grammar:
             rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
-            return await self._completed(ask, before, after, {"grammar": rule})
+            return await self._complete(ask, before, after, {"grammar": rule})
         made: list[GeneratedToken] = []
         for i, token in enumerate(after):
             bias = {"logit_bias": [[token, FORCING_BIAS]]}
-            made += await self._completed(ask, [*before, *after[:i]], [token], bias)
+            made += await self._complete(ask, [*before, *after[:i]], [token], bias)
         return made
 
-    async def _completed(
+    async def _complete(
         self, ask: SendRequest, before: Sequence[int], after: Sequence[int], force: dict[str, Any]
     ) -> list[GeneratedToken]:
         fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0, **force}
@@ -135,19 +136,19 @@ class LlamaCppServer:
 
         def read(value: Any) -> list[GeneratedToken]:
             found = value.get("completion_probabilities") if isinstance(value, dict) else None
-            made = [read_token(one) for one in found] if isinstance(found, list) else []
-            if [one.token.id for one in made] != list(after):
+            tokens = [read_token(one) for one in found] if isinstance(found, list) else []
+            if [one.token.id for one in tokens] != list(after):
                 raise malformed_reply("the server went on with other tokens than those it was held to")
-            return made
+            return tokens
 
         return await ask("/completion", fields, read)
 
 
 class VllmServer:
-    """vLLM's interface: it tells the log-probabilities of a prompt, here of prompt and continuation as token ids.
+    """vLLM's interface: it returns the log-probabilities of a prompt, here of prompt and continuation as token ids.
 
-    The text of a chat with its template is what its token ids decode to; that it encodes to the same ids again
-    is what `split` sees to.
+    The text of a chat with its template is decoded from its token ids; `split_tokens` checks that it encodes to the
+    same ids again.
     """
 
     def __init__(self, model: str) -> None:
@@ -189,25 +190,26 @@ class VllmServer:
 async def score_by_echo(
     ask: SendRequest, model: str, prompt: Prompt, continuation: str
 ) -> tuple[list[GeneratedToken], int]:
-    """The tokens of a continuation with their log-probabilities, from a server that repeats the prompt, and
-    the number of the prompt's tokens."""
+    """The tokens of a continuation with their log-probabilities, from a server that repeats the prompt, and the number
+    of the prompt's tokens.
+    """
     start = joined_text(prompt)
     fields = {"model": model, "prompt": start + continuation, "max_tokens": 1, "temperature": 0, "logprobs": 1}
-    made = await ask("completions", fields | {"echo": True}, _read_echo)
-    return _continuation_tokens(made, start, continuation)
+    tokens = await ask("completions", fields | {"echo": True}, _read_echo)
+    return _continuation_tokens(tokens, start, continuation)
 
 
 def _read_echo(value: Any) -> tuple[GeneratedToken, ...]:
-    made = read_tokens(raw_choices(value)[0])
-    if not made:
+    tokens = read_tokens(raw_choices(value)[0])
+    if not tokens:
         raise malformed_reply("the prompt was not repeated with its log-probabilities")
-    return made
+    return tokens
 
 
 def _continuation_tokens(
     made: Sequence[GeneratedToken], start: str, continuation: str
 ) -> tuple[list[GeneratedToken], int]:
-    """Those steps that spell out the continuation, if tokens begin and end where it does."""
+    """The steps that spell out the continuation, if tokens begin and end where it does."""
     if not continuation:
         raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
     text, first = "", None
@@ -221,7 +223,7 @@ def _continuation_tokens(
 
 
 def _read_entry(entry: Any, token: int) -> GeneratedToken:
-    """One position of vLLM's prompt_logprobs: a table from token ids to what is known of them."""
+    """Read one position of vLLM's prompt_logprobs: a table of token ids."""
     found = entry.get(str(token)) if isinstance(entry, dict) else None
     if not isinstance(found, dict):
         raise malformed_reply("a token of the prompt has no log-probability")

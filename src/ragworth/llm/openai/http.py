@@ -1,6 +1,6 @@
-"""The way to an endpoint: requests sent as often as it takes, within a hard deadline.
+"""Send requests to an endpoint with retries, within a hard deadline.
 
-This module imports h11, so it is itself imported only when a model is first asked.
+This module imports h11, so it is imported only when a model is first called.
 """
 
 from __future__ import annotations
@@ -35,34 +35,35 @@ from ragworth.llm.openai.rate_limit import (
 )
 
 MAX_REPLY = 32 << 20
-"""Bytes of a reply that are read, at most, both as they come and decoded."""
+"""Maximum bytes of a reply, both raw and decoded."""
 
 THREADED_REPLY = 1 << 20
-"""Bytes from which on a reply is read in a thread of its own, so that the event loop goes on and deadlines hold."""
+"""Replies of at least this many bytes are parsed in a separate thread, so that deadlines hold."""
 
 MALFORMED_RETRIES = 2
-"""How often a reply that cannot be understood is asked for anew: it may have been paid for."""
+"""Retries after an invalid reply, which may have been paid for."""
 
 PROBE_RETRIES = 3
-"""Repetitions while finding out what an endpoint can do. Who waits then wants to hear soon that there is none."""
+"""Retries while probing an endpoint, so that users soon hear if there is none."""
 
 T = TypeVar("T")
 
 
 class HttpRequest(NamedTuple):
-    """One HTTP request. ``cost`` is how many tokens it takes, about."""
+    """An HTTP request. ``cost`` is its approximate number of tokens."""
 
     url: str
     body: dict[str, Any] | None = None
     cost: float = 0.0
     retries: int | None = None
-    """Repetitions after which to give up, where they are to be fewer than usual."""
+    """Maximum retries, if fewer than usual."""
 
 
 class RequestTimer:
-    """All HTTP requests that one request of the caller's takes. They share its deadline.
+    """All HTTP requests for one request of the caller. They share its deadline.
 
-    The clock starts when the first of them is let through: waiting in our own queue is not the endpoint's fault.
+    The clock starts when the first of them is let through, because waiting in our own queue is not the endpoint's
+    fault.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class RequestTimer:
 
 
 class AttemptFailed(Exception):  # noqa: N818 (it may come right yet)
-    """An attempt that failed, and what it says about the next one."""
+    """A failed attempt, and its consequences for the next one."""
 
     def __init__(self, cause: EndpointError, *, most: int, overload: bool = False, wait: float | None = None) -> None:
         self.cause, self.most, self.overload, self.wait = cause, most, overload, wait
@@ -82,7 +83,7 @@ class AttemptFailed(Exception):  # noqa: N818 (it may come right yet)
 
 
 class EndpointChannel:
-    """A loop, a client and a pace for one endpoint. Can be used from any thread but its own."""
+    """Event loop, client and rate limiter of an endpoint. Can be used from any thread but its own."""
 
     def __init__(self, limits: RateLimits, secret: ApiKey | None) -> None:
         self.limits = limits
@@ -92,15 +93,15 @@ class EndpointChannel:
         self._pace: RateLimiter | None = None
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work`` in the loop and wait for it. Not to be called from the loop itself."""
+        """Run ``work`` in the loop and wait for it. Must not be called from the loop itself."""
         return self._loop.run(work)
 
     def close(self) -> None:
-        """Give up what is under way and let go of connections, loop and thread."""
+        """Cancel requests under way and release connections, loop and thread."""
         self._loop.close(self._connections.close)
 
     def hurry(self) -> None:
-        """Turn requests away that wait for their turn."""
+        """Reject requests that wait for their turn."""
 
         async def work() -> None:
             if self._pace is not None:
@@ -109,15 +110,15 @@ class EndpointChannel:
         self.run(work())
 
     def line(self, base: str, *, probing: bool = False) -> EndpointSession:
-        """For one request of the caller's, or for finding out what there is."""
+        """Open a session for one request of the caller, or for probing."""
         return EndpointSession(self, base, probing)
 
     def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
-        """Tokens without those that spell out the key."""
+        """Remove tokens that spell out the key."""
         return tuple(tokens) if self._secret is None else self._secret.redact_tokens(tokens)
 
     async def ask(self, turn: RequestTimer, call: HttpRequest, read: Callable[[Any], T]) -> T:
-        """Send a request as often as it takes, and give what ``read`` makes of the reply, or raise `Trouble`."""
+        """Send a request with retries, and return ``read`` of the reply, or raise `EndpointError`."""
         if self._pace is None:
             self._pace = RateLimiter(self.limits)
         pace, place = self._pace, None
@@ -130,12 +131,12 @@ class EndpointChannel:
                 async with asyncio.timeout(attempts.left):
                     return await self._persist(pace, call, read, place, attempts)
             except TimeoutError:
-                raise self._late(pace, attempts) from None
+                raise self._deadline_error(pace, attempts) from None
         except PausedTooLong as pause:
             raise EndpointError(Failure("rate-limited", str(pause)), 429) from None
 
-    def _late(self, pace: RateLimiter, attempts: RetryState) -> EndpointError:
-        """Why there is no reply at the deadline: the last thing that went wrong, or nothing came at all."""
+    def _deadline_error(self, pace: RateLimiter, attempts: RetryState) -> EndpointError:
+        """Why there is no reply at the deadline: the last error, or no reply at all."""
         if attempts.waiting and attempts.last is not None:
             return attempts.last
         if not attempts.waiting:
@@ -157,7 +158,7 @@ class EndpointChannel:
             place = place or await pace.enter(call.cost, again=True)
             attempts.began, attempts.waiting = place.began, False
             try:
-                result, spent = await self._once(call, read)
+                result, spent = await self._attempt(call, read)
                 if spent:
                     pace.correct(place, spent)
                 pace.faster()
@@ -176,8 +177,8 @@ class EndpointChannel:
                 raise failed.cause
             await asyncio.sleep(wait)
 
-    async def _once(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, int]:
-        """One attempt: what ``read`` makes of the reply, and the tokens that it took."""
+    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, int]:
+        """Make one attempt: the result of ``read``, and the tokens used."""
         content = encode_body(call.body)
         try:
             reply = await self._connections.send(call.url, content, MAX_REPLY)
@@ -228,9 +229,9 @@ class EndpointChannel:
 
 
 class EndpointSession:
-    """One request of the caller's on its way through a channel: knows addresses and the deadline they share.
+    """One request of the caller on its way through a channel, with its base address and deadline.
 
-    While ``probing``, every HTTP request has a deadline of its own and is repeated less often.
+    While ``probing``, every HTTP request has its own deadline and fewer retries.
     """
 
     def __init__(self, channel: EndpointChannel, base: str, probing: bool = False) -> None:
@@ -240,11 +241,11 @@ class EndpointSession:
         self._probing = probing
 
     async def get(self, path: str, read: Callable[[Any], T]) -> T:
-        """What ``read`` makes of the reply. A path from / is outside of the /v1 part."""
+        """GET ``path`` and return ``read`` of the reply. A path from / is outside the /v1 part."""
         return await self._send(HttpRequest(self._url(path)), read)
 
     async def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """The same with something to send. Its tokens are taken to be a quarter of its characters."""
+        """POST ``body`` likewise. Its tokens are estimated as a quarter of its characters."""
         new = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         cost = sum(len(str(body.get(name, ""))) for name in ("messages", "prompt")) / 4 + new * body.get("n", 1)
         return await self._send(HttpRequest(self._url(path), body, cost), read)
@@ -255,7 +256,7 @@ class EndpointSession:
         return await self.channel.ask(self.turn, call, read)
 
     def anew(self) -> EndpointSession:
-        """For another request to the same address."""
+        """A session for another request to the same address."""
         return EndpointSession(self.channel, self._base)
 
     def _url(self, path: str) -> str:
@@ -263,7 +264,7 @@ class EndpointSession:
 
 
 class RetryState:
-    """What became of a request so far, and until when it may go on."""
+    """Failed attempts of a request, and its deadline."""
 
     def __init__(self, ends: float) -> None:
         self.ends = ends
@@ -278,8 +279,8 @@ class RetryState:
 
 
 def encode_body(body: dict[str, Any] | None) -> bytes | None:
-    """The JSON of a request. Half a character, which no reply could be the answer to, is refused here."""
+    """Encode the JSON of a request, rejecting lone surrogates."""
     try:
         return None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
-        raise EndpointError(Failure("refused", "the prompt has half a character in it", retry=False)) from None
+        raise EndpointError(Failure("refused", "the prompt contains a lone surrogate", retry=False)) from None

@@ -1,9 +1,9 @@
 """Which API key belongs to which host.
 
-A workspace may come from somebody else, so it may name a well-known variable only for the host whose key is in it. The
-address must begin with exactly ``https://HOST/`` (or ``:443``): there is no rule about subdomains, trailing dots,
-other ports or other spellings of a name, and so none that can be fooled. Hosts where anybody can rent a name, such as
-those of cloud providers, are left out.
+A workspace may come from somebody else, so it may name a well-known variable only for the host that its key is for. The
+address must begin with exactly ``https://HOST/`` (or ``:443``). There are no rules about subdomains, trailing dots,
+other ports or other spellings of a name, so none can be fooled. Hosts where anybody can rent a name, such as those of
+cloud providers, are left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OWN_HOSTS: dict[str, tuple[str, ...]] = {
 
 
 def is_own_host(variable: str, url: str) -> bool:
-    """Whether the key in ``variable`` is meant for the host of ``url``, and travels there encrypted."""
+    """Whether the key in ``variable`` is meant for the host of ``url``, and is sent there encrypted."""
     return any(
         f"{url}/".startswith((f"https://{host}/", f"https://{host}:443/")) for host in OWN_HOSTS.get(variable, ())
     )

@@ -1,6 +1,6 @@
-"""An event loop in a thread of its own.
+"""An event loop in a separate thread.
 
-It works everywhere: in scripts, from many threads at once, and in Jupyter, where a loop is running already.
+It works everywhere: in scripts, from many threads at once, and in Jupyter, where a loop is already running.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """Starts with the first work that it is given."""
+    """Starts with the first work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class EventLoopThread:
         self._closed = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work`` and wait for it. An interrupt of the waiting thread stops the work too."""
+        """Run ``work`` and wait for it. An interrupt of the waiting thread stops the work too."""
         try:
             future = asyncio.run_coroutine_threadsafe(work, self._running())
         except ModelError:
@@ -46,7 +46,7 @@ class EventLoopThread:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._closed:
-                raise ModelError("the model was closed while it was asked")
+                raise ModelError("the model was closed during a call")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
@@ -56,13 +56,13 @@ class EventLoopThread:
             return self._loop
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Give up all work, do the ``last`` of it and end the thread. Closing twice is harmless."""
+        """Cancel all work, run ``last`` and end the thread. Closing twice is harmless."""
         with self._lock:
             self._closed = True
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
-        if thread is threading.current_thread():  # the garbage collector ran here: a thread cannot wait for itself
+        if thread is threading.current_thread():  # the garbage collector ran here, and a thread can't wait for itself
             loop.create_task(_shut_down(last)).add_done_callback(lambda _: loop.stop())
             return
         asyncio.run_coroutine_threadsafe(_shut_down(last), loop).result()
@@ -78,12 +78,12 @@ async def _shut_down(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     await last()
     loop = asyncio.get_running_loop()
     await loop.shutdown_asyncgens()
-    with suppress(RuntimeError):  # no thread can be started any more when the interpreter goes down
+    with suppress(RuntimeError):  # no thread can be started during interpreter shutdown
         await loop.shutdown_default_executor()
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """What the thread does: run the loop until it is stopped."""
+    """Run the loop until it is stopped."""
     try:
         loop.run_forever()
     finally:

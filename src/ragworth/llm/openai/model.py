@@ -1,8 +1,8 @@
-"""``openai:MODEL@URL``: a model behind any endpoint that speaks OpenAI's interface.
+"""``openai:MODEL@URL``: a model behind any OpenAI-compatible endpoint.
 
-OpenAI, vLLM, llama.cpp's server, Ollama and many more do, each somewhat differently. What this one can do is
-asked once, before the first request (`probe`). Where the server tells tokens and their probabilities
-(`tokens`), scores and labels are exact; elsewhere labels have bounds, and scores are not to be had.
+OpenAI, vLLM, llama.cpp's server, Ollama and many more have this interface, each with differences. An endpoint's
+capabilities are probed once, before the first request (`probe`). If the server returns tokens and their probabilities
+(`exact_scores`), scores and labels are exact; otherwise labels have bounds, and scores aren't available.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from ragworth.llm.openai.http import EndpointChannel
 
 FAILED_PROBE_SECONDS = 5.0
-"""Seconds for which an endpoint that did not answer is not asked again: all threads find out at the same time."""
+"""Seconds before an endpoint that didn't answer is probed again; all threads find out at the same time."""
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
 def open_model(rest: str, **options: Any) -> OpenAIModel:
-    """The model that ``MODEL@URL`` names; without a URL, OpenAI's. Nothing is sent yet."""
+    """Open the model of ``MODEL@URL``; without a URL, OpenAI's. Nothing is sent yet."""
     address, checked = parse_address(rest), check_options(options)
     if importlib.util.find_spec("h11") is None:
         raise MissingExtraError("h11", "openai", "calling an endpoint")
@@ -45,7 +45,7 @@ def open_model(rest: str, **options: Any) -> OpenAIModel:
 
 
 class OpenAIModel:
-    """A model behind an endpoint. Requests run side by side, within what the endpoint and the options allow."""
+    """A model behind an endpoint. Requests run concurrently, within the limits of the endpoint and the options."""
 
     batch = 1
 
@@ -64,7 +64,7 @@ class OpenAIModel:
 
     @property
     def partial(self) -> Card:
-        """What is known of the model without asking."""
+        """The card as far as known without calling the endpoint."""
         made = [f"api={self.options.api}"] if self.options.api != "auto" else []
         made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
         return Card(
@@ -77,11 +77,11 @@ class OpenAIModel:
 
     @cached_property
     def card(self) -> Card:
-        """Who the model is and what it can do; the endpoint is asked the first time."""
+        """The model's identity and abilities; calls the endpoint the first time."""
         facts = self.probe()
         notes = facts.notes
         if self._secret is not None and not self.address.is_private:
-            notes += ("the key travels unencrypted: the address is not https",)
+            notes += ("the key is sent unencrypted: the address is not https",)
         return replace(
             self.partial,
             quantisation=facts.quantisation,
@@ -92,37 +92,37 @@ class OpenAIModel:
         )
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
-        """Texts. The endpoint's own count of tokens is used; where it gives none, it is 0."""
+        """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""
         return self._all(requests, EndpointRequest.generate)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
-        """Log-probabilities of continuations, where the server tells them exactly."""
+        """Log-probabilities of continuations, if the server returns them exactly."""
         return self._all(requests, EndpointRequest.score)
 
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-        """Probabilities of labels: exact where the server tells tokens, else as bounds from what it shows."""
+        """Probabilities of labels: exact if the server returns tokens, else bounds from what it shows."""
         return self._all(requests, EndpointRequest.choose)
 
     def count(self, prompt: Prompt) -> int | None:
-        """Tokens of a prompt, template and all; None where the server does not tell, or not now."""
+        """Tokens of a prompt including the template; None if the server doesn't count them, or not now."""
         found = self._all([prompt], EndpointRequest.count)[0]
         return None if isinstance(found, Failure) else found
 
     def hurry(self) -> None:
-        """Give up the requests that wait for their turn; those under way go on."""
+        """Cancel requests that wait for their turn; those under way continue."""
         channel = self._channel
         if channel is not None:
             channel.hurry()
 
     def close(self) -> None:
-        """Give up what is under way and close all connections; a later request opens new ones."""
+        """Cancel requests under way and close all connections; a later request opens new ones."""
         with self._opening:
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
 
     def probe(self) -> EndpointFacts:
-        """What the endpoint can do. It is asked once, however many threads want to know."""
+        """Find out the endpoint's capabilities, once for all threads."""
         with self._probing:
             if self._facts is None:
                 self._facts = self._ask_for_facts()
@@ -171,20 +171,20 @@ class OpenAIModel:
         except ModelError as error:
             self._failed = (time.monotonic(), error)
             raise
-        # Raised out here, so that no traceback leads into the frames that saw the request.
+        # Raised here, so that no traceback leads into the frames that saw the request.
         self._failed = (time.monotonic(), self._no_facts(failure))
         raise self._failed[1]
 
     def _no_facts(self, failure: Failure) -> ModelError:
-        """The error for an endpoint that cannot be asked what it can do."""
+        """The error for an endpoint that can't be probed."""
         remedy = {
             "unreachable": "is the server running, and is the address right?",
-            "timed-out": "is the server busy or stuck? the option deadline gives it more time",
+            "timed-out": "is the server busy or stuck? the option deadline allows more time",
             "unauthorised": f"set the environment variable {OWN_VARIABLE} to the endpoint's key",
         }.get(failure.reason, "try again later")
         if failure.reason == "unauthorised" and self._secret is not None:
             remedy = "check the key"
         elif failure.reason == "unauthorised" and os.environ.get(OPENAI_VARIABLE):
             remedy += f" ({OPENAI_VARIABLE} goes to OpenAI only, unless the option key_variable names it)"
-        found = f"the endpoint {self.address.url} does not tell what it can do: {failure.reason}"
+        found = f"the endpoint {self.address.url} can't be probed: {failure.reason}"
         return ModelError(found, more=(failure.detail,), remedy=remedy)

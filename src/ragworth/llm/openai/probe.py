@@ -1,4 +1,4 @@
-"""What an endpoint can do, found out by asking for next to nothing: a list of models and a few single tokens."""
+"""Find out an endpoint's capabilities with minimal requests: a list of models and a few single tokens."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ragworth.llm.openai.protocol import (
 from ragworth.llm.openai.validation import bounded_int
 
 TOP_LOGPROBS = (20, 5, 0)
-"""How many of the likeliest tokens are asked for, until an endpoint agrees."""
+"""Numbers of likeliest tokens to request, until an endpoint accepts one."""
 
 MAX_NAMES = 10_000
-"""Names of models that are looked at."""
+"""Maximum model names to read."""
 
 NEWER_LIMIT_FIELD = "max_completion_tokens"
-"""What newer models of OpenAI have in place of ``max_tokens``."""
+"""Newer OpenAI models' name of ``max_tokens``."""
 
 QUESTION = Prompt.chat("Say yes.")
 TEXT = Prompt.text("One, two, three, four")
@@ -42,16 +42,16 @@ SCHEMA = {
 }
 
 DENIALS = ("refused", "malformed", "server-error", "boundary")
-"""Reasons of failures that mean "no", when it is asked whether an endpoint can do something."""
+"""Failures that mean "no" when testing for a capability."""
 
-# What makes these servers sample by temperature and top_p alone: both have more by default, the one fixed,
-# the other taken from the model's generation_config.json.
+# These make the servers sample only by temperature and top_p: both have more by default, one fixed, the other from
+# the model's generation_config.json.
 _LLAMA_CPP = {"top_k": 0, "min_p": 0.0}
 _VLLM = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
 
 
 class ModelListing(NamedTuple):
-    """What the list of models says."""
+    """The relevant entries of the list of models."""
 
     names: tuple[str, ...] = ()
     owner: str = ""
@@ -63,16 +63,16 @@ class ModelListing(NamedTuple):
 
 @dataclass(frozen=True)
 class EndpointFacts:
-    """What is known of an endpoint. ``manner.top`` is how many of the likeliest tokens it shows."""
+    """Capabilities of an endpoint. ``manner.top`` is how many of the likeliest tokens it shows."""
 
     manner: RequestFormat
     text_top: int = 5
-    """How many it shows for plain texts, which have an interface of their own."""
+    """How many it shows for plain texts, which have a separate interface."""
     schema: bool = False
     tokens: TokenServer | None = None
-    """Tells tokens, where the server does."""
+    """Tokenizes texts, if the server can."""
     scores: bool = False
-    """Whether ``tokens`` also tells exact log-probabilities."""
+    """Whether ``tokens`` also returns exact log-probabilities."""
     echo: bool = False
     context_length: int | None = None
     vocabulary: int = DEFAULT_VOCABULARY
@@ -95,7 +95,7 @@ class EndpointFacts:
 
 @dataclass(frozen=True)
 class EndpointProbe:
-    """Asks one endpoint what it can do."""
+    """Probes an endpoint."""
 
     model: str
     api: str
@@ -103,27 +103,27 @@ class EndpointProbe:
     ask: SendRequest
 
     async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
-        found = await self._listed()
+        found = await self._read_models()
         tokens: TokenServer | None = VllmServer(self.model) if found.is_vllm else None
         facts = EndpointFacts(RequestFormat(True), vocabulary=vocabulary or found.vocabulary or DEFAULT_VOCABULARY)
         told = found.context_length
         if found.owner == "llamacpp":
             tokens = LlamaCppServer()
-            told, template = await self._props(told)
+            told, template = await self._read_properties(told)
             facts = replace(facts, quantisation=found.quantisation, template=template)
         more = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
         facts = replace(facts, context_length=context_length or told, text_top=20 if tokens else 5)
-        facts = await self._generates(replace(facts, manner=RequestFormat(True, more=more)), found)
+        facts = await self._probe_generation(replace(facts, manner=RequestFormat(True, more=more)), found)
         if facts.manner.chat:
-            facts = replace(facts, schema=await self._obeys(facts.manner))
+            facts = replace(facts, schema=await self._probe_schema(facts.manner))
         if tokens is not None:
-            facts = await self._tells(facts, tokens)
+            facts = await self._probe_tokens(facts, tokens)
         elif not facts.manner.chat:
-            facts = replace(facts, echo=await self._echoes())
+            facts = replace(facts, echo=await self._probe_echo())
         return replace(facts, notes=tuple(_describe_facts(facts, found, vocabulary)))
 
-    async def _listed(self) -> ModelListing:
-        """The list of models. Some endpoints have none."""
+    async def _read_models(self) -> ModelListing:
+        """Read the list of models, which some endpoints lack."""
         try:
             found: ModelListing = await self.get("models", lambda value: read_model_list(value, self.model))
         except EndpointError as trouble:
@@ -132,8 +132,8 @@ class EndpointProbe:
             found = ModelListing()
         return found
 
-    async def _props(self, told: int | None) -> tuple[int | None, str]:
-        """What llama.cpp says of itself: the context of one slot, and the chat template, as a hash."""
+    async def _read_properties(self, told: int | None) -> tuple[int | None, str]:
+        """Read llama.cpp's properties: the context of one slot, and the hash of the chat template."""
         try:
             value = await self.get("/props", lambda value: value)
         except EndpointError as trouble:
@@ -150,20 +150,20 @@ class EndpointProbe:
         )
         return context or told, digest
 
-    async def _generates(self, facts: EndpointFacts, found: ModelListing) -> EndpointFacts:
-        """Which interface answers, and how many log-probabilities it shows: the best that is not refused."""
+    async def _probe_generation(self, facts: EndpointFacts, found: ModelListing) -> EndpointFacts:
+        """Find the interface that works, with the most log-probabilities that it accepts."""
         troubles: list[EndpointError] = []
         interfaces = {"chat": (True,), "completions": (False,)}.get(self.api, (True, False))
         manners = [facts.manner._replace(chat=chat, top=top) for chat in interfaces for top in TOP_LOGPROBS]
         while manners:
             manner = manners[0]
             try:
-                shown = await self._glimpse(manner)
+                shown = await self._probe_top_tokens(manner)
             except EndpointError as trouble:
                 if wants_newer_limit_field(trouble, manner):
                     manners = [one._replace(limit=NEWER_LIMIT_FIELD) for one in manners]
                     continue
-                # Some servers do not refuse log-probabilities: they fall over them.
+                # Some servers fail on log-probabilities instead of rejecting them.
                 if trouble.failure.reason != "refused" and not (trouble.status == 500 and manner.top):
                     raise
                 troubles.append(trouble)
@@ -173,13 +173,13 @@ class EndpointProbe:
             return replace(facts, manner=manner._replace(top=shown), text_top=top)
         raise _generation_refused(self.model, troubles, found)
 
-    async def _glimpse(self, manner: RequestFormat) -> int:
-        """Ask for one token: how many of the likeliest are shown."""
+    async def _probe_top_tokens(self, manner: RequestFormat) -> int:
+        """Request one token, and return how many of the likeliest are shown."""
         request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1)
         path = "chat/completions" if manner.chat else "completions"
         return await self.ask(path, request_body(self.model, request, manner, seed=0, n=1), _count_top_tokens)
 
-    async def _obeys(self, manner: RequestFormat) -> bool:
+    async def _probe_schema(self, manner: RequestFormat) -> bool:
         """Whether a JSON schema is followed, and not only accepted."""
         request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
         fields = request_body(self.model, request, manner._replace(top=0), seed=0, n=1)
@@ -194,8 +194,8 @@ class EndpointProbe:
             pass
         return False
 
-    async def _tells(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
-        """Whether the server really tells tokens and their log-probabilities."""
+    async def _probe_tokens(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
+        """Whether the server really returns tokens and their log-probabilities."""
         try:
             ids = await tokens.ids(self.ask, TEXT.messages[0].content, True)
         except EndpointError as trouble:
@@ -211,7 +211,7 @@ class EndpointProbe:
             return replace(facts, tokens=other, scores=True)
         return facts
 
-    async def _echoes(self) -> bool:
+    async def _probe_echo(self) -> bool:
         try:
             await score_by_echo(self.ask, self.model, TEXT, ", five")
         except EndpointError as trouble:
@@ -221,18 +221,18 @@ class EndpointProbe:
 
 
 def _require_denial(trouble: EndpointError) -> None:
-    """Let trouble pass that means "no", and no other: what an endpoint can do must not hang on a bad connection."""
+    """Ignore errors that mean "no", and raise others: capabilities must not depend on a bad connection."""
     if trouble.failure.reason not in DENIALS:
         raise trouble
 
 
 def wants_newer_limit_field(trouble: EndpointError, manner: RequestFormat) -> bool:
-    """Whether the endpoint refused the field for the length of the output and named another one."""
+    """Whether the endpoint rejected the field for the output length and named another one."""
     return manner.limit != NEWER_LIMIT_FIELD and NEWER_LIMIT_FIELD in trouble.failure.detail
 
 
 def read_model_list(value: Any, model: str) -> ModelListing:
-    """The list of models, as far as it is what it should be."""
+    """Read the list of models, as far as it is valid."""
     data = value.get("data") if isinstance(value, dict) else None
     entries = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
     names = tuple(one_line(one["id"], 200) for one in entries[:MAX_NAMES] if isinstance(one.get("id"), str))
@@ -256,16 +256,16 @@ def _token_count(value: Any) -> int | None:
 
 
 def _count_top_tokens(value: Any) -> int:
-    """How many of the likeliest tokens a reply shows. It may have no text: a model that reasons first has none yet."""
-    made: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
-    return min((len(one.top) for one in made), default=0)
+    """Number of likeliest tokens in a reply, which may have no text: a reasoning model may have none yet."""
+    tokens: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
+    return min((len(one.top) for one in tokens), default=0)
 
 
 def _generation_refused(model: str, troubles: list[EndpointError], found: ModelListing) -> ModelError:
-    """The error for an endpoint that refuses even one token."""
+    """The error for an endpoint that won't generate even one token."""
     missing = bool(found.names) and model not in found.names
     return ModelError(
-        f"the endpoint refuses to go on from a prompt with the model {quote_short(model)}",
+        f"the endpoint refuses to generate with the model {quote_short(model)}",
         more=tuple(dict.fromkeys(trouble.failure.detail for trouble in troubles)),
         expected=f"one of {format_list([quote_short(name) for name in found.names])}" if missing else "",
         remedy="check the model's name" if missing else "check the model's name and the address",
@@ -273,25 +273,23 @@ def _generation_refused(model: str, troubles: list[EndpointError], found: ModelL
 
 
 def _describe_facts(facts: EndpointFacts, found: ModelListing, vocabulary: int | None) -> list[str]:
-    """The outcome in words."""
+    """Describe the capabilities in notes."""
     top, notes = facts.manner.top, []
-    notes.append("chats" if facts.manner.chat else "goes on from plain texts; chats are sent as paragraphs")
+    notes.append("chats" if facts.manner.chat else "completes plain texts; chats are sent as paragraphs")
     notes.append(
-        f"shows the {format_count(top, 'likeliest token')} of each place" if top else "shows no log-probabilities"
+        f"shows the {format_count(top, 'likeliest token')} at each position" if top else "shows no log-probabilities"
     )
     if facts.scores or facts.echo:
-        notes.append("tells exact log-probabilities of given texts")
+        notes.append("returns exact log-probabilities of given texts")
     else:
-        notes.append("cannot tell how likely a given text is")
+        notes.append("can't return the probability of a given text")
     notes.append("follows JSON schemas" if facts.schema else "does not follow JSON schemas")
     if facts.tokens is None:
-        notes.append("does not count tokens: a prompt that is too long is found out by asking")
+        notes.append("doesn't count tokens: a prompt that is too long is noticed only when sent")
     if facts.context_length is None:
-        notes.append("does not tell its context length; the option context_length sets it")
+        notes.append("doesn't report its context length; the option context_length sets it")
     if top and vocabulary is None and found.vocabulary is None:
-        notes.append(
-            f"does not tell the size of its vocabulary; for entropy bounds it is taken to be {DEFAULT_VOCABULARY:,}"
-        )
+        notes.append(f"doesn't report the size of its vocabulary; entropy bounds assume {DEFAULT_VOCABULARY:,}")
     if found.owner == "library":
-        notes.append("looks like Ollama, which cuts prompts that are too long without a word: set its num_ctx")
+        notes.append("looks like Ollama, which silently truncates prompts that are too long: set its num_ctx")
     return notes

@@ -1,8 +1,8 @@
-"""What is sent to an OpenAI-compatible endpoint and what comes back: JSON to values, and nothing taken on trust.
+"""Requests to an OpenAI-compatible endpoint, and validation of its replies.
 
-Servers differ, and proxies between them and us differ more. Whatever a reply holds, it becomes a value of
-this file or `Trouble` with a `Failure` in it. What is said of a reply that is not as it should be names
-fields and types, never its content, which may be anything.
+Servers differ, and proxies between them and us differ more. Any reply becomes a value of this module or an
+`EndpointError` with a `Failure`. Messages about invalid replies name fields and types, never their content, which may
+be anything.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ragworth.llm.openai.errors import EndpointError, malformed_reply, one_line
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 
 MAX_STEPS, MAX_TOP = 200_000, 1000
-"""Tokens of a text, and likeliest ones at each place, that are believed."""
+"""Maximum plausible tokens of a text, and likeliest ones at each position."""
 
 S = TypeVar("S", bound=Sized)
 
 
 class TokenLogprob(NamedTuple):
-    """A token that an endpoint shows, with its natural log-probability, and its id where it tells."""
+    """A token in a reply, with its natural log-probability, and its id if given."""
 
     text: str
     logprob: float
@@ -30,14 +30,14 @@ class TokenLogprob(NamedTuple):
 
 
 class GeneratedToken(NamedTuple):
-    """A token that was generated, and the likeliest ones at its place."""
+    """A generated token, and the likeliest ones at its position."""
 
     token: TokenLogprob
     top: tuple[TokenLogprob, ...]
 
 
 class ReplyChoice(NamedTuple):
-    """One text of a reply."""
+    """A text of a reply."""
 
     text: str
     finish: str
@@ -45,26 +45,26 @@ class ReplyChoice(NamedTuple):
 
 
 class TokenCounts(NamedTuple):
-    """Tokens, as the endpoint counts them; 0 where it does not say."""
+    """The endpoint's token counts; 0 if unknown."""
 
     prompt: int
     new: int
 
 
 class RequestFormat(NamedTuple):
-    """How a server wants to be asked."""
+    """How a server expects requests."""
 
     chat: bool
     limit: str = "max_tokens"
-    """The field that limits the length of the output; newer models of OpenAI know another one."""
+    """The field that limits the output length; newer OpenAI models have another one."""
     top: int = 0
-    """How many of the likeliest tokens to show at each place; 0 asks for no log-probabilities at all."""
+    """How many of the likeliest tokens to request at each position; 0 requests no log-probabilities."""
     more: Mapping[str, Any] = {}
     """Fields that only this kind of server knows."""
 
 
 def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: int, n: int) -> dict[str, Any]:
-    """The JSON of a request to go on from a prompt."""
+    """The JSON of a request to continue a prompt."""
     fields: dict[str, Any] = {"model": model, **manner.more, manner.limit: request.max_tokens}
     fields["temperature"] = request.temperature
     if request.temperature > 0:
@@ -88,7 +88,7 @@ def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: 
 
 
 def is_text(prompt: Prompt) -> bool:
-    """Whether a prompt is a plain text to go on from, and no chat."""
+    """Whether a prompt is a plain text to continue, not a chat."""
     return prompt.messages[0].role == "text"
 
 
@@ -97,7 +97,7 @@ def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
 
 
 def as_text_prompt(prompt: Prompt) -> Prompt:
-    """The prompt as a plain text. A chat becomes paragraphs, as for any model without a chat template."""
+    """Convert a prompt to plain text. A chat becomes paragraphs, as for any model without a chat template."""
     if is_text(prompt):
         return prompt
     starts = [0]
@@ -113,9 +113,9 @@ def joined_text(prompt: Prompt) -> str:
 
 
 def read_choices(value: Any, most: int | None = None, *, shown: bool = True) -> list[ReplyChoice]:
-    """The texts of a reply, ``most`` of them. A refusal without any text is trouble of its own kind.
+    """The texts of a reply, ``most`` of them. A refusal without text raises its own error.
 
-    ``shown``: whether log-probabilities were asked for. Where they were not, none are read.
+    ``shown``: whether log-probabilities were requested. Otherwise none are read.
     """
     return [_read_choice(one, shown) for one in raw_choices(value)[:most]]
 
@@ -159,7 +159,7 @@ def read_tokens(choice: dict[str, Any]) -> tuple[GeneratedToken, ...] | None:
 
 
 def read_token(value: Any) -> GeneratedToken:
-    """One token in the form of chats: an object with the likeliest ones in it."""
+    """Read a token in the chat form: an object that contains the likeliest ones."""
     one = _object(value, "a token")
     top = one.get("top_logprobs") or []
     if not isinstance(top, list):
@@ -175,7 +175,7 @@ def _read_logprob(one: dict[str, Any], number: Callable[[Any], float]) -> TokenL
 
 
 def _token_from_name(token: str, value: float, number: int | None = None) -> TokenLogprob:
-    """A token whose name may be its id, which is how vLLM shows ids when asked to."""
+    """A token whose name may be its id, which is how vLLM shows ids on request."""
     head, _, tail = token.partition(":")
     if head == "token_id" and tail.isascii() and tail.isdecimal() and len(tail) < 10:
         return TokenLogprob("", value, int(tail))
@@ -183,28 +183,28 @@ def _token_from_name(token: str, value: float, number: int | None = None) -> Tok
 
 
 def _read_columns(found: dict[str, Any]) -> tuple[GeneratedToken, ...]:
-    """The older form, of completions: one list of tokens, one of values, one of tables."""
+    """Read the older form, of completions: one list of tokens, one of values, one of tables."""
     tokens, values = _check_length(found["tokens"], MAX_STEPS), _field(found, "token_logprobs", list)
     tops = found.get("top_logprobs") or [None] * len(tokens)
     if not isinstance(tops, list) or not len(tokens) == len(values) == len(tops):
         raise malformed_reply("the lists in logprobs are not of one length")
-    made = []
+    steps = []
     for token, value, top in zip(tokens, values, tops, strict=True):
         if not isinstance(token, str):
             raise malformed_reply(f"a token is {json_kind(token)}, not a string")
         table = {} if top is None else _object(top, "top_logprobs")
         _check_length(table, MAX_TOP)
-        # Different pieces of characters are all named U+FFFD here, and all but one are lost: better none at all.
+        # Different fragments of characters are all named U+FFFD here, and all but one are lost: better none at all.
         lossy = any("\ufffd" in name for name in table)
         shown = () if lossy else tuple(_token_from_name(name, read_logprob(one)) for name, one in table.items())
         check_top(shown)
-        # The first token of a text has nothing before it that it could be expected from.
-        made.append(GeneratedToken(_token_from_name(token, 0.0 if value is None else read_own_logprob(value)), shown))
-    return tuple(made)
+        # The first token of a text has no log-probability.
+        steps.append(GeneratedToken(_token_from_name(token, 0.0 if value is None else read_own_logprob(value)), shown))
+    return tuple(steps)
 
 
 def read_counts(value: Any) -> TokenCounts:
-    """What the reply says of its cost. A number that can't be true is as good as none: the text was paid for."""
+    """Read the token counts. Impossible numbers are ignored, because the text was paid for."""
     usage = value.get("usage") if isinstance(value, dict) else None
     usage = usage if isinstance(usage, dict) else {}
     return TokenCounts(
@@ -232,7 +232,7 @@ def _check_length(found: S, most: int) -> S:
 
 
 def replace_surrogates(text: str) -> str:
-    """The text, with U+FFFD in place of half a character, which JSON can spell and no file can hold."""
+    """Replace lone surrogates, which JSON allows but files can't contain, with U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""How fast an endpoint is asked: how many requests at a time, how many a minute, and when to try again.
+"""Limit the rate of requests to an endpoint: how many at a time, how many per minute, and when to retry.
 
-The number of requests under way grows by one for every full round that went well and is halved when the
-endpoint says that it is overloaded, as TCP does it. All of this runs in one event loop, so nothing is locked.
+Like in TCP, the number of concurrent requests grows by one for every successful round and is halved when the endpoint
+reports an overload. Everything runs in one event loop, so nothing is locked.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from typing import NamedTuple
 
 MINUTE = 60.0
 FIRST_WAIT, MAX_WAIT = 0.5, 20.0
-"""Seconds before the first repetition, which double from one to the next, up to the second number."""
+"""Seconds before the first retry, doubling up to the second number."""
 
 MAX_PAUSE = 3600.0
-"""What a ``Retry-After`` is cut to, lest one wrong header put a model out of use for days."""
+"""Maximum ``Retry-After``, so that one wrong header can't block a model for days."""
 
 MAX_HEADER = 64
-"""Characters of a ``Retry-After`` that is read; no date has more."""
+"""Maximum characters of a ``Retry-After``; no date has more."""
 
 
 class RateLimits(NamedTuple):
-    """What the user allows."""
+    """Limits set by the user."""
 
     concurrency: int = 16
     deadline: float = 120.0
-    """Seconds for a request with all its repetitions, from when it is first let through."""
+    """Seconds for a request with all its retries, from when it is first let through."""
     retries: int = 6
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 
 
 class PausedTooLong(Exception):  # noqa: N818 (its name says what is the matter)
-    """The endpoint wants to be left alone for longer than a request may take."""
+    """The endpoint wants a pause that exceeds the request's deadline."""
 
 
 class SpentAmount:
-    """An amount that was spent, and when. It can be put right once the true amount is known."""
+    """An amount that was spent, and when. It is corrected once the true amount is known."""
 
     __slots__ = ("amount", "counted", "time")
 
@@ -53,8 +53,8 @@ class SpentAmount:
 class MinuteWindow:
     """At most ``most`` in any 60 seconds.
 
-    All that was spent in the last minute is remembered: a bucket that refills would let through up to twice
-    as much in its first minute.
+    Remembers everything spent in the last minute: a bucket that refills would let through up to twice as much in its
+    first minute.
     """
 
     def __init__(self, most: float | None) -> None:
@@ -63,7 +63,7 @@ class MinuteWindow:
         self._sum = 0.0
 
     def wait(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be spent. What is always too much may be spent after an idle minute."""
+        """Seconds until ``amount`` may be spent. An amount above the limit may be spent after an idle minute."""
         if self.most is None:
             return 0.0
         while self._spent and self._spent[0].time <= now - MINUTE:
@@ -86,21 +86,21 @@ class MinuteWindow:
         return spent
 
     def correct(self, spent: SpentAmount, amount: float) -> None:
-        """Put the true amount in the place of the one that was expected."""
+        """Replace the expected amount with the true one."""
         if self.most is not None and spent.counted:
             self._sum += amount - spent.amount
             spent.amount = amount
 
 
 class RequestSlot(NamedTuple):
-    """The right to have one request under way, until `Pace.leave`."""
+    """The right to one concurrent request, until `RateLimiter.leave`."""
 
     began: float
     tokens: SpentAmount
 
 
 class QueuedRequest(NamedTuple):
-    """A request that waits for its place: those that were let through before come first, then the oldest."""
+    """A request waiting for a slot: retries come first, then the oldest."""
 
     new: bool
     number: int
@@ -109,12 +109,12 @@ class QueuedRequest(NamedTuple):
 
 
 class RateLimiter:
-    """Lets requests through to one endpoint."""
+    """Lets requests through to an endpoint."""
 
     def __init__(self, limits: RateLimits) -> None:
         self.limits = limits
         self.width = float(limits.concurrency)
-        """How many requests may be under way now; between 1 and ``limits.concurrency``."""
+        """Current limit of concurrent requests, between 1 and ``limits.concurrency``."""
         self.active = 0
         self._requests = MinuteWindow(limits.requests_per_minute)
         self._tokens = MinuteWindow(limits.tokens_per_minute)
@@ -125,7 +125,7 @@ class RateLimiter:
         self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self, cost: float = 0.0, *, again: bool = False) -> RequestSlot:
-        """Wait for a place. ``cost`` is how many tokens it will take, about; ``again`` goes before new requests."""
+        """Wait for a slot. ``cost`` is the approximate number of tokens; ``again`` goes before new requests."""
         loop = asyncio.get_running_loop()
         self._refuse_if_paused(loop.time())
         waiting = QueuedRequest(not again, next(self._numbers), cost, loop.create_future())
@@ -139,26 +139,26 @@ class RateLimiter:
             raise
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Release a slot."""
         self.active -= 1
         self._admit()
 
     def correct(self, place: RequestSlot, tokens: int) -> None:
-        """Say how many tokens a request really took."""
+        """Record how many tokens a request really took."""
         self._tokens.correct(place.tokens, tokens)
 
     def faster(self) -> None:
-        """A request went well."""
+        """Record a successful request."""
         self.width = min(self.width + 1 / self.width, float(self.limits.concurrency))
 
     def slower(self, began: float) -> None:
-        """A request that began then met an overloaded endpoint. Requests of one round narrow it only once."""
+        """Record an overload seen by a request that began then. Requests of one round reduce the limit only once."""
         if began > self._narrowed:
             self._narrowed = asyncio.get_running_loop().time()
             self.width = max(1.0, self.width / 2)
 
     def pause(self, seconds: float) -> None:
-        """Let nobody through for a while. Those who cannot wait so long are told at once."""
+        """Let nobody through for a while. Requests that can't wait that long fail at once."""
         now = asyncio.get_running_loop().time()
         self._paused_until = max(self._paused_until, now + min(seconds, MAX_PAUSE))
         try:
@@ -170,7 +170,7 @@ class RateLimiter:
             self._queue.clear()
 
     def give_up(self) -> None:
-        """Turn everybody away who waits for a place."""
+        """Reject all waiting requests."""
         for waiting in self._queue:
             if not waiting.ready.done():
                 waiting.ready.set_exception(PausedTooLong("given up before it was sent"))
@@ -182,7 +182,7 @@ class RateLimiter:
             raise PausedTooLong(f"the endpoint asks for a pause, of which {left:.0f} s are left")
 
     def _admit(self) -> None:
-        """Let through whoever may go now; come back when the next one may."""
+        """Let through all requests that may go now, and schedule the next one."""
         loop = asyncio.get_running_loop()
         if self._timer is not None:
             self._timer.cancel()
@@ -203,16 +203,16 @@ class RateLimiter:
 
 
 def backoff_seconds(attempt: int) -> float:
-    """Seconds to wait after a number of failed attempts: twice as long each time, the upper half by chance.
+    """Seconds to wait after a number of failed attempts: doubling, with the upper half random.
 
-    Chance keeps many clients from coming back all at once; it touches no result, so it needs no seed.
+    Randomness keeps many clients from returning all at once; it affects no result, so it needs no seed.
     """
     wait = min(FIRST_WAIT * 2.0 ** (attempt - 1), MAX_WAIT)
     return wait * (0.5 + random.random() / 2)
 
 
 def parse_retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """The seconds a header ``Retry-After`` asks for, written as a number or as a date; None where it says nothing."""
+    """Seconds that a ``Retry-After`` header asks for, as a number or date; None if it is invalid."""
     text = (header or "").strip()
     if len(text) > MAX_HEADER:
         return None
@@ -222,5 +222,5 @@ def parse_retry_after(header: str | None, now: datetime | None = None) -> float 
         date = parsedate_to_datetime(text)
         date = date if date.tzinfo else date.replace(tzinfo=UTC)
         return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
-    except (ValueError, OverflowError):  # a year of twenty digits, or a date that another time zone puts out of range
+    except (ValueError, OverflowError):  # a year of twenty digits, or a date that a time zone puts out of range
         return None

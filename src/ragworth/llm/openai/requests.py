@@ -1,4 +1,4 @@
-"""The three things a model can be asked, as HTTP requests to an endpoint of which it is known what it can do."""
+"""Send the three kinds of requests to an endpoint with known capabilities."""
 
 from __future__ import annotations
 
@@ -45,21 +45,22 @@ if TYPE_CHECKING:
     from ragworth.llm.openai.http import EndpointSession
 
 MAX_TEMPLATE_TOKENS = 512
-"""Tokens that a chat template adds, at most. Text never has more tokens than bytes, so what is shorter than the
-context by both need not be counted."""
+"""Maximum tokens that a chat template adds. Text never has more tokens than bytes, so a prompt shorter than the context
+by both need not be counted.
+"""
 
 T = TypeVar("T")
 
 
 class ParsedReply(NamedTuple, Generic[T]):
-    """What was made of each text of a reply, and what it cost."""
+    """Results for each text of a reply, and its cost."""
 
     texts: list[T]
     counts: TokenCounts
 
 
 def _sum_counts(replies: Sequence[ParsedReply[Output]]) -> TokenCounts:
-    """What replies cost together. A total with an unknown part is unknown: 0."""
+    """Total cost of replies. A total with an unknown part is unknown: 0."""
     read, written = (list(column) for column in zip(*(reply.counts for reply in replies), strict=True))
     silent = any(not reply.counts.new and any(one.text for one in reply.texts) for reply in replies)
     return TokenCounts(sum(read) if all(read) else 0, 0 if silent else sum(written))
@@ -67,7 +68,7 @@ def _sum_counts(replies: Sequence[ParsedReply[Output]]) -> TokenCounts:
 
 @dataclass(frozen=True)
 class EndpointRequest:
-    """One request of the caller's."""
+    """One request of the caller."""
 
     model: str
     facts: EndpointFacts
@@ -75,13 +76,14 @@ class EndpointRequest:
     line: EndpointSession
 
     async def count(self, prompt: Prompt) -> int:
-        return await self._tokens().count(self.line.ask, self._suited(prompt))
+        return await self._tokens().count(self.line.ask, self._adapt_prompt(prompt))
 
     async def generate(self, request: Generate) -> Generated:
-        """Greedy outputs are equal and asked for once. Where fewer come than were asked for, the others are asked
-        for one by one, each with a seed of its own."""
+        """Greedy outputs are equal and requested once. If fewer come than requested, the others are requested one by
+        one, each with its own seed.
+        """
         chat = self._check(request)
-        prompt, cut = await self._fitted(request.prompt, request.max_tokens)
+        prompt, cut = await self._fit_prompt(request.prompt, request.max_tokens)
         request = replace(request, prompt=prompt)
         shown = (self.facts.manner.top if chat else self.facts.text_top) if request.detail == "logprobs" else 0
         manner = self.facts.manner._replace(chat=chat, top=shown)
@@ -93,7 +95,7 @@ class EndpointRequest:
         return Generated(tuple(outputs), self._usage(*_sum_counts(replies), cut))
 
     def _check(self, request: Generate) -> bool:
-        """Whether the request goes to the interface for chats; trouble where the endpoint cannot do it."""
+        """Whether the request goes to the chat interface; raises if the endpoint can't do it."""
         chat = self.facts.manner.chat and not is_text(request.prompt)
         if request.detail == "entropies":
             raise unsupported("no-logprobs", "an endpoint shows only some of the probabilities: entropies have bounds")
@@ -104,7 +106,7 @@ class EndpointRequest:
         try:
             json.loads(request.schema or "null")
         except ValueError:
-            raise unsupported("refused", "the schema of the request is no JSON") from None
+            raise unsupported("refused", "the schema of the request is not JSON") from None
         return chat
 
     async def _sampled(self, request: Generate, manner: RequestFormat, wanted: int) -> list[ParsedReply[Output]]:
@@ -114,7 +116,7 @@ class EndpointRequest:
         try:
             replies = [await self._complete(request, manner, request.seed, wanted, output)]
         except EndpointError as trouble:
-            # Some servers refuse to be asked for several at once.
+            # Some servers refuse several outputs per request.
             if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
                 raise
             replies = []
@@ -141,12 +143,12 @@ class EndpointRequest:
         return self._traced(choice.steps or ())
 
     def _traced(self, steps: Sequence[GeneratedToken]) -> Trace:
-        """Tokens and log-probabilities. Tokens may spell out the key between them, though none has it alone."""
+        """Tokens and log-probabilities. Tokens may spell out the key together, though none contains it alone."""
         found = build_trace(steps, self.facts.vocabulary)
         return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
     async def score(self, request: Score) -> Scored:
-        prompt = self._suited(request.prompt)
+        prompt = self._adapt_prompt(request.prompt)
         if self.facts.echo:
             steps, before = await score_by_echo(self.line.ask, self.model, prompt, request.continuation)
             return Scored(self._traced(steps), Usage(before, len(steps), self.line.turn.seconds))
@@ -159,7 +161,7 @@ class EndpointRequest:
     async def choose(self, request: Choose) -> Chosen:
         if not request.labels or "" in request.labels:
             raise unsupported("bad-label", "there are no labels, or an empty one")
-        prompt = self._suited(request.prompt)
+        prompt = self._adapt_prompt(request.prompt)
         if request.estimator == "sequence" and self.facts.echo:
             return await self._by_echo(request, prompt)
         if self.facts.scores:
@@ -174,14 +176,14 @@ class EndpointRequest:
         return self._chosen(request, exact_shares([_joint_probability(steps) for steps, _ in found]), found[0][1], 0)
 
     async def _by_tokens(self, request: Choose, prompt: Prompt) -> Chosen:
-        """Labels by their tokens' ids. What is not among the likeliest tokens is asked for one by one."""
+        """Labels by their tokens' ids, requesting those that aren't among the likeliest one by one."""
         tokens = self._exact()
         parts, cut = await self._split(prompt, request.labels)
         first = request.estimator == "first-token"
         starts = [part.after[:1] if first else part.after for part in parts]
         _require_distinct(request, starts)
         before = parts[0].before
-        shown = await self._likeliest(before) if first else ()
+        shown = await self._top_tokens(before) if first else ()
         known = [share_of_token(start[0], shown) for start in starts]
         missing = [i for i, value in enumerate(known) if value is None]
         forced = await gather_all([tokens.forced(self.line.ask, before, starts[i]) for i in missing])
@@ -189,17 +191,17 @@ class EndpointRequest:
             known[i] = _joint_probability(steps)
         return self._chosen(request, exact_shares([value or 0.0 for value in known]), len(before), cut)
 
-    async def _likeliest(self, before: list[int]) -> tuple[TokenLogprob, ...]:
-        """The likeliest tokens to come next; vLLM tells their ids only when told to."""
+    async def _top_tokens(self, before: list[int]) -> tuple[TokenLogprob, ...]:
+        """The likeliest next tokens; vLLM returns their ids only on request."""
         fields = {"model": self.model, "prompt": before, "max_tokens": 1, "temperature": 0}
         fields |= {"logprobs": max(self.facts.text_top, 1), "return_tokens_as_token_ids": True}
         return _first_top(await self.line.ask("completions", fields, read_choices))
 
     async def _by_text(self, request: Choose, prompt: Prompt) -> Chosen:
-        """Labels by the likeliest tokens that are shown, as bounds."""
+        """Labels by the likeliest tokens shown, as bounds."""
         if not self.facts.manner.top:
             raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
-        prompt, cut = await self._fitted(prompt, 1)
+        prompt, cut = await self._fit_prompt(prompt, 1)
         chat = not is_text(prompt)
         manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
         reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1, lambda choice: choice)
@@ -223,7 +225,7 @@ class EndpointRequest:
         return Chosen(*shares, request.estimator, usage)
 
     async def _split(self, prompt: Prompt, after: Sequence[str]) -> tuple[list[TokenSplit], int]:
-        """Prompt and continuations in tokens, with the passages cut where they would not fit otherwise."""
+        """Tokenize prompt and continuations, truncating passages if they don't fit."""
         parts, cut = await split_tokens(self._tokens(), self.line.ask, prompt, after), 0
         limit, room = self.facts.context_length, max(len(part.after) for part in parts) + 1
         if limit is not None and len(parts[0].before) + room > limit:
@@ -231,9 +233,9 @@ class EndpointRequest:
             parts = await split_tokens(self._tokens(), self.line.ask, prompt, after)
         return parts, cut
 
-    async def _fitted(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
-        """The prompt with room for so many tokens, and the characters that had to be cut."""
-        prompt, limit = self._suited(prompt), self.facts.context_length
+    async def _fit_prompt(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
+        """Fit the prompt with room for more tokens; also returns the number of characters cut."""
+        prompt, limit = self._adapt_prompt(prompt), self.facts.context_length
         size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in prompt.messages)
         if limit is None or self.facts.tokens is None or size + MAX_TEMPLATE_TOKENS + room <= limit:
             return prompt, 0
@@ -243,7 +245,7 @@ class EndpointRequest:
     async def _cut(self, prompt: Prompt, limit: int, room: int, found: int) -> tuple[Prompt, int]:
         shorter = None
         if self.on_long == "cut":
-            # In a thread of its own: it counts many times over, and this loop has to answer it.
+            # In a separate thread: it counts many times, and this loop has to answer it.
             shorter = await asyncio.to_thread(fit_prompt, prompt, limit - room, self._count_outside)
         if shorter is None:
             raise unsupported("too-long", f"{found} tokens and {room} to come; the model reads {limit}")
@@ -252,8 +254,8 @@ class EndpointRequest:
     def _count_outside(self, prompt: Prompt) -> int:
         return self.line.channel.run(replace(self, line=self.line.anew()).count(prompt))
 
-    def _suited(self, prompt: Prompt) -> Prompt:
-        """The prompt as it is sent: a plain text where there is no interface for chats."""
+    def _adapt_prompt(self, prompt: Prompt) -> Prompt:
+        """The prompt as it is sent: plain text if there is no chat interface."""
         return prompt if self.facts.manner.chat else as_text_prompt(prompt)
 
     def _tokens(self) -> TokenServer:
@@ -268,12 +270,12 @@ class EndpointRequest:
 
 
 def unsupported(reason: str, detail: str) -> EndpointError:
-    """The trouble with a request that this endpoint will never fulfil."""
+    """The error for a request that this endpoint can never fulfil."""
     return EndpointError(Failure(reason, detail, retry=False))
 
 
 async def gather_all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first trouble is raised when all have ended, so that nothing runs on unseen."""
+    """All results in order; the first error is raised when all have ended, so that nothing keeps running unseen."""
     results = await asyncio.gather(*work, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
@@ -282,7 +284,7 @@ async def gather_all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _first_top(found: Sequence[ReplyChoice]) -> tuple[TokenLogprob, ...]:
-    """The likeliest tokens at the first place; none where the reply shows none."""
+    """The likeliest tokens at the first position, if shown."""
     steps = found[0].steps
     return steps[0].top if steps else ()
 
@@ -292,7 +294,7 @@ def _joint_probability(steps: Sequence[GeneratedToken]) -> float:
 
 
 def _require_distinct(request: Choose, starts: Sequence[list[int]]) -> None:
-    """Trouble where the tokens of one label begin those of another: they cannot be told apart by them."""
+    """Raise if the tokens of one label begin those of another, so they can't be distinguished."""
     for i, start in enumerate(starts):
         for j, other in enumerate(starts):
             if i != j and other[: len(start)] == start:

@@ -1,4 +1,4 @@
-"""``openai:MODEL@URL`` and its options, checked before anything is sent anywhere."""
+"""Parse ``openai:MODEL@URL`` and its options before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _HOST_WITHOUT_SCHEME = re.compile(r"(localhost|[\w.-]+:\d+|\d+(\.\d+){3})(/.*)?"
 
 
 class ModelAddress(NamedTuple):
-    """Which model, and where."""
+    """A model's name and address."""
 
     model: str
     url: str
-    """The base of all paths, without a slash at its end."""
+    """The base of all paths, without trailing slash."""
 
     @property
     def host(self) -> str:
@@ -31,7 +31,7 @@ class ModelAddress(NamedTuple):
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody on the way can read along: TLS, or no way at all."""
+        """Whether nobody can read the traffic: TLS, or this machine."""
         if self.url.startswith("https:") or self.host == "localhost":
             return True
         try:
@@ -41,26 +41,26 @@ class ModelAddress(NamedTuple):
 
 
 def parse_address(rest: str) -> ModelAddress:
-    """``MODEL@URL`` or ``MODEL``. Names may have ``@``, ``:`` and ``/`` in them; the last ``@http`` counts."""
+    """Parse ``MODEL@URL`` or ``MODEL``. Names may contain ``@``, ``:`` and ``/``; the last ``@http`` counts."""
     match = _WITH_URL.fullmatch(rest.strip())
     model, url = (match["model"], match["url"]) if match else (rest.strip(), DEFAULT_URL)
     tail = model.rpartition("@")[2]
     if match is None and "@" in model and _HOST_WITHOUT_SCHEME.fullmatch(tail):
         raise ModelError(f"{quote_short(tail)} looks like an address without http://", remedy=f"write @http://{tail}")
     if not model or not model.isprintable():
-        raise ModelError(f"{quote_short(model)} is no name of a model", expected="openai:MODEL@URL")
+        raise ModelError(f"{quote_short(model)} is not a model name", expected="openai:MODEL@URL")
     return ModelAddress(model, _base_url(url))
 
 
 def _base_url(url: str) -> str:
-    """The address without a slash at its end. A host alone gets the usual ``/v1``."""
+    """The address without trailing slash. A host alone gets the usual ``/v1``."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         parts, host = urlsplit(""), None
     if not host or not url.isprintable() or " " in url:
-        raise ModelError(f"{quote_short(url)} is no address", expected="such as http://localhost:8000/v1")
+        raise ModelError(f"{quote_short(url)} is not an address", expected="such as http://localhost:8000/v1")
     if parts.username is not None or parts.password is not None:
         raise ModelError(
             f"the address of {host} has a user or a password in it",
@@ -69,31 +69,31 @@ def _base_url(url: str) -> str:
     if parts.query or parts.fragment:
         raise ModelError(
             f"the address of {host} has a query or a fragment (? or #) in it",
-            remedy="name the address without it; keys go into the environment variable RAGWORTH_API_KEY",
+            remedy="leave it out; keys go into the environment variable RAGWORTH_API_KEY",
         )
     path = parts.path.rstrip("/")
     if path.endswith("/completions"):
         raise ModelError(
             f"the address ends in {quote_short(path)}, which is one of its functions",
-            remedy="name the part before: it mostly ends in /v1",
+            remedy="use the part before it, which mostly ends in /v1",
         )
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path or '/v1'}"
 
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """What can be set. None leaves a limit out, or to the endpoint to tell."""
+    """Options of an endpoint. None leaves a limit out, or to the endpoint."""
 
     concurrency: int = 16
-    """Requests under way at a time, at most; fewer when the endpoint is overloaded."""
+    """Maximum concurrent requests; fewer when the endpoint is overloaded."""
     deadline: float = 120.0
-    """Seconds for one request, repetitions and all."""
+    """Seconds for one request, including retries."""
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     retries: int = 6
     context_length: int | None = None
     vocabulary: int | None = None
-    """Size of the vocabulary; entropy bounds need it."""
+    """Size of the vocabulary, for entropy bounds."""
     api: Literal["auto", "chat", "completions"] = "auto"
     on_long: Literal["error", "cut"] = "error"
     key_variable: str | None = None
@@ -111,7 +111,7 @@ _MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 
 
 
 def check_options(given: dict[str, Any]) -> EndpointOptions:
-    """The options, or an error that lists everything that is wrong with them."""
+    """Check the options, listing everything that is wrong with them in one error."""
     known = [one.name for one in fields(EndpointOptions)]
     wrong = [f"{name} is unknown" for name in given if name not in known]
     defaults = EndpointOptions()
@@ -127,7 +127,7 @@ def check_options(given: dict[str, Any]) -> EndpointOptions:
 
 
 def _expected(name: str, value: Any) -> str:
-    """What a value should have been; empty where it is right."""
+    """What a value should be; empty if it is valid."""
     if name in _CHOICES:
         return "" if value in _CHOICES[name] else " or ".join(_CHOICES[name])
     if name == "key_variable":

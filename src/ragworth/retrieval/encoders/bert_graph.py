@@ -1,7 +1,7 @@
-"""A BERT encoder out of its safetensors file as an ONNX graph, so that it runs without PyTorch.
+"""Convert a BERT encoder's safetensors file to an ONNX graph, so that it runs without PyTorch.
 
 Inputs are ``input_ids`` and ``attention_mask``, both (texts, tokens); the output ``last_hidden_state`` is (texts,
-tokens, width). Everything is in 32-bit floats, as the weights are.
+tokens, width). Everything is in 32-bit floats, like the weights.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ragworth.llm.local.onnx_tensors import GraphBuilder
 from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors
 
 VERSION = 1
-"""Raised with every change in what is computed."""
+"""Incremented with every change in what is computed."""
 
 MASKED = -1e9
-"""Added to the score of a token that is only there to fill a row."""
+"""Added to the score of a padding token."""
 
 
 def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
-    """Write the graph and its constants into a folder."""
+    """Write the graph and its constants to a folder."""
     wrong = [
         f"{name} is {config.get(name, default)!r}, not {expected!r}"
         for name, default, expected in (
@@ -38,10 +38,10 @@ def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
     ]
     if wrong:
         raise ModelError(
-            f"no graph can be made of it: {wrong[0]}",
+            f"it can't be converted to a graph: {wrong[0]}",
             more=tuple(wrong[1:]),
             file=str(weights.parent),
-            remedy='put a model.onnx beside it, or name it "st:FOLDER"',
+            remedy='put a model.onnx beside it, or use "st:FOLDER"',
         )
     arrays = {
         name.removeprefix("bert."): array for name, array in read_safetensors(weights, INTEGER_DTYPES).arrays.items()
@@ -66,12 +66,12 @@ def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
         [helper.make_tensor_value_info("last_hidden_state", floats, ["B", "L", int(config["hidden_size"])])],
         bert.t.constants,
     )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    (folder / MODEL).write_bytes(made.SerializeToString())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / MODEL).write_bytes(model.SerializeToString())
 
 
 class _BertBuilder:
-    """Puts the layers together. Vectors are (texts, tokens, width) between them."""
+    """Builds the layers. Vectors between them are (texts, tokens, width)."""
 
     def __init__(self, tensors: GraphBuilder, config: dict[str, Any], arrays: dict[str, Any]) -> None:
         self.t = tensors
@@ -106,18 +106,18 @@ class _BertBuilder:
         return self.t.op("Add", self.t.op("MatMul", x, self.t.constant(matrix.T)), self.t.constant(bias))
 
     def _attention(self, x: str, mask: str, name: str) -> str:
-        """What each token takes from those of its text."""
+        """Attention of each token over those of its text."""
         t = self.t
         own = f"{name}.attention.self"
-        q = self._apart(self._times(x, f"{own}.query", 1 / math.sqrt(self.width)), [0, 2, 1, 3])
-        k = self._apart(self._times(x, f"{own}.key"), [0, 2, 3, 1])
-        v = self._apart(self._times(x, f"{own}.value"), [0, 2, 1, 3])
+        q = self._split_heads(self._times(x, f"{own}.query", 1 / math.sqrt(self.width)), [0, 2, 1, 3])
+        k = self._split_heads(self._times(x, f"{own}.key"), [0, 2, 3, 1])
+        v = self._split_heads(self._times(x, f"{own}.value"), [0, 2, 1, 3])
         shares = t.op("Softmax", t.op("Add", t.op("MatMul", q, k), mask), axis=-1)
         taken = t.op("Transpose", t.op("MatMul", shares, v), perm=[0, 2, 1, 3])
         together = t.op("Reshape", taken, t.ints(0, 0, self.heads * self.width))
         return self._times(together, f"{name}.attention.output.dense")
 
-    def _apart(self, x: str, order: list[int]) -> str:
-        """(texts, tokens, heads × width) by heads."""
+    def _split_heads(self, x: str, order: list[int]) -> str:
+        """Split (texts, tokens, heads × width) by heads."""
         split = self.t.op("Reshape", x, self.t.ints(0, 0, self.heads, self.width))
         return self.t.op("Transpose", split, perm=order)

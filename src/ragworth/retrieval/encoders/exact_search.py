@@ -1,8 +1,8 @@
-"""The passages nearest to each query by inner product: all of them are compared.
+"""Exact nearest-neighbour search by inner product, comparing all passages.
 
-Products of blocks are computed in single precision and only say which passages may be among the best: those whose
-score, by the largest error that such a product can have, could reach the k-th best. Their scores are computed again
-in double precision, each in the same way, so that equal vectors have equal scores wherever they stand.
+Products of blocks are computed in single precision, only to select passages that may be among the best: those whose
+score, given the largest possible error, could reach the k-th best. Their scores are then computed in double precision,
+each in the same way, so that equal vectors have equal scores wherever they are.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from ragworth.retrieval.encoders.contract import Floats
 from ragworth.retrieval.hits import Doubles, Ints, SearchHits
 
 QUERIES, ROWS = 512, 16384
-"""Queries and passages that are compared at a time; memory is bounded by their product."""
+"""Queries and passages compared at a time; their product bounds memory."""
 
 MAX_UNIT_LENGTH = 1.001
-"""No vector that was brought to length 1 is longer."""
+"""Upper bound on the length of a normalised vector."""
 
 PAIRS = 8192
 """Scores computed in double precision at a time."""
@@ -25,9 +25,9 @@ PAIRS = 8192
 def search_exact(
     vectors: Floats, queries: Floats, places: Ints, k: int, longest: float | None = None
 ) -> list[SearchHits]:
-    """The ``k`` nearest of all vectors to each query, best first; `places` says how ids are ordered, for ties.
+    """The ``k`` nearest vectors to each query, best first; `places` is the order of ids, for ties.
 
-    ``longest``: no vector is longer; looked up where it is not known.
+    ``longest``: upper bound on the vectors' length; computed if unknown.
     """
     longest = max_norm(vectors) if longest is None else longest
     found: list[SearchHits] = []
@@ -40,7 +40,7 @@ def search_exact(
 
 
 def pair_products(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) -> Doubles:
-    """The inner product of each pair of a vector and a query, in double precision."""
+    """Inner product of each pair of a vector and a query, in double precision."""
     scores = np.empty(len(rows), dtype=np.float64)
     for low in range(0, len(rows), PAIRS):
         part = slice(low, low + PAIRS)
@@ -50,7 +50,7 @@ def pair_products(vectors: Floats, rows: Ints, queries: Floats, owners: Ints) ->
 
 
 def rounding_error(queries: Floats, longest: float) -> Doubles:
-    """How far products of each query in single precision may be off; two of them may change places within it."""
+    """Maximum error of each query's products in single precision; within it, two of them may swap."""
     lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries))
     # Rounding of a sum of products: (n + 2) · 2⁻²⁴ of the lengths' product, and as much for the comparison itself.
     error: Doubles = (queries.shape[1] + 4) * 2.0**-23 * lengths.astype(np.float64) * longest
@@ -58,7 +58,7 @@ def rounding_error(queries: Floats, longest: float) -> Doubles:
 
 
 def max_norm(vectors: Floats) -> float:
-    """The length of the longest vector."""
+    """Length of the longest vector."""
     squares = [
         float(np.einsum("ij,ij->i", part, part).max())
         for low in range(0, len(vectors), ROWS)
@@ -75,7 +75,7 @@ class _ExactSearch:
         self.k = k
         self.error = rounding_error(queries, longest)
         self.last = np.full(len(queries), -np.inf)
-        """The score of the k-th best passage of each query, where there are so many."""
+        """Score of the k-th best passage of each query, if there are so many."""
         self.owners = np.empty(0, dtype=np.int64)
         self.rows = np.empty(0, dtype=np.int64)
         self.scores = np.empty(0, dtype=np.float64)

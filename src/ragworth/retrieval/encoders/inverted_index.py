@@ -1,4 +1,4 @@
-"""An inverted index of learned weights: for each word the passages that have it, mapped into memory."""
+"""An inverted index of learned weights: the passages of each word, mapped into memory."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, 
 from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, top_hits
 
 FORM = 1
-"""Raised when the same encoder would give another index than before."""
+"""Incremented when the same encoder would give a different index."""
 
 
 @dataclass(frozen=True)
 class Postings:
-    """Weights by word: those of word w are at ``ends[w]`` to ``ends[w + 1]``, by place of the passage."""
+    """Weights by word: those of word w are at ``ends[w]`` to ``ends[w + 1]``, in order of passages."""
 
     total: int
-    """How many passages there are."""
+    """Number of passages."""
     ends: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
 
     def best(self, words: npt.NDArray[np.int32], weights: npt.NDArray[np.float32], places: Ints, k: int) -> SearchHits:
-        """The ``k`` passages with the highest inner product with a query, of those that share a word with it."""
-        known = words < len(self.ends) - 1  # no passage has a word beyond
+        """The ``k`` passages with the highest inner product with a query, among those that share a word with it."""
+        known = words < len(self.ends) - 1  # no passage has a later word
         words, weights = words[known], weights[known]
         if not len(words):
             return NO_HITS
@@ -47,16 +47,16 @@ class Postings:
 def load_postings(
     encoder: SparseTextEncoder, texts: pl.Series, cache: Path | None, told: ProgressCallback | None = None
 ) -> Postings:
-    """The index of passages: out of the cache if it is there; else encoded in blocks, from where it was left."""
+    """Load the index of passages from the cache, or encode them in blocks, resuming earlier work."""
 
     def make(block: range) -> Arrays:
         say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
         if say is not None and not block.start:
             say(0, len(texts))  # the first block takes as long as any
-        made = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
+        weights = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
         if say is not None:
             say(block.stop, len(texts))
-        return made._asdict()
+        return weights._asdict()
 
     if cache is None:
         return _invert(map(make, block_ranges(len(texts))), len(texts))
@@ -74,16 +74,16 @@ def load_postings(
         )
 
     try:
-        made = index(lambda: build_blocks(beside, len(texts), make))
-    except OSError:  # another process has made it meanwhile, and removed the blocks
-        made = index(lambda: map(make, block_ranges(len(texts))))
+        postings = index(lambda: build_blocks(beside, len(texts), make))
+    except OSError:  # another process has built it meanwhile, and removed the blocks
+        postings = index(lambda: map(make, block_ranges(len(texts))))
     if (cache / name).is_dir():
         shutil.rmtree(beside, ignore_errors=True)
-    return made
+    return postings
 
 
 def _invert(blocks: Iterable[Arrays], total: int) -> Postings:
-    """By word what was by passage; passages of a word stay in their order."""
+    """Invert blocks from passages to words; passages of a word keep their order."""
     parts = [TermWeights(**block) for block in blocks]
     counts = np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(part.ends) for part in parts)])
     words = np.concatenate([np.zeros(0, dtype=np.int32), *(part.words for part in parts)])

@@ -1,7 +1,7 @@
-"""What a model was made for, by its folder, so that none is run with parts that are random numbers.
+"""Check what a model was made for, so that none is run with randomly initialized parts.
 
-The libraries load a model under another head than its own, and make up what its files lack. Here one that was made for
-something else is refused, by the architecture that its config.json names, with words that say where it belongs.
+The libraries load a model under a different head and make up missing weights. Here, a model made for something else is
+rejected by the architecture in its config.json, with a message that says where it belongs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ragworth.retrieval.encoders.encoder_folder import read_json
 
 
 class ModelPurpose(Enum):
-    """What such models are called, how the names of their architectures end, and the step that takes them."""
+    """A purpose: the name of such models, the suffixes of their architectures, and the step that takes them."""
 
     CLASSIFYING = "sequence classifiers", ("ForSequenceClassification",), 'rerank("cross-encoder:{}")'
     WRITING = (
@@ -38,13 +38,13 @@ class ModelPurpose(Enum):
 
 
 def architectures(folder: Path) -> tuple[str, ...]:
-    """The architectures that a model's config.json names: one, as a rule; none where it is silent."""
+    """The architectures in a model's config.json: usually one, or none."""
     named = read_json(folder / "config.json", {}).get("architectures")
     return tuple(map(str, named)) if isinstance(named, list) else ()
 
 
 def wrong_model_error(folder: Path, found: str, wanted: ModelPurpose) -> ModelError:
-    """The error for a model that was made for something else than is wanted."""
+    """The error for a model with the wrong purpose."""
     names = architectures(folder)
     others = [each for each in ModelPurpose if each is not wanted and any(name.endswith(each.ends) for name in names)]
     home = (others or [ModelPurpose.VECTORS])[0]
@@ -52,23 +52,23 @@ def wrong_model_error(folder: Path, found: str, wanted: ModelPurpose) -> ModelEr
         found,
         file=str(folder),
         expected=f"one of the {wanted.plural} (…{wanted.ends[0]})",
-        remedy=f"take another model; {home.home(folder)}",
+        remedy=f"use another model; {home.home(folder)}",
     )
 
 
 def check_purpose(folder: Path, wanted: ModelPurpose) -> None:
-    """Refuse a model whose config.json names architectures, and none for this purpose."""
+    """Reject a model whose config.json names only architectures for other purposes."""
     names = architectures(folder)
     if names and not any(name.endswith(wanted.ends) for name in names):
-        raise wrong_model_error(folder, f"the model is of the architecture {names[0]}", wanted)
+        raise wrong_model_error(folder, f"the model has the architecture {names[0]}", wanted)
 
 
 @contextmanager
 def model_errors(what: str, folder: Path, remedy: str) -> Iterator[None]:
-    """Errors of the libraries as those of a model: what could not be done with it, and why."""
+    """Convert errors of the libraries to model errors: what failed, and why."""
     try:
         yield
     except (OSError, ValueError, LookupError, RuntimeError, ImportError) as error:
-        if "out of memory" in str(error):  # as libraries say it of a GPU, without a type that they share
-            remedy = "free memory for it, or take a smaller model or a shorter length"
+        if "out of memory" in str(error):  # how libraries report it for a GPU, without a common type
+            remedy = "free memory, or use a smaller model or a shorter length"
         raise ModelError(f"{what}: {first_line(error)}", file=str(folder), remedy=remedy) from error

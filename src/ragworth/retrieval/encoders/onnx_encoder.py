@@ -1,8 +1,8 @@
 """``onnx:FOLDER``: an encoder in a folder, run by ONNX Runtime.
 
-The folder holds ``tokenizer.json`` and either a graph (``model.onnx`` or ``onnx/model.onnx``) or a BERT model's
-``config.json`` and ``model.safetensors``, of which a graph is made once and kept in the cache folder of the user.
-Texts are read in batches of about the same length; what is too long is cut at its end.
+The folder contains ``tokenizer.json`` and either a graph (``model.onnx`` or ``onnx/model.onnx``) or a BERT model's
+``config.json`` and ``model.safetensors``, which are converted to a graph once and stored in the user's cache folder.
+Texts are read in batches of similar length; texts that are too long are truncated.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"
 DATA_SUFFIXES = (".bin", ".data", ".onnx_data")
 LENGTH_MULTIPLE = 16
-"""Rows are filled up to a multiple of so many tokens: then sums are added up alike however long the others are."""
+"""Rows are padded to a multiple of this many tokens, so that sums don't depend on the length of other rows."""
 
 BATCH_TOKENS = 8192
 """Tokens read at a time."""
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
-    """The encoder in a folder."""
+    """Open the encoder in a folder."""
     if not rest:
-        raise ModelError("onnx names no folder", expected="onnx:FOLDER")
+        raise ModelError("the folder is missing", expected="onnx:FOLDER")
     return OnnxEncoder((folder or Path()) / Path(rest).expanduser())
 
 
 class OnnxEncoder:
-    """An encoder in a folder. Weights are loaded by the first text."""
+    """An encoder in a folder. The first text loads the weights."""
 
     def __init__(self, folder: Path, name: str = "") -> None:
         for package in ("onnxruntime", "tokenizers", "onnx"):
             if find_spec(package) is None:
                 raise MissingExtraError(package, "embedded", "an encoder on this machine")
         if not folder.is_dir():
-            raise ModelError("there is no such folder", file=str(folder), expected="an encoder's folder")
+            raise ModelError("no such folder", file=str(folder), expected="an encoder's folder")
         if not (folder / "tokenizer.json").is_file():
-            raise ModelError("there is no tokenizer.json in it", file=str(folder), expected="an encoder's folder")
+            raise ModelError("it has no tokenizer.json", file=str(folder), expected="an encoder's folder")
         self.folder = folder
         self.name = name or folder.resolve().name
         self.about = folders.read_config(folder)
@@ -62,7 +62,7 @@ class OnnxEncoder:
         self._graph = found[0] if found else None
         if self._graph is None and not (folder / WEIGHTS).is_file():
             raise ModelError(
-                "there is neither a graph nor weights in it", file=str(folder), expected=" or ".join((*GRAPHS, WEIGHTS))
+                "it has neither a graph nor weights", file=str(folder), expected=" or ".join((*GRAPHS, WEIGHTS))
             )
 
     @cached_property
@@ -82,7 +82,7 @@ class OnnxEncoder:
 
     @cached_property
     def dimension(self) -> int:
-        return int(self.encode([""], "query").shape[1])  # whatever its files say, that is what the graph gives
+        return int(self.encode([""], "query").shape[1])  # what the graph returns, whatever its files say
 
     def prefix(self, role: Role) -> str:
         return self.about.prefix(role)
@@ -91,23 +91,23 @@ class OnnxEncoder:
         front = self.prefix(role) if prefix is None else prefix
         tokens = [each.ids for each in self._tokenizer.encode_batch([front + text for text in texts])]
         order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]))
-        made: list[tuple[list[int], Floats]] = []
+        batches: list[tuple[list[int], Floats]] = []
         start = 0
         while start < len(order):
             end = _batch_end(start, [len(tokens[number]) for number in order])
-            made.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
+            batches.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
             start = end
-        if not made:
+        if not batches:
             return np.empty((0, self.dimension), dtype=np.float32)
-        vectors = np.empty((len(texts), made[0][1].shape[1]), dtype=np.float32)
-        for numbers, found in made:
+        vectors = np.empty((len(texts), batches[0][1].shape[1]), dtype=np.float32)
+        for numbers, found in batches:
             vectors[numbers] = found
         return normalize(vectors) if self.normalised else vectors
 
     def _files(self) -> list[Path]:
-        """Files that decide its vectors."""
+        """Files that determine its vectors."""
         computed = self._graph or self.folder / WEIGHTS
-        # The numbers of a large graph lie in files beside it, under names of its own.
+        # The weights of a large graph are in separate files, under arbitrary names.
         beside = [path for path in sorted(computed.parent.iterdir()) if path.suffix in DATA_SUFFIXES]
         words, config = (self.folder / name for name in ("tokenizer.json", "config.json"))
         return [computed, *(beside if self._graph else ()), words, *([config] if config.is_file() else ())]
@@ -115,27 +115,27 @@ class OnnxEncoder:
     def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
         """A vector for each row of tokens."""
         longest = _round_up(max(map(len, rows)))
-        ids = np.full((len(rows), longest), self._filler, dtype=np.int64)
+        ids = np.full((len(rows), longest), self._padding_id, dtype=np.int64)
         mask = np.zeros((len(rows), longest), dtype=np.int64)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = self._computed(feeds)
-        if hidden.ndim == 2:  # the graph puts vectors together itself
+        hidden = self._run_graph(feeds)
+        if hidden.ndim == 2:  # the graph does the pooling itself
             return hidden
         if self.about.pooling == "cls":
             return np.ascontiguousarray(hidden[:, 0])
         sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
         return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    def _computed(self, feeds: dict[str, Any]) -> Floats:
-        """What the graph makes of rows of tokens; what can be no vectors is refused."""
+    def _run_graph(self, feeds: dict[str, Any]) -> Floats:
+        """Run the graph on rows of tokens, and check that the output can be vectors."""
         rows, longest = feeds["input_ids"].shape
         wanted = [each.name for each in self._session.get_inputs()]
         try:
             (found, *_) = self._session.run(None, {name: feeds[name] for name in wanted})
-        except Exception as error:  # the library's errors have no base of their own
+        except Exception as error:  # the library's errors have no common base
             if "allocat" in str(error):
                 raise MemoryError(str(error)) from error
             raise ModelError(
@@ -143,21 +143,21 @@ class OnnxEncoder:
                 file=str(self.folder),
                 expected="a graph and a tokenizer that were made for each other",
             ) from error
-        made = np.asarray(found)
-        shapes = ((rows, made.shape[-1]), (rows, longest, made.shape[-1])) if made.ndim else ()
-        if made.dtype.kind != "f" or made.shape not in shapes or not made.size:
+        output = np.asarray(found)
+        shapes = ((rows, output.shape[-1]), (rows, longest, output.shape[-1])) if output.ndim else ()
+        if output.dtype.kind != "f" or output.shape not in shapes or not output.size:
             raise ModelError(
-                f"its graph gives {made.dtype} of {made.shape} for {rows} rows of {longest} tokens",
+                f"its graph gives {output.dtype} of {output.shape} for {rows} rows of {longest} tokens",
                 file=str(self.folder),
                 expected="a vector of floats for each row, or for each token",
             )
-        if not np.isfinite(made).all():
+        if not np.isfinite(output).all():
             raise ModelError(
                 "its graph gives numbers that are not finite",
                 file=str(self.folder),
                 remedy="use another file of the model: this one is damaged, or its precision is too low",
             )
-        return made.astype(np.float32, copy=False)
+        return output.astype(np.float32, copy=False)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -165,17 +165,17 @@ class OnnxEncoder:
 
         path = self.folder / "tokenizer.json"
         try:
-            made = Tokenizer.from_file(str(path))
-            made.no_padding()
-            made.enable_truncation(self.about.longest)
+            tokenizer = Tokenizer.from_file(str(path))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(self.about.longest)
         except Exception as error:  # the library raises nothing more specific
             raise ModelError(f"it cannot be used as a tokenizer: {first_line(error)}", file=str(path)) from error
-        return made
+        return tokenizer
 
     @cached_property
-    def _filler(self) -> int:
-        said = folders.read_json(self.folder / "config.json", {})
-        return folders.int_field(said, "pad_token_id", self.folder / "config.json", 0)
+    def _padding_id(self) -> int:
+        config = folders.read_json(self.folder / "config.json", {})
+        return folders.int_field(config, "pad_token_id", self.folder / "config.json", 0)
 
     @cached_property
     def _session(self) -> Any:
@@ -184,20 +184,20 @@ class OnnxEncoder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
         options.log_severity_level = 3
-        # Threads that wait for work would take a core from others on a busy machine.
+        # Threads that spin while waiting would take a core from others on a busy machine.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        path = self._graph or self._built()
+        path = self._graph or self._build_graph()
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the library's errors have no base of their own
+        except Exception as error:  # the library's errors have no common base
             raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
-        strange = [each.name for each in session.get_inputs() if each.name not in KNOWN_INPUTS]
-        if strange:
-            raise ModelError(f"its graph wants {', '.join(strange)}", file=str(path), expected=", ".join(KNOWN_INPUTS))
+        unknown = [each.name for each in session.get_inputs() if each.name not in KNOWN_INPUTS]
+        if unknown:
+            raise ModelError(f"its graph needs {', '.join(unknown)}", file=str(path), expected=", ".join(KNOWN_INPUTS))
         return session
 
-    def _built(self) -> Path:
-        """The graph that is made of the weights."""
+    def _build_graph(self) -> Path:
+        """The graph built from the weights."""
         from ragworth.retrieval.encoders import bert_graph
 
         config = folders.read_json(self.folder / "config.json", {})
@@ -220,7 +220,7 @@ class OnnxEncoder:
 
 
 KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-"""What a graph may want."""
+"""Inputs that a graph may need."""
 
 
 def _round_up(length: int) -> int:
@@ -228,7 +228,7 @@ def _round_up(length: int) -> int:
 
 
 def _batch_end(start: int, lengths: Sequence[int]) -> int:
-    """Where a batch ends that begins at a place: as many rows as may be read at a time, at least one."""
+    """End of a batch from ``start``: as many rows as may be read at a time, at least one."""
     end = start + 1
     while end < len(lengths) and (end + 1 - start) * _round_up(lengths[end]) <= BATCH_TOKENS:
         end += 1

@@ -1,7 +1,7 @@
-"""``st:NAME_OR_FOLDER``: encoders of the library sentence-transformers, dense and sparse.
+"""``st:NAME_OR_FOLDER``: encoders of the sentence-transformers library, dense and sparse.
 
-Only safetensors files are read (no pickle), code that a model brings along is never run, and nothing is downloaded: a
-model of the Hugging Face hub has to be in its local cache.
+Only safetensors files are read (no pickle), code that comes with a model is never run, and nothing is downloaded: a
+hub model has to be in the local cache.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ragworth.retrieval.encoders.model_purpose import ModelPurpose, architecture
 
 EXTRA = "sentence-transformers"
 BATCH = 32
-TOKENIZER_REMEDY = "take a model that was saved together with its tokenizer"
+TOKENIZER_REMEDY = "use a model that was saved together with its tokenizer"
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> SentenceEncoder:
-    """A dense encoder by the name it has in the local cache, or by the folder it lies in."""
+    """Open a dense encoder by its name in the local cache, or by its folder."""
     return SentenceEncoder(rest, find_model_folder(rest, folder))
 
 
 def find_model_folder(name: str, start: Path | None) -> Path:
-    """Where a model lies."""
+    """Find a model's folder."""
     if find_spec("sentence_transformers") is None:
         raise MissingExtraError("sentence-transformers", EXTRA, "a model of sentence-transformers")
     if not name:
@@ -48,12 +48,12 @@ def find_model_folder(name: str, start: Path | None) -> Path:
             remedy=f"hf download {name}",
         )
     if not any((found / file).is_file() for file in ("modules.json", "config.json")):
-        raise ModelError("it holds no model", file=str(found), expected="modules.json, or config.json")
+        raise ModelError("it contains no model", file=str(found), expected="modules.json, or config.json")
     return found
 
 
 def model_revision(folder: Path) -> str:
-    """A hash of all files that decide what a model says, and of the libraries that compute it."""
+    """A hash of all files that determine a model's output, and of the library versions."""
     from importlib.metadata import version
 
     files = sorted(path for path in folder.rglob("*") if path.suffix in IDENTITY_SUFFIXES and path.is_file())
@@ -67,9 +67,9 @@ class SentenceEncoder:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = Path(name).name if Path(name).exists() else name
         self.folder = folder
-        said = read_json(folder / "config_sentence_transformers.json", {})
-        prompts = {str(role): str(text) for role, text in (said.get("prompts") or {}).items()}
-        self._about = EncoderConfig("", said.get("similarity_fn_name") not in ("dot",), 0, prompts)
+        settings = read_json(folder / "config_sentence_transformers.json", {})
+        prompts = {str(role): str(text) for role, text in (settings.get("prompts") or {}).items()}
+        self._about = EncoderConfig("", settings.get("similarity_fn_name") not in ("dot",), 0, prompts)
 
     @cached_property
     def revision(self) -> str:
@@ -88,7 +88,7 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
         front = self.prefix(role) if prefix is None else prefix
-        # Its own words in front are put there by `prompt`, so that a model may leave them out of its average.
+        # The model's own prefix is passed as `prompt`, so that it may be excluded from the average.
         options = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
         with model_errors("the model cannot encode texts", self.folder, TOKENIZER_REMEDY):
             made = self._model.encode(list(texts), prompt=front or None, **options)
@@ -103,7 +103,7 @@ class SentenceEncoder:
 
 
 class TermWeights(NamedTuple):
-    """Weights of words in some texts: those of text i are at ``ends[i]`` to ``ends[i + 1]``, by number of the word."""
+    """Weights of words in some texts: those of text i are at ``ends[i]`` to ``ends[i + 1]``, by word number."""
 
     ends: npt.NDArray[np.int64]
     words: npt.NDArray[np.int32]
@@ -111,7 +111,7 @@ class TermWeights(NamedTuple):
 
 
 class SparseTextEncoder:
-    """A sparse encoder (SPLADE and its like): a text as weights of words out of a vocabulary."""
+    """A sparse encoder (such as SPLADE): represents a text by weights of words in a vocabulary."""
 
     def __init__(self, name: str, start: Path | None) -> None:
         self.folder = find_model_folder(name, start)
@@ -123,12 +123,12 @@ class SparseTextEncoder:
         return model_revision(self.folder)
 
     def encode(self, texts: Sequence[str], role: Role) -> TermWeights:
-        """The weights above 0 of each text, by number of the word."""
+        """The positive weights of each text, by word number."""
         way = self._model.encode_query if role == "query" else self._model.encode_document
         options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
         with model_errors("the model cannot weigh words", self.folder, TOKENIZER_REMEDY):
-            made = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
-        (owners, words), values = made.indices().numpy(), made.values().numpy().astype(np.float32)
+            weights = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
+        (owners, words), values = weights.indices().numpy(), weights.values().numpy().astype(np.float32)
         good = values > 0
         counts = np.bincount(owners[good], minlength=len(texts))
         ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
@@ -142,7 +142,7 @@ class SparseTextEncoder:
 
 
 def _require_sparse(folder: Path) -> None:
-    """Refuse what the library would make a sparse encoder of, by a layer of random numbers on top."""
+    """Reject models that the library would turn into a sparse encoder with a randomly initialized layer."""
     if (folder / "modules.json").is_file():
         kind = read_json(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
         if kind != "SparseEncoder":
@@ -152,18 +152,16 @@ def _require_sparse(folder: Path) -> None:
         return
     names = architectures(folder)
     if not any(name.endswith(ModelPurpose.WEIGHTS.ends) for name in names):
-        found = f"is of the architecture {names[0]}" if names else "does not say what its architecture is"
+        found = f"has the architecture {names[0]}" if names else "doesn't state its architecture"
         raise wrong_model_error(folder, f"the model {found}", ModelPurpose.WEIGHTS)
 
 
 def _open_model(kind: Any, folder: Path) -> Any:
-    """A model of the library, out of its folder alone, without what the libraries say on the way."""
+    """Load a model of the library from its folder only, without log messages."""
     from ragworth.llm.hf import silence_libraries
 
     silence_libraries()
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     options = {"use_safetensors": True}
-    with model_errors(
-        "sentence-transformers cannot load it", folder, "take a model that is whole, with safetensors weights"
-    ):
+    with model_errors("sentence-transformers cannot load it", folder, "use a complete model with safetensors weights"):
         return kind(str(folder), local_files_only=True, trust_remote_code=False, model_kwargs=options)

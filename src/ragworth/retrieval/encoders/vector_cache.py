@@ -1,7 +1,6 @@
-"""The vectors of a collection's passages: encoded once, block by block, kept on disk and mapped into memory.
+"""Vectors of a collection's passages: encoded once in blocks, stored on disk and mapped into memory.
 
-They are kept under a hash of the texts and of the encoder, whatever is done with them later, so that systems share
-them.
+They are stored under a hash of the texts and the encoder, so that systems share them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ragworth.retrieval.encoders.block_cache import (
 from ragworth.retrieval.encoders.contract import Encoder, Floats, normalize
 
 FORM = 1
-"""Raised when the same encoder would give other vectors than before."""
+"""Incremented when the same encoder would give different vectors."""
 
 FILE = "vectors.npy"
 
@@ -40,14 +39,14 @@ def load_vectors(
     prefix: str | None = None,
     told: ProgressCallback | None = None,
 ) -> Floats:
-    """(texts, dimension): the vectors of passages, in their order.
+    """(texts, dimension): the vectors of passages, in order.
 
     Parameters
     ----------
-    cache: folder to keep them in, and to go on from; None keeps nothing.
-    cosine: bring them to length 1.
-    prefix: what stands in front of each text; None is what the encoder puts there of its own accord.
-    told: somebody who is told how far it is.
+    cache: folder to store them in and resume from, or None.
+    cosine: scale them to length 1.
+    prefix: prefix of each text; None is the encoder's own.
+    told: receives the progress.
     """
 
     def make(block: range) -> Arrays:
@@ -76,14 +75,14 @@ def load_vectors(
         return found
     try:
         vectors = _load_mapped(place)
-    except OSError:  # a cache that cannot be written to costs memory, nothing else
+    except OSError:  # a cache that can't be written to only costs memory
         return _join_blocks(found, len(texts), encoder.dimension)
     shutil.rmtree(beside, ignore_errors=True)
     return vectors
 
 
 def cache_name(encoder: Encoder, texts: pl.Series, cosine: bool, prefix: str | None) -> str:
-    """What vectors are kept under."""
+    """Name under which vectors are stored."""
     facts = {
         "form": FORM,
         "encoder": encoder.revision,
@@ -102,7 +101,7 @@ def _join_blocks(blocks: Iterable[Arrays], total: int, width: int) -> Floats:
 
 
 def _save(blocks: Iterable[Arrays], path: Path, shape: tuple[int, int]) -> None:
-    """All blocks in one file, of which memory holds one at a time."""
+    """Write all blocks to one file, with one in memory at a time."""
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
     _fill(vectors, blocks)
     vectors.flush()

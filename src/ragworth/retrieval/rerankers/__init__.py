@@ -1,1 +1,1 @@
-"""What re-ranking steps have in common: lists in a new order, models that are asked, and models that score pairs."""
+"""Shared parts of re-ranking steps: reordered lists, model calls, and models that score pairs."""

@@ -1,4 +1,4 @@
-"""Asking models for the steps of a pipeline: for real, or only to see what it would take."""
+"""Call models for the steps of a pipeline, or only plan the calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class StepForecast(NamedTuple):
-    """What a step would take, in words, and the system that it is run for first."""
+    """What a step would take, in words, and the first system that needs it."""
 
     system: str
     step: str
@@ -28,17 +28,17 @@ class StepForecast(NamedTuple):
 
 
 class WorkForecast(NamedTuple, Generic[T]):
-    """What comes of work as far as the store has the answers, None where it lacks one; and what is to be asked."""
+    """Results of programs as far as the store has the answers, None otherwise; and the calls to make."""
 
     found: list[T | NoValue | None]
     words: str
 
 
 class StepAsker:
-    """Asks a model, unless a step names another, through a store.
+    """Asks a default model, unless a step names another, through a store.
 
-    With ``plan`` nothing is asked, and `told` says what would be. ``store``: file in which every answer is kept; None
-    keeps none.
+    With ``plan``, no calls are made, and `told` lists what they would be. ``store``: file in which every answer is
+    saved, or None.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class StepAsker:
         return work()
 
     def _job(self, model: str) -> AbstractContextManager[Job]:
-        # A store that is not there yet has no answers to look for.
+        # A store that doesn't exist yet has no answers.
         store = (
             None if self.plan and isinstance(self.store, str | Path) and not Path(self.store).exists() else self.store
         )
@@ -85,22 +85,22 @@ class StepAsker:
 
 
 def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[bytes]) -> WorkForecast[T]:
-    """What `run` would do, without asking.
+    """Plan what `run` would do, without calls.
 
-    ``most``: calls that all of the work may take together. ``before``: keys of the requests of steps before it, to
-    which its own are added: their answers will be in the store by then.
+    ``most``: maximum calls of all programs together. ``before``: keys of requests of earlier steps, to which this
+    step's are added, because their answers will be in the store by then.
     """
     found: list[T | NoValue | None] = [None] * len(work)
     asked: list[Request] = []
 
     def noted(number: int, steps: Program[T]) -> Program[T]:
         try:
-            made = yield from _record_requests(steps, asked)
+            result = yield from _record_requests(steps, asked)
         except NoValue as none:
             found[number] = none
             raise
-        found[number] = made
-        return made
+        found[number] = result
+        return result
 
     plan = forecast_programs(job, [noted(number, steps) for number, steps in enumerate(work)]).plan
     keys = {call_key(model_digest(job.card), request): request for request in asked}
@@ -120,12 +120,12 @@ def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[b
 
 
 def _record_requests(steps: Program[T], asked: list[Request]) -> Program[T]:
-    """The same work; what it asks is written down."""
+    """Run the same program, recording its requests."""
     try:
         requests = next(steps)
         while True:
             asked.extend(requests)
             requests = steps.send((yield requests))
     except StopIteration as end:
-        made: T = end.value
-        return made
+        result: T = end.value
+        return result

@@ -1,7 +1,7 @@
-"""Re-ranking: the first passages of each list in a new order, the others behind them as they were.
+"""Base class of re-rankers: reorder the first passages of each list, leaving the others behind them unchanged.
 
-Every re-ranker has a depth, is deterministic, and leaves passages between which it sees no difference in the order
-before. A passage that cannot be judged stands behind those that were, in the order before, and is counted in a note.
+Every re-ranker has a depth, is deterministic, and keeps the order of passages between which it sees no difference.
+Passages that can't be judged follow those that were, in their previous order, and are counted in a note.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 
 NOT_FINITE = "not-finite"
-"""Why a passage counts as not judged: its score is no number, or infinite."""
+"""Why a passage counts as not judged: its score is not a number, or infinite."""
 
 CUT_REMARK = "prompts that were too long for the model, and show only the beginning of their passages"
 
 
 @dataclass(frozen=True)
 class RerankedList:
-    """A list in its new order, the scores that gave it where there are any, and how judging went."""
+    """A list in its new order, its scores if there are any, and statistics."""
 
     order: Sequence[str]
     scores: Mapping[str, float] = field(default_factory=dict)
     done: int = 0
     failed: Counter[str] = field(default_factory=Counter)
-    """Why things were not judged."""
+    """Why passages were not judged."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """What else was seen, in words, and how often."""
+    """Other remarks, with their counts."""
 
 
 @dataclass(frozen=True)
 class RerankInput:
-    """The passages of a query that are put in order: those with a text; the others stay behind them."""
+    """The passages of a query to reorder: those with a text; the others stay behind them."""
 
     query: str
     passages: list[str]
     behind: list[str]
     without: Counter[str] = field(default_factory=Counter)
-    """Why passages of the head cannot be judged."""
+    """Why passages of the head can't be judged."""
 
 
 @dataclass(frozen=True)
 class Reranker(Step):
-    """A step that puts the first passages of each query in a new order."""
+    """A step that reorders the first passages of each query."""
 
     _: KW_ONLY
-    depth: int = named(0, "how many of the first passages are put in a new order; 0 for all", low=0)
+    depth: int = named(0, "how many of the first passages to reorder; 0 for all", low=0)
 
     place: ClassVar[Place] = "behind"
     needs: ClassVar[tuple[Need, ...]] = ("query texts",)
     unit: ClassVar[str] = "passage"
     """What is judged one by one."""
     fate: ClassVar[str] = "stand behind the others in the order before"
-    """What becomes of what could not be judged."""
+    """What happens to passages that couldn't be judged."""
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
@@ -80,18 +80,18 @@ class Reranker(Step):
     def placed(
         self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
     ) -> Sequence[RerankedList | None]:
-        """Each list in its new order; None where it is not known and stays as it was."""
+        """Each list in its new order; None if unknown, so that it stays unchanged."""
         raise NotImplementedError
 
     def notes(self, heads: Sequence[RerankInput], placed: Sequence[RerankedList | None]) -> list[str]:
-        """What did not go as it should; that nothing did is an error."""
+        """Note what went wrong; it is an error if nothing could be judged."""
         known = [one for one in placed if one is not None]
         failed = sum((one.failed for one in known), Counter[str]())
         done = sum(one.done for one in known)
         if failed and not done:
             raise ModelError(
                 f"{self}: none of {format_count(failed.total(), self.unit)} could be judged: {_format_reasons(failed)}",
-                remedy="mend the cause and run the same again, or take another model",
+                remedy="fix the cause and run the same command again, or use another model",
             )
         notes = []
         if failed:
@@ -103,7 +103,7 @@ class Reranker(Step):
         without = sum((head.without for head in heads), Counter[str]())
         if without[NO_PASSAGE] and not any(head.passages for head in heads):
             raise InputError(
-                f"{self}: there are no texts of the passages that it should judge",
+                f"{self}: the passages to judge have no texts",
                 expected="a collection with texts, under the ids that were retrieved",
             )
         if without:
@@ -129,7 +129,7 @@ class Reranker(Step):
 
 
 def retrieved_texts(before: Contexts, setting: StepContext) -> TextLookup:
-    """The texts of what was retrieved."""
+    """Texts of the retrieved passages."""
     wanted = before.frame.select("passage").unique()
     known = setting.texts
     passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
@@ -139,10 +139,9 @@ def retrieved_texts(before: Contexts, setting: StepContext) -> TextLookup:
 def order_by_score(
     passages: Sequence[str], values: Mapping[str, float], failed: Counter[str] | None = None, cut: int = 0
 ) -> RerankedList:
-    """Passages with a score, highest first, then those without one; equal ones in the order before.
+    """Passages with a score, highest first, then those without one; ties keep their order.
 
-    A score that is not finite is none: nothing can be put in order by it. ``failed``: why others have none. ``cut``:
-    prompts of which only a part was read.
+    A score that isn't finite counts as missing. ``failed``: why others have none. ``cut``: number of truncated prompts.
     """
     scores = {passage: value for passage, value in values.items() if isfinite(value)}
     judged = sorted((each for each in passages if each in scores), key=lambda each: -scores[each])
@@ -160,7 +159,7 @@ def _format_reasons(why: Counter[str]) -> str:
 
 
 def _build_contexts(rows: Iterable[tuple[str, list[str], RerankedList | None]], notes: list[str]) -> Contexts:
-    """Contexts with the scores of what was judged."""
+    """Build contexts with the scores of judged passages."""
     columns: dict[str, list[object]] = {"query": [], "rank": [], "passage": [], "score": []}
     for query, passages, placed in rows:
         scores = placed.scores if placed is not None else {}

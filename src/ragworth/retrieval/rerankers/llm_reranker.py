@@ -1,4 +1,4 @@
-"""Re-rankers that ask a language model: through the store, so that what was asked once is not asked again."""
+"""Base class of re-rankers that call a language model through the store."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SLOTS = {
     "rerank-list": ("query", "passages"),
     "rerank-best": ("query", "passages"),
 }
-"""What each prompt must have a slot for."""
+"""Slots that each prompt must have."""
 
 
 class PassageScore(NamedTuple):
-    """What a model makes of a passage, the higher the better."""
+    """A model's score of a passage, the higher the better."""
 
     value: float
     usage: Usage
 
 
 class PromptMaterials(NamedTuple):
-    """What lies before a step when it asks."""
+    """Inputs of a step's model calls."""
 
     texts: TextLookup
     card: Card
@@ -45,46 +45,46 @@ class PromptMaterials(NamedTuple):
 
 
 JudgePassage: TypeAlias = Callable[[str, str], Program[PassageScore]]
-"""From the ids of a query and a passage to what the model makes of it."""
+"""Judges a passage, from the ids of a query and a passage."""
 
 
 @dataclass(frozen=True)
 class LlmReranker(Reranker):
-    """A re-ranker that asks a model about each list, in one or more rounds."""
+    """A re-ranker that calls a model about each list, in one or more rounds."""
 
-    model: str = named("", "model to ask; that of the whole where none is named")
+    model: str = named("", "model to ask; by default the evaluation's")
 
     def models(self) -> tuple[str, ...]:
-        """The models it asks."""
+        """The models it calls."""
         return (self.model,)
 
     def able(self, card: Card) -> None:
-        """Refuse a model that cannot be asked in this way."""
+        """Reject a model that lacks an ability."""
         raise NotImplementedError
 
     def prompts(self, card: Card) -> tuple[str, ...]:
-        """Names of the prompts that this model is asked with."""
+        """Names of the prompts for this model."""
         raise NotImplementedError
 
     def most(self, passages: int) -> int:
-        """Calls that a list of so many passages may take."""
+        """Maximum calls for a list of so many passages."""
         raise NotImplementedError
 
     def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
-        """One list in its new order."""
+        """Reorder one list."""
         raise NotImplementedError
 
     def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if setting.asking is None:
-            return [*found, f"{self.kind} asks a model, and there is none to ask"]
+            return [*found, f"{self.kind} needs a model, but there is none"]
         for model in self.models():
             self.able(setting.asking.card(model))
         self.templates(setting)
         return found
 
     def templates(self, setting: StepContext) -> dict[str, Template]:
-        """All prompts that it asks with."""
+        """All its prompts."""
         assert setting.asking is not None
         cards = [setting.asking.card(model) for model in self.models()]
         return {
@@ -114,17 +114,13 @@ class LlmReranker(Reranker):
 
         found = setting.asking.ask(self.model, work, step=str(self), most=most)
         return [
-            one if not isinstance(one, NoValue) else _failed_list(head, one)
+            one if not isinstance(one, NoValue) else RerankedList(head.passages, failed=Counter({one.status: 1}))
             for head, one in zip(heads, found, strict=True)
         ]
 
 
-def _failed_list(head: RerankInput, none: NoValue) -> RerankedList:
-    return RerankedList(head.passages, failed=Counter({none.status: 1}))
-
-
 def judge_each(head: RerankInput, judge: JudgePassage) -> Program[RerankedList]:
-    """A list by what the model makes of each of its passages alone; all are asked about together."""
+    """Order a list by judging each passage alone, all in one round."""
     found = yield from combine_programs([judge(head.query, passage) for passage in head.passages])
     pairs = list(zip(head.passages, found, strict=True))
     scores = {passage: one.value for passage, one in pairs if not isinstance(one, NoValue)}
@@ -134,20 +130,20 @@ def judge_each(head: RerankInput, judge: JudgePassage) -> Program[RerankedList]:
 
 
 def load_template(name: str, folder: Path | None, prompt_set: str) -> Template:
-    """A prompt, the user's own where there is one; one that lacks a slot, or has a strange one, is refused."""
+    """Load a prompt, preferably the user's own; missing and unknown slots are errors."""
     template = prompts.load_prompt(name, folder, prompt_set)
     known = SLOTS.get(name, ())
     lacking = [slot for slot in known if slot not in template.names]
-    strange = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]
-    if lacking or strange:
+    unknown = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]
+    if lacking or unknown:
         words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
-        words += [f"nothing is known to fill {format_list(strange)} with"] if strange else []
+        words += [f"there is no value for {format_list(unknown)}"] if unknown else []
         raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
     return template
 
 
 def truncate_words(text: str, words: int) -> str:
-    """The first words of a text, or signs of scripts that are written without blanks; all of them for 0."""
+    """The first words of a text, or characters in scripts without blanks; all of them for 0."""
     if not words:
         return text
     (units,) = build_cutter("words")([text])

@@ -1,8 +1,8 @@
-"""Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models as monoT5.
+"""Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models like monoT5.
 
-Both are folders of the transformers library: one's own, or in the local cache of the Hugging Face hub. Weights are
-loaded by the first pair, on a GPU where there is one, in single precision. All of them have to be in the folder: the
-library would make up those that are not, by chance.
+Both are folders of the transformers library, or in the local cache of the Hugging Face hub. The first pair loads the
+weights, on a GPU if there is one, in single precision. All weights have to be in the folder, because the library would
+initialize missing ones randomly.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ BATCH = 32
 """Pairs read at a time."""
 
 OFFSET_FAMILIES = frozenset(("roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"))
-"""Families that count positions from the padding's number on, and read two tokens less than they have positions."""
+"""Families that number positions from the padding's id, and read two tokens less than they have positions."""
 
 
 def model_folder(name: str, base: Path | None) -> Path:
-    """Where a model lies: a folder, from the base on where it is relative, or the local cache of the hub."""
+    """Find a model's folder: a path relative to the base, or the local cache of the hub."""
     if find_spec("torch") is None or find_spec("transformers") is None:
         raise MissingExtraError("transformers", "hf", "re-ranking with a model of the transformers library")
     path = Path(name).expanduser()
     if (own := local_folder((base or Path()) / path)) is not None:
         return own
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1:
-        raise ModelError("there is no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
+        raise ModelError("no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
     found = find_snapshot("model", name, "main", False)
     if found is None:
         raise ModelError(f"the model {name!r} is not in the local cache", remedy=f"hf download {name}")
@@ -47,33 +47,33 @@ def model_folder(name: str, base: Path | None) -> Path:
 
 @dataclass
 class PairScorer:
-    """A model in a folder. ``length``: most tokens of a pair; 0 for as many as the model reads."""
+    """A model in a folder. ``length``: maximum tokens of a pair; 0 for the model's maximum."""
 
     folder: Path
     length: int = 0
     cut: int = field(default=0, init=False)
-    """Pairs of which only a part was read."""
+    """Number of truncated pairs."""
 
     auto: ClassVar[str]
     """The class of the transformers library that loads it."""
     purpose: ClassVar[ModelPurpose]
-    """What it was made for."""
+    """What it must have been made for."""
 
     @cached_property
     def revision(self) -> str:
-        """A hash of its files, as they were when it was opened."""
+        """A hash of its files when it was opened."""
         return fingerprint(self.folder)
 
     def check(self) -> None:
-        """Refuse a model that was made for something else, without loading it."""
+        """Reject a model made for something else, without loading it."""
         check_purpose(self.folder, self.purpose)
 
     def score(self, pairs: Sequence[TextPair]) -> list[float]:
-        """A score for each pair, the higher the better."""
+        """Score each pair, the higher the better."""
         import torch
 
         found: list[float] = []
-        remedy = f"take one of the {self.purpose.plural} that was saved together with its tokenizer"
+        remedy = f"use one of the {self.purpose.plural} that was saved together with its tokenizer"
         with torch.inference_mode(), model_errors("the model cannot score pairs", self.folder, remedy):
             for start in range(0, len(pairs), BATCH):
                 found += self.batch(pairs[start : start + BATCH])
@@ -81,7 +81,7 @@ class PairScorer:
             raise ModelError(
                 "the model's scores are not finite numbers",
                 file=str(self.folder),
-                remedy="take another file of the model: the weights of this one are damaged",
+                remedy="use another file of the model: its weights are damaged",
             )
         return found
 
@@ -104,27 +104,27 @@ class PairScorer:
         silence_libraries()
         self.check()
         options = {"local_files_only": True, "trust_remote_code": False}
-        remedy = f"take one of the {self.purpose.plural} that is whole, with its weights as safetensors"
+        remedy = f"use one of the {self.purpose.plural} that is complete, with safetensors weights"
         with model_errors("the transformers library cannot load it", self.folder, remedy):
             self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
-            made, about = getattr(transformers, self.auto).from_pretrained(
+            model, about = getattr(transformers, self.auto).from_pretrained(
                 self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
             )
         if lacking := sorted(about["missing_keys"]):
             raise ModelError(
                 f"its weights lack {format_list(lacking, 3)}, which would be random numbers",
                 file=str(self.folder),
-                expected=f"one of the {self.purpose.plural}, whole",
-                remedy=f"take another model; {ModelPurpose.VECTORS.home(self.folder)}",
+                expected=f"one of the {self.purpose.plural}, complete",
+                remedy=f"use another model; {ModelPurpose.VECTORS.home(self.folder)}",
             )
-        return made.to(resolve_device("auto")).eval()
+        return model.to(resolve_device("auto")).eval()
 
     def fits(self, config: Any) -> None:
-        """Refuse a model that is no scorer of this kind."""
+        """Reject a model that isn't a scorer of this kind."""
 
     @cached_property
     def reads(self) -> int:
-        """Most tokens of a pair."""
+        """Maximum tokens of a pair."""
         config = self.model.config
         places = getattr(config, "max_position_embeddings", 0) or 1 << 20
         places -= 2 if config.model_type in OFFSET_FAMILIES else 0
@@ -135,9 +135,9 @@ class PairScorer:
 
 
 class CrossEncoder(PairScorer):
-    """A sequence classifier that reads query and passage together: its one logit, or the second of two less the first.
+    """A sequence classifier that reads query and passage together: its one logit, or the second of two minus the first.
 
-    Pairs that are too long lose tokens of the longer text first, as with sentence-transformers.
+    Pairs that are too long lose tokens of the longer text first, as in sentence-transformers.
     """
 
     auto = "AutoModelForSequenceClassification"
@@ -163,7 +163,7 @@ class CrossEncoder(PairScorer):
 
 @dataclass
 class MonoT5(PairScorer):
-    """A sequence-to-sequence model that says ``true`` or ``false``: the log-probability of the first, of the two.
+    """A sequence-to-sequence model that says ``true`` or ``false``: the log-probability of the first of the two.
 
     Paper: Nogueira et al., Document Ranking with a Pretrained Sequence-to-Sequence Model. A pair that is too long loses
     the end of its passage, never the words around it.
@@ -177,23 +177,23 @@ class MonoT5(PairScorer):
 
     def fits(self, config: Any) -> None:
         if getattr(config, "decoder_start_token_id", None) is None:
-            raise ModelError("the model does not say how its output begins", file=str(self.folder))
+            raise ModelError("the model's configuration has no decoder start token", file=str(self.folder))
 
     @cached_property
     def labels(self) -> list[int]:
-        """The tokens of both words."""
+        """Tokens of both words."""
         words = (self.yes, self.no)
         found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
         if any(len(ids) != 1 for ids in found) or found[0] == found[1]:
             raise ModelError(
-                f"{self.yes!r} and {self.no!r} are no two single tokens of the model", file=str(self.folder)
+                f"{self.yes!r} and {self.no!r} are not two single tokens of the model", file=str(self.folder)
             )
         unknown = [word for word, ids in zip(words, found, strict=True) if ids == [self.tokenizer.unk_token_id]]
         if unknown:
             raise ModelError(
-                f"{unknown[0]!r} is no word of the model, which reads it as {self.tokenizer.unk_token}",
+                f"{unknown[0]!r} is not a word of the model, which reads it as {self.tokenizer.unk_token}",
                 file=str(self.folder),
-                expected="the words that it was taught to say, each a single token",
+                expected="the words that it was trained on, each a single token",
             )
         return [ids[0] for ids in found]
 
@@ -208,7 +208,7 @@ class MonoT5(PairScorer):
         return [float(each) for each in torch.log_softmax(logits, dim=1)[:, 0]]
 
     def written(self, pair: TextPair) -> str:
-        """What the model reads of a pair."""
+        """The model's input for a pair."""
         before = f"Query: {pair.query} Document: "
         text = f"{before}{pair.passage} Relevant:"
         span = Span(0, len(before), len(before) + len(pair.passage))

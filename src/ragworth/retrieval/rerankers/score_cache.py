@@ -1,7 +1,7 @@
-"""Scores of pairs of a query and a passage, kept as they come, so that what was killed goes on where it was.
+"""Cache scores of pairs of a query and a passage as they are computed, so that a killed process can resume.
 
-A file of lines, each the hash of a pair, its score and a checksum of both; a line that was not written whole, or was
-changed, is left out. One file for each model and its settings, in the cache folder, which may be deleted at any time.
+Each line has the hash of a pair, its score and a checksum; partial or changed lines are ignored. There is one file per
+model and settings, in the cache folder, which may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ragworth.storage.private import private_file, private_folder
 
 BLOCK_SIZE = 256
-"""Pairs scored until they are written."""
+"""Pairs scored between writes."""
 
 
 class TextPair(NamedTuple):
@@ -27,8 +27,8 @@ class TextPair(NamedTuple):
 
     @property
     def key(self) -> str:
-        made = hashlib.sha256(f"{len(self.query)} {self.query}{self.passage}".encode("utf-8", "surrogatepass"))
-        return made.hexdigest()[:32]
+        digest = hashlib.sha256(f"{len(self.query)} {self.query}{self.passage}".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:32]
 
 
 def cached_scores(
@@ -38,11 +38,11 @@ def cached_scores(
     score: Callable[[Sequence[TextPair]], Sequence[float]],
     told: Callable[[int, int], None] | None = None,
 ) -> list[float]:
-    """The score of each pair; ``score`` is asked for those that are not kept, each once, in blocks.
+    """Score each pair, calling ``score`` in blocks for distinct pairs that aren't cached.
 
-    One that is not finite is given out, and not kept.
+    Scores that aren't finite are returned but not cached.
 
-    ``told``: somebody who is told after each block how many were scored, and how many are to be.
+    ``told``: receives the number of pairs scored and the total after each block.
     """
     path = folder / f"{name}.scores" if folder is not None else None
     known = _read_scores(path) if path is not None else {}
@@ -73,7 +73,7 @@ def _read_scores(path: Path) -> dict[str, float]:
 
 
 def _append_scores(path: Path, found: dict[str, float]) -> None:
-    """Write lines at the end; a cache that cannot be written to costs time, nothing else."""
+    """Append lines; if the cache can't be written to, that only costs time."""
     with suppress(OSError):
         private_folder(path.parent)
         private_file(path)
@@ -83,5 +83,5 @@ def _append_scores(path: Path, found: dict[str, float]) -> None:
 
 
 def _checksum(key: str, value: str) -> str:
-    """What ends a line; earlier versions wrote a dot."""
+    """The end of a line; earlier versions wrote a dot."""
     return hashlib.sha256(f"{key} {value}".encode()).hexdigest()[:8]

@@ -1,1 +1,1 @@
-"""Kinds of steps, one subject a file."""
+"""Kinds of steps, one module per topic."""

@@ -1,10 +1,10 @@
-"""``bm25``: passages by the words they share with the query.
+"""``bm25``: rank passages by words shared with the query.
 
-The score of a passage d is the sum over the words q of the query, each as often as it stands there, of
-idf(q) · tf(q, d), where tf is f / (f + k1 · (1 − b + b · |d| / mean |d|)) for f occurrences in |d| words and, of N
-passages, n with the word, idf is ln(1 + (N − n + 0.5) / (n + 0.5)). That is the variant ``lucene``; the others and
-the scores come from the library bm25s. Only a passage that has a word of some weight in common with the query is
-retrieved. Equal scores are ordered by passage id, descending.
+The score of a passage d is the sum over the words q of the query, counting repetitions, of idf(q) · tf(q, d), where
+tf is f / (f + k1 · (1 − b + b · |d| / mean |d|)) for f occurrences in |d| words and, for N passages of which n contain
+the word, idf is ln(1 + (N − n + 0.5) / (n + 0.5)). That is the variant ``lucene``; the others and the scores come from
+the library bm25s. Only passages that share a word of some weight with the query are retrieved. Equal scores are
+ordered by passage id, descending.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ragworth.tasks.options import option as named
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 FORM = 1
-"""Raised when the same settings would give another index than before."""
+"""Incremented when the same settings would give a different index."""
 
 
 @dataclass(frozen=True)
 class Bm25(Step):
     """BM25 over the passages of the collection."""
 
-    k1: float = named(1.2, "how soon more occurrences of a word count less", low=0)
-    b: float = named(0.75, "how far long passages are held back", low=0, high=1)
+    k1: float = named(1.2, "how slowly repeated occurrences of a word saturate", low=0)
+    b: float = named(0.75, "how much long passages are penalised", low=0, high=1)
     method: str = named("lucene", "variant of the formula", choices=METHODS)
-    delta: float = named(0.5, "least share of a word that occurs, in bm25l and bm25+", low=0)
-    stopwords: str = named("none", "language whose stop words are left out", choices=("none", *STOPWORDS))
-    stemmer: str = named("none", "language whose words are stemmed", choices=("none", *STEMMERS))
+    delta: float = named(0.5, "lower bound for an occurring word, in bm25l and bm25+", low=0)
+    stopwords: str = named("none", "language of stop words to remove", choices=("none", *STOPWORDS))
+    stemmer: str = named("none", "language of the stemmer", choices=("none", *STEMMERS))
 
     kind: ClassVar[str] = "bm25"
     title: ClassVar[str] = "passages that share words with the query, by BM25"
@@ -58,7 +58,7 @@ class Bm25(Step):
         index = self.index(passages, setting.cache)
         places = id_order(passages["passage"])
         names = list(index.vocab_dict)
-        # In the order of the alphabet: that of the words in a query, or of passages in a file, cannot change the last
+        # In alphabetical order, so that the order of words in a query or of passages in a file can't change the last
         # digit of a sum.
         found = [
             search_bm25(index, sorted(words, key=names.__getitem__), places, setting.depth)
@@ -68,11 +68,11 @@ class Bm25(Step):
 
     @property
     def words(self) -> WordTokenizer:
-        """How texts are taken apart."""
+        """The tokenizer for these settings."""
         return WordTokenizer(self.stopwords, self.stemmer)
 
     def index(self, passages: pl.DataFrame, cache: Path | None) -> Any:
-        """The index of the passages, as the library has it: out of the cache, memory-mapped, if it is there."""
+        """The index of the passages in the library, memory-mapped from the cache if it is there."""
         import bm25s
 
         name = ""
@@ -88,29 +88,29 @@ class Bm25(Step):
         return load_or_build(
             cache,
             f"bm25-{name}",
-            make=lambda: self._made(passages["text"]),
+            make=lambda: self._build_index(passages["text"]),
             save=lambda index, folder: index.save(folder, show_progress=False),
             load=lambda folder: bm25s.BM25.load(folder, mmap=True, show_progress=False),
         )
 
-    def _made(self, texts: pl.Series) -> Any:
+    def _build_index(self, texts: pl.Series) -> Any:
         import bm25s
 
         vocabulary: dict[str, int] = {}
         numbers = list(self.words.split(texts, vocabulary, grow=True))
         # In double precision, so that scores are those of the formula, and ties are ties.
         index = bm25s.BM25(k1=self.k1, b=self.b, delta=self.delta, method=self.method, dtype="float64")
-        with np.errstate(invalid="ignore"):  # without any word, lengths are divided by their mean of 0 for nothing
+        with np.errstate(invalid="ignore"):  # without any word, lengths are needlessly divided by their mean of 0
             index.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
         return index
 
 
 def search_bm25(index: Any, words: list[int], places: Ints, k: int) -> SearchHits:
-    """The ``k`` best passages that share a word with the query; `places` says how ids are ordered, for ties."""
+    """The ``k`` best passages that share a word with the query; `places` is the order of ids, for ties."""
     if not words:
         return NO_HITS
     numbers = np.array(words, dtype=np.int32)
     scores = index.get_scores_from_ids(numbers)
-    # In bm25l and bm25+ a word counts even where it does not occur; the passages without any have this score.
+    # In bm25l and bm25+, absent words count too; passages without any query word have this score.
     floor = 0.0 if index.nonoccurrence_array is None else index.nonoccurrence_array[numbers].sum()
     return top_hits(scores, floor, places, k)

@@ -1,8 +1,8 @@
-"""``gold`` and ``best_by``: contexts for experiments, made of what was retrieved and of what is known about it.
+"""``gold`` and ``best_by``: controlled contexts for experiments, built from retrieved passages and judgments.
 
-They give the rows of the papers: one relevant passage at a place of your choice, among retrieved, random, weakly or
-hard distracting passages; and oracles that pick by any judgment. A query that has too little for such a context is
-left empty and named, never filled with something else.
+They reproduce conditions of the papers: one relevant passage at a chosen position, among retrieved, random, weakly or
+hard distracting passages; and oracles that rank by any judgment. A query that lacks passages for such a context stays
+empty and is listed, never filled with something else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PassageValues = dict[str, dict[str, float]]
 
 
 def judged_values(setting: StepContext, aspect: str) -> PassageValues:
-    """What is known of an aspect; a judgment that failed is none."""
+    """Known values of an aspect, ignoring failed judgments."""
     found: PassageValues = {}
     if setting.judgments is not None:
         good = setting.judgments.of(aspect).filter(pl.col("status") == OK)
@@ -41,22 +41,23 @@ def judged_values(setting: StepContext, aspect: str) -> PassageValues:
 
 
 def missing_judgments(setting: StepContext, kind: str, aspect: str) -> list[str]:
-    """That there are no judgments of an aspect, in words, where that is so."""
+    """Report that judgments of an aspect are missing, if so."""
     if judged_values(setting, aspect):
         return []
-    made = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
-    if aspect in made:
+    aspects = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
+    if aspect in aspects:
         remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
         return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
     has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
     there = f"there are some of {format_list(has)}; " if has else ""
     return [
-        f"{kind} needs judgments of {aspect}, and there are none: {there}ragworth annotate makes {format_list(made, 9)}"
+        f"{kind} needs judgments of {aspect}, and there are none: {there}"
+        f"ragworth annotate makes {format_list(aspects, 9)}"
     ]
 
 
 def describe_queries(reasons: Mapping[str, list[str]]) -> str:
-    """Queries by reason, counted and named."""
+    """Count and list queries by reason."""
     return "; ".join(
         f"{reason}: {format_count(len(queries), 'query', 'queries')} "
         f"({format_list([quote_short(each, 24) for each in queries], 3)})"
@@ -66,24 +67,24 @@ def describe_queries(reasons: Mapping[str, list[str]]) -> str:
 
 @dataclass(frozen=True)
 class Gold(LabelledStep):
-    """One relevant passage at a place among others that are not relevant.
+    """One relevant passage at a position among irrelevant ones.
 
-    The relevant one has the highest label, and of equals was found first; it need not have been retrieved. Beside it
-    stand ``of`` − 1 others: the first retrieved that are not relevant, in their order; of these only weak distractors
-    (which the model declines to answer from: effect 1 − p_abstain below ``below``) or only hard ones (above
-    ``above``); or passages of the collection drawn at random, none of them retrieved or labelled for the query. The
-    place that is drawn does not depend on what it stands among, so that such contexts differ in nothing else.
+    It is the one with the highest label, and among ties the first retrieved; it need not have been retrieved. Beside it
+    are ``of`` − 1 others: the first retrieved irrelevant passages, in order; of these only weak distractors (from which
+    the model declines to answer: effect 1 − p_abstain below ``below``) or only hard ones (above ``above``); or random
+    passages of the collection, neither retrieved nor labelled for the query. A random position doesn't depend on the
+    other passages, so that such contexts differ in nothing else.
     """
 
     at: int = named(0, "position of the relevant passage, from 1; 0 draws one for each query", low=0)
-    of: int = named(5, "passages of a context, the relevant one among them", low=1)
-    among: str = named("retrieved", "what the others are", choices=AMONG_CHOICES)
+    of: int = named(5, "passages in a context, including the relevant one", low=1)
+    among: str = named("retrieved", "kind of the other passages", choices=AMONG_CHOICES)
     below: float = named(WEAK, "distracting effect below which a distractor is weak", low=0, high=1)
     above: float = named(HARD, "distracting effect above which a distractor is hard", low=0, high=1)
-    seed: int = named(0, "another one draws other places and passages; the seed of the whole counts besides", low=0)
+    seed: int = named(0, "changes the random positions and passages, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "gold"
-    title: ClassVar[str] = "one relevant passage among others that are not"
+    title: ClassVar[str] = "one relevant passage among irrelevant ones"
     place: ClassVar[Place] = "behind"
 
     def check(self) -> None:
@@ -93,7 +94,7 @@ class Gold(LabelledStep):
     def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if self.among == "random" and (lack := setting.lacking("passages")):
-            found.append(f"gold among random passages needs what is not there: {lack}")
+            found.append(f"gold among random passages lacks an input: {lack}")
         if self.among in ("weak", "hard"):
             found += missing_judgments(setting, f"gold among {self.among} distractors", "abstention")
         return found
@@ -115,10 +116,10 @@ class Gold(LabelledStep):
                 without.setdefault(f"fewer than {self.of - 1} {self._words}", []).append(query)
             else:
                 rows.append((query, [*others[:at], best, *others[at:]]))
-        made = unscored_contexts(rows)
-        words = "is left empty, which is scored as a context without passages"
-        made.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
-        return made
+        contexts = unscored_contexts(rows)
+        words = "stays empty, and is scored as a context without passages"
+        contexts.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
+        return contexts
 
     @property
     def _words(self) -> str:
@@ -128,7 +129,7 @@ class Gold(LabelledStep):
         )
 
     def _best(self, setting: StepContext, query: str, found: list[str]) -> str | None:
-        """The relevant passage: of several the one with the highest label, of equals the one that was found first."""
+        """The relevant passage with the highest label, and among ties the first retrieved."""
         relevant = [each for each in found if self.is_relevant(setting, query, each)]
         relevant += [each for each in self.judged(setting, query, relevant=True) if each not in set(found)]
         labels = setting.labels.get(query, {})
@@ -137,7 +138,7 @@ class Gold(LabelledStep):
     def _others(
         self, setting: StepContext, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
     ) -> list[str]:
-        """What can stand beside it, in order."""
+        """Candidates for the other passages, in order."""
         if self.among == "random":
             taken = {*found, *setting.labels.get(query, {})}
             drawn = sample_passages(setting.passages, self.of - 1 + len(taken), chance)
@@ -154,17 +155,17 @@ class Gold(LabelledStep):
 
 @dataclass(frozen=True)
 class BestBy(LabelledStep):
-    """What was retrieved by what is known of it, best first: an oracle for each kind of judgment.
+    """Retrieved passages ranked by judgments: an oracle for each kind of judgment.
 
-    ``utility`` is u = R·(1 − p_abstain), where R is 1 for relevant passages and −1 for others; ``relevance`` puts
-    relevant passages first; other names are aspects of judgments, highest value first. Equals stay in their order. A
-    passage that has no such judgment is no candidate: it is left out, and counted.
+    ``utility`` is u = R·(1 − p_abstain), where R is 1 for relevant passages and −1 for others; ``relevance`` ranks
+    relevant passages first; other names are aspects of judgments, highest value first. Ties keep their order. Passages
+    without such a judgment are left out, and counted.
     """
 
     by: str = argument("", "utility, relevance, or an aspect of judgments such as downstream")
 
     kind: ClassVar[str] = "best_by"
-    title: ClassVar[str] = "what was retrieved, best first by judgments"
+    title: ClassVar[str] = "retrieved passages, best first by judgments"
     place: ClassVar[Place] = "behind"
     needs: ClassVar[tuple[Need, ...]] = ("judgments",)
 
@@ -172,12 +173,12 @@ class BestBy(LabelledStep):
         if self.by == "abstention":
             raise InputError("best_by: abstention says how bad a passage is", expected='best_by("utility")')
         if not self.by:
-            raise InputError("best_by names no judgment", expected='a name, such as best_by("utility")')
+            raise InputError("best_by lacks the name of a judgment", expected='a name, such as best_by("utility")')
 
     def problems(self, setting: StepContext) -> list[str]:
         found = []
         if self.by in (UTILITY, RELEVANCE) and (lack := setting.lacking("relevance")):
-            found.append(f"best_by needs what is not there: {lack}")
+            found.append(f"best_by lacks an input: {lack}")
         if self.by != RELEVANCE:
             found += missing_judgments(setting, f"best_by({self.by!r})", self._aspect)
         return found
@@ -192,11 +193,11 @@ class BestBy(LabelledStep):
             rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
             left += len(passages) - len(known)
             without += [query] * (len(known) < len(passages))
-        made = unscored_contexts(rows)
+        contexts = unscored_contexts(rows)
         if left:
             words = describe_queries({f"{format_count(left, 'passage')} without a judgment of {self._aspect}": without})
-            made.notes = (f"{self} leaves out {words}",)
-        return made
+            contexts.notes = (f"{self} leaves out {words}",)
+        return contexts
 
     @property
     def _aspect(self) -> str:

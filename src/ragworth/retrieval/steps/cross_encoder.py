@@ -1,4 +1,4 @@
-"""``rerank`` and ``monot5``: passages by a model that reads query and passage together and gives a score."""
+"""``rerank`` and ``monot5``: re-rank with a model that reads query and passage together and returns a score."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ragworth.tasks.text_lookup import TextLookup
 
 CROSS_ENCODER_PREFIX = "cross-encoder:"
 FORM = 1
-"""Raised when the same model would give other scores than before."""
+"""Incremented when the same model would give different scores."""
 
 
 @dataclass(frozen=True)
 class PairReranker(Reranker):
-    """A re-ranker whose model scores each pair of a query and a passage. Scores are kept in the cache as they come."""
+    """A re-ranker whose model scores each pair of a query and a passage. Scores are cached as they are computed."""
 
     model: str = argument("", "folder of the model, or OWNER/NAME of the hub, in its local cache")
 
@@ -36,7 +36,7 @@ class PairReranker(Reranker):
     def check(self) -> None:
         if not self.model:
             example = 'rerank("cross-encoder:FOLDER") or monot5("FOLDER")'
-            raise InputError(f"{self.kind} names no model", expected=f"a folder, or OWNER/NAME: {example}")
+            raise InputError(f"{self.kind} lacks a model", expected=f"a folder, or OWNER/NAME: {example}")
 
     def problems(self, setting: StepContext) -> list[str]:
         self.scorer(model_folder(self._name, setting.folder), **self.how).check()
@@ -51,14 +51,14 @@ class PairReranker(Reranker):
         scorer = self._scorer(setting)
         before = scorer.cut
         pairs = [TextPair(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
-        # The model's place does not matter, nor how deep lists are.
+        # Neither the model's location nor the depth of lists matters.
         settings = {"form": FORM, "kind": self.kind, "how": repr(sorted(self.how.items())), "model": scorer.revision}
         name = f"{self.kind}-{digest(settings)}"
         told = partial(setting.told, f"scoring passages with {self.model}") if setting.told is not None else None
         values = iter(cached_scores(setting.cache, name, pairs, scorer.score, told))
         placed = [order_by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads]
         if placed and (cut := scorer.cut - before):
-            remark = f"pairs of a query and a passage that were cut to the {scorer.reads:,} tokens that the model reads"
+            remark = f"pairs of a query and a passage truncated to the model's {scorer.reads:,} tokens"
             placed[0] = replace(placed[0], remarks=Counter({remark: cut}))
         return placed
 
@@ -78,13 +78,13 @@ class PairReranker(Reranker):
 
 @dataclass(frozen=True)
 class Rerank(PairReranker):
-    """Passages by a cross-encoder: a sequence classifier, as the library sentence-transformers has them."""
+    """Re-rank with a cross-encoder: a sequence classifier, as in sentence-transformers."""
 
     model: str = argument("", "cross-encoder:FOLDER, or cross-encoder:OWNER/NAME of the hub, in its local cache")
-    length: int = named(0, "most tokens of a query and a passage; 0 for as many as the model reads", low=0)
+    length: int = named(0, "maximum tokens of a query and a passage; 0 for the model's maximum", low=0)
 
     kind: ClassVar[str] = "rerank"
-    title: ClassVar[str] = "what was retrieved, by a cross-encoder"
+    title: ClassVar[str] = "retrieved passages, re-ranked by a cross-encoder"
     scorer: ClassVar[Callable[..., PairScorer]] = CrossEncoder
 
     def check(self) -> None:
@@ -92,7 +92,8 @@ class Rerank(PairReranker):
         kind, sign, _ = self.model.partition(":")
         if sign and f"{kind}:" != CROSS_ENCODER_PREFIX and len(kind) > 1:
             raise InputError(
-                f"rerank knows no models of the kind {quote_short(kind)}", expected=f"{CROSS_ENCODER_PREFIX}FOLDER"
+                f"rerank doesn't support models of the kind {quote_short(kind)}",
+                expected=f"{CROSS_ENCODER_PREFIX}FOLDER",
             )
 
     @property
@@ -106,14 +107,14 @@ class Rerank(PairReranker):
 
 @dataclass(frozen=True)
 class Monot5(PairReranker):
-    """Passages by a sequence-to-sequence model that was taught to say whether a passage is relevant, as monoT5."""
+    """Re-rank with a sequence-to-sequence model trained to say whether a passage is relevant, such as monoT5."""
 
-    length: int = named(512, "most tokens of a query and a passage", low=16)
+    length: int = named(512, "maximum tokens of a query and a passage", low=16)
     yes: str = named("true", "word that means relevant")
     no: str = named("false", "word that means not relevant")
 
     kind: ClassVar[str] = "monot5"
-    title: ClassVar[str] = "what was retrieved, by a sequence-to-sequence model as monoT5"
+    title: ClassVar[str] = "retrieved passages, re-ranked by a sequence-to-sequence model such as monoT5"
     scorer: ClassVar[Callable[..., PairScorer]] = MonoT5
 
     @property
@@ -125,7 +126,7 @@ class Monot5(PairReranker):
 def _open_scorer(
     kind: Callable[..., PairScorer], folder: Path, revision: str, how: tuple[tuple[str, int | str], ...]
 ) -> PairScorer:
-    """The model with these files and settings; the same one for the same, so that weights are loaded once."""
-    made = kind(folder, **dict(how))
-    made.revision = revision
-    return made
+    """The model with these files and settings, shared so that weights are loaded once."""
+    scorer = kind(folder, **dict(how))
+    scorer.revision = revision
+    return scorer

@@ -1,9 +1,9 @@
-"""``dense``: passages whose vectors are near to the query's.
+"""``dense``: rank passages by the similarity of their vectors to the query's.
 
-Queries and passages are encoded by a model, and a passage's score is the inner product of its vector with the
-query's: the cosine of their angle, unless the model was made for plain products. Every passage has a score, so as
-many are retrieved as are wanted; only texts without any sign (empty, or white space alone) have no vector: such a
-passage is never retrieved, and such a query retrieves nothing. Equal scores are ordered by passage id, descending.
+A model encodes queries and passages, and a passage's score is the inner product of its vector with the query's: the
+cosine of their angle, unless the model was made for plain products. Every passage has a score, so any number can be
+retrieved. Only blank texts have no vector: such a passage is never retrieved, and such a query retrieves nothing.
+Equal scores are ordered by passage id, descending.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ from ragworth.tasks.options import option as named
 
 @dataclass(frozen=True)
 class Dense(Step):
-    """Dense retrieval with one vector a text."""
+    """Dense retrieval with one vector per text."""
 
     model: str = argument("embedded", "encoder: embedded, onnx:FOLDER or st:NAME_OR_FOLDER")
-    similarity: str = named("model", "how vectors are compared; model: as it says", choices=("model", "cosine", "dot"))
-    query_prefix: str = named("", "what stands in front of queries; nothing given: as the model says")
-    passage_prefix: str = named("", "what stands in front of passages; nothing given: as the model says")
-    search: str = named("exact", "compare all passages, or those of near groups alone", choices=("exact", "ann"))
-    probes: int = named(32, "groups of passages that ann looks into", low=1)
+    similarity: str = named(
+        "model", "how vectors are compared; model: as it specifies", choices=("model", "cosine", "dot")
+    )
+    query_prefix: str = named("", "prefix of queries; by default the model's")
+    passage_prefix: str = named("", "prefix of passages; by default the model's")
+    search: str = named("exact", "compare all passages, or only those of near clusters", choices=("exact", "ann"))
+    probes: int = named(32, "clusters of passages that ann searches", low=1)
 
     kind: ClassVar[str] = "dense"
-    title: ClassVar[str] = "passages whose vectors are near to the query's"
+    title: ClassVar[str] = "passages with vectors near the query's"
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
@@ -52,7 +54,7 @@ class Dense(Step):
         return (f"{self.model} {self.encoder(setting).revision}",)
 
     def encoder(self, setting: StepContext) -> Encoder:
-        """The model, not loaded before it is asked."""
+        """The model, loaded on first use."""
         return open_encoder(self.model, setting.folder)
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
@@ -85,5 +87,5 @@ class Dense(Step):
 
 
 def nonblank_rows(texts: pl.Series) -> Ints:
-    """The places of texts that are not empty, nor white space alone."""
+    """Indices of texts that aren't blank."""
     return np.flatnonzero((texts.str.strip_chars() != "").to_numpy()).astype(np.int64)

@@ -1,6 +1,6 @@
-"""``called``: what somebody else's retriever gives: a function, or an object of a library.
+"""``called``: results of a third-party retriever, a function or an object of a library.
 
-It has no written form that could be read again, because it is made of a living object; it prints for people.
+It wraps a live object, so its written form can't be parsed again; it is only for people.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ragworth.tables import Contexts
 class Called(Step):
     """Passages from a function of the query's text, a PyTerrier transformer, a retriever of LangChain, LlamaIndex, ….
 
-    Two of them are equal that call the same object, or the same method of one. Texts that come along are remembered
-    in `Setting.brought`, where the collection does not have their ids; one without an id is the passage that has
-    exactly this text. A query without a word in it is not passed on and has nothing.
+    Two of them are equal if they call the same object, or the same method of one. Texts that the collection doesn't
+    have are remembered in `StepContext.brought`; a text without an id is the passage with exactly this text. A query
+    without words isn't sent and retrieves nothing.
     """
 
     thing: Any
     id: str = field(default="", kw_only=True)
-    """Field of what comes back that holds a passage's id, as it is in the collection."""
+    """Field of a result with a passage's id in the collection."""
 
     kind: ClassVar[str] = "called"
-    title: ClassVar[str] = "what somebody else's retriever gives"
+    title: ClassVar[str] = "results of a third-party retriever"
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("query texts",)
 
@@ -50,7 +50,7 @@ class Called(Step):
         asked = [RetrieverQuery(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
         by_text = PassagesByText(setting.collection.passages)
         found = dict(self.retriever.retrieve(asked, setting.depth, by_text.name))
-        notes = [*self._known(found, by_text, setting), *self._again(found)]
+        notes = [*self._record_texts(found, by_text, setting), *self._repeat_notes(found)]
         rows = [
             ("run", query, rank, hit.passage, hit.score)
             for query, ranked in found.items()
@@ -58,61 +58,63 @@ class Called(Step):
         ]
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
-    def _known(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
-        """Take in texts that came along, and say what does not agree with the collection."""
+    def _record_texts(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
+        """Remember returned texts, and note where they disagree with the collection."""
         texts = self._texts(found)
         own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
-        strange = {each: text for each, text in texts.items() if each not in own}
-        same = {each: passage for each, text in strange.items() if (passage := by_text.get(text)) is not None}
-        if setting.known and strange and len(strange) == len(texts):
-            raise self._stranger(strange, same, setting)
-        for passage, text in strange.items():
+        unknown = {each: text for each, text in texts.items() if each not in own}
+        same = {each: passage for each, text in unknown.items() if (passage := by_text.get(text)) is not None}
+        if setting.known and unknown and len(unknown) == len(texts):
+            raise self._unknown_ids_error(unknown, same, setting)
+        for passage, text in unknown.items():
             if text is not None and setting.brought.setdefault(passage, text) != text:
-                raise self._two("it or another system", passage)
+                raise self._two_texts_error("it or another system", passage)
         if not setting.known:
-            return []  # what is brought along are the passages
+            return []  # the returned texts are the passages
         apart = {
             "with another text than the collection's, which counts": [
                 each for each, text in own.items() if texts[each] not in (None, text)
             ],
             "with a text that the collection has under another id": list(same),
-            "not in the collection": [each for each in strange if each not in same],
+            "not in the collection": [each for each in unknown if each not in same],
         }
         return [self._note(passages, words) for words, passages in apart.items() if passages]
 
     def _texts(self, found: dict[str, RankedHits]) -> dict[str, str | None]:
-        """The text of each passage, where it came along."""
+        """The text of each passage, if returned."""
         texts: dict[str, str | None] = {}
         for query, ranked in found.items():
             for hit in ranked.hits:
                 text = texts.get(hit.passage)
                 if None not in (text, hit.text) and text != hit.text:
-                    raise self._two(f"for the query {quote_short(query, 24)} it", hit.passage)
+                    raise self._two_texts_error(f"for the query {quote_short(query, 24)} it", hit.passage)
                 texts[hit.passage] = text if text is not None else hit.text
         return texts
 
-    def _two(self, who: str, passage: str) -> InputError:
+    def _two_texts_error(self, who: str, passage: str) -> InputError:
         return InputError(
-            f"{self.retriever.name}: {who} brought another text for the passage {quote_short(passage, 40)} than before",
+            f"{self.retriever.name}: {who} returned a second text for the passage {quote_short(passage, 40)}",
             expected="one text for each id",
             remedy="name the field that holds the id: retrieval.called(…, id=…)",
         )
 
-    def _stranger(self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext) -> InputError:
-        """Why a retriever cannot be evaluated none of whose ids is known, and what to do about it."""
+    def _unknown_ids_error(
+        self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext
+    ) -> InputError:
+        """The error for a retriever none of whose ids is known, with a remedy."""
         one = next(iter(same or strange))
         text = f" ({quote_short(strange[one], 40)})" if strange[one] is not None else ""
         other = f"; the collection has its text as {quote_short(same[one], 40)}" if same else ""
         remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
         if same:
             remedy = (
-                "keep the collection's id of each text in its metadata and name that field: retrieval.called(…, id=…); "
-                'or have a function give texts without ids, {"text": …}: each is then the passage that has it'
+                "store the collection's id of each text in its metadata and name the field: retrieval.called(…, id=…); "
+                'or return texts without ids from a function, {"text": …}: passages are then matched by text'
             )
         elif text:
             remedy = (
-                "name the field that holds the id: retrieval.called(…, id=…); if other texts are retrieved than the "
-                "collection's, leave its passages out: those that come along are the passages then"
+                "name the field that holds the id: retrieval.called(…, id=…); if the texts differ from the "
+                "collection's, leave out its passages: the returned texts are then the passages"
             )
         return InputError(
             f"none of {format_count(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
@@ -121,12 +123,12 @@ class Called(Step):
             remedy=remedy,
         )
 
-    def _again(self, found: dict[str, RankedHits]) -> list[str]:
-        """A note on passages that came more than once for a query."""
+    def _repeat_notes(self, found: dict[str, RankedHits]) -> list[str]:
+        """Note passages that were returned more than once for a query."""
         twice = [query for query, ranked in found.items() if ranked.again]
         number = sum(ranked.again for ranked in found.values())
         few = format_list([quote_short(query, 24) for query in twice], 3)
-        words = f"{format_count(number, 'hit')} left out that came again for the same query ({few})"
+        words = f"{format_count(number, 'repeated hit')} for the same query left out ({few})"
         return [f"{self.retriever.name}: {words}"] if twice else []
 
     def _note(self, passages: Sequence[str], words: str) -> str:
@@ -141,36 +143,36 @@ class Called(Step):
 
     @property
     def _address(self) -> str:
-        """Where its object lies, which the step keeps, so that nothing else comes to lie there.
+        """Address of its object, which the step keeps alive, so that nothing else can get it.
 
-        A method is made anew whenever it is named, so it goes by what it is made of.
+        A method is a new object whenever it is accessed, so it goes by its parts.
         """
         thing = self.thing
         parts = (thing.__self__, thing.__func__) if isinstance(thing, MethodType) else (thing,)
         return ".".join(f"{id(part):x}" for part in parts)
 
     def __str__(self) -> str:
-        # The address tells apart functions of one name.
+        # The address distinguishes functions with the same name.
         field = f", id={format_value(self.id)}" if self.id else ""
         return f"called({self.retriever.name} at {self._address}{field})"
 
 
 @dataclass(frozen=True, eq=False)
 class PassagesByText:
-    """The passages of a collection by their texts: those whose text no other one has."""
+    """The passages of a collection by text, for texts that only one passage has."""
 
     passages: pl.DataFrame
 
     @cached_property
     def _ids(self) -> dict[str, str]:
-        """By the id that would be made of the text, which takes less room."""
+        """Ids by the id derived from the text, which takes less memory."""
         alone = self.passages.unique("text", keep="none")
         return {text_id(text): passage for passage, text in alone.select("passage", "text").iter_rows()}
 
     def get(self, text: str | None) -> str | None:
-        """The passage that has a text, if one alone has."""
+        """The passage with this text, if there is exactly one."""
         return self._ids.get(text_id(text)) if text is not None else None
 
     def name(self, text: str) -> str:
-        """The id of a text that came without one: that of the passage that has it, or one made of the text."""
+        """The id of a text without one: that of the passage with this text, or one derived from the text."""
         return self.get(text) or text_id(text)

@@ -1,13 +1,12 @@
-"""``fused(bm25 % 100, dense % 100)``: several pipelines put together into one list.
+"""``fused(bm25 % 100, dense % 100)``: fuse several pipelines into one list.
 
 ``rrf`` (reciprocal rank fusion; Cormack, Clarke and Büttcher, SIGIR 2009): a passage's score is the sum of w / (k + r)
-over the lists that have it at rank r. ``weighted``: the sum of w · s over all lists, where s is its score there,
-brought to one scale for each query and list on its own: ``minmax`` to 0 … 1, ``z`` to mean 0 and deviation 1. A
-passage that a list lacks has 0 there with ``rrf`` and ``minmax``, and the list's least score with ``z``, and so has,
-where scores are weighted, one that stands there without a score, because it lay deeper than a re-ranker reads or could
-not be judged. Where all scores of a list are equal they are 1 with ``minmax`` and 0 with ``z``. A list without a
-passage for a query says nothing about it. Equal scores are ordered by passage id, descending; the order of the lists
-changes nothing.
+over the lists that contain it at rank r. ``weighted``: the sum of w · s over all lists, where s is its score there,
+scaled separately for each query and list: ``minmax`` to 0 … 1, ``z`` to mean 0 and deviation 1. A passage missing in a
+list counts 0 there with ``rrf`` and ``minmax``, and the list's lowest score with ``z``. With ``weighted``, so does a
+passage without a score, which was beyond a re-ranker's depth or couldn't be judged. If all scores of a list are equal,
+they are 1 with ``minmax`` and 0 with ``z``. A list without passages for a query is ignored. Equal scores are ordered by
+passage id, descending; the order of the lists doesn't matter.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ SCALES = ("minmax", "z")
 
 @dataclass(frozen=True, init=False)
 class Fused(Step):
-    """Fusion of what several pipelines retrieve, each as deep as it says."""
+    """Fusion of several pipelines, each with its own depth."""
 
     parts: tuple[Pipeline, ...]
     method: str = named("rrf", "by ranks (rrf), or by scores (weighted)", choices=METHODS)
-    k: float = named(60.0, "rrf: how little the first ranks count above others", low=0)
-    weights: str = named("", "what each list counts, such as 0.7, 0.3; nothing given: all alike")
-    scale: str = named("minmax", "weighted: how scores of a list are brought to one scale", choices=SCALES)
+    k: float = named(60.0, "rrf: the larger, the less the first ranks stand out", low=0)
+    weights: str = named("", "weight of each list, such as 0.7, 0.3; equal by default")
+    scale: str = named("minmax", "weighted: how the scores of a list are scaled", choices=SCALES)
 
     kind: ClassVar[str] = "fused"
-    title: ClassVar[str] = "what several pipelines retrieve, put together by ranks or scores"
+    title: ClassVar[str] = "results of several pipelines, fused by ranks or scores"
     place: ClassVar[Place] = "first"
     bounded: ClassVar[bool] = False
     holds: ClassVar[bool] = True
@@ -58,9 +57,9 @@ class Fused(Step):
         weights: str | Sequence[float] = "",
         scale: str = "minmax",
     ) -> None:
-        made = tuple(Pipeline.of(part).complete() for part in parts)
-        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
-        values = {"parts": made, "method": method, "k": k, "scale": scale, "weights": _format_weights(weights)}
+        pipelines = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in pipelines for step in part.steps for need in step.needs)
+        values = {"parts": pipelines, "method": method, "k": k, "scale": scale, "weights": _format_weights(weights)}
         for name, value in (values | {"needs": tuple(needs)}).items():
             object.__setattr__(self, name, value)
         self.__post_init__()
@@ -68,7 +67,7 @@ class Fused(Step):
     def check(self) -> None:
         if len(self.parts) < 2:
             raise InputError(
-                f"fused holds {format_count(len(self.parts), 'pipeline')}",
+                f"fused has {format_count(len(self.parts), 'pipeline')}",
                 expected="two or more, such as fused(bm25, dense)",
             )
         shares = self.shares
@@ -84,14 +83,14 @@ class Fused(Step):
     @staticmethod
     def _without(part: Pipeline) -> InputError:
         return InputError(
-            f"{str(part)!r} gives no scores that could be weighted",
+            f"{str(part)!r} has no scores to weight",
             expected="pipelines whose order comes from scores",
             remedy='fuse them by their ranks: method="rrf"',
         )
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """What each list counts."""
+        """Weight of each list."""
         return _parse_weights(self.weights) if self.weights else (1.0,) * len(self.parts)
 
     @property
@@ -110,13 +109,13 @@ class Fused(Step):
 
     def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
         planned = setting.asking is not None and setting.asking.plan
-        lists = [self._counted(each, number, planned) for number, each in enumerate(found)]
+        lists = [self._contributions(each, number, planned) for number, each in enumerate(found)]
         pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
         names = [f"s{number}" for number in range(len(lists))]
         wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
         if self.method == "weighted" and self.scale == "z":
             wide = wide.with_columns(pl.col(name).fill_null(pl.col(name).min().over("query")) for name in names)
-        # Added from the least to the greatest, so that the order of the lists cannot change the last digit.
+        # Summed from smallest to largest, so that the order of the lists can't change the last digit.
         score = pl.concat_list(pl.col(name).fill_null(0.0) for name in names).list.sort().list.sum()
         ordered = wide.select("query", "passage", score.alias("score")).sort(
             "query", "score", "passage", descending=[False, True, True]
@@ -124,8 +123,8 @@ class Fused(Step):
         rank = pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("query")
         return Contexts.trusted(ordered.with_columns(rank.alias("rank"), pl.lit("run").alias("system")))
 
-    def _counted(self, found: Contexts, number: int, planned: bool) -> pl.DataFrame:
-        """What a list counts for each of its passages: query, passage, and a column of its own."""
+    def _contributions(self, found: Contexts, number: int, planned: bool) -> pl.DataFrame:
+        """Contribution of a list to each of its passages: query, passage, and a separate column."""
         frame = found.frame
         name, share = f"s{number}", self.shares[number]
         if self.method == "rrf":
@@ -134,12 +133,12 @@ class Fused(Step):
             if frame.height and frame["score"].null_count() == frame.height:
                 if not planned or not any(isinstance(step, LlmReranker) for step in self.parts[number].steps):
                     raise self._without(self.parts[number])
-                frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))  # those who score were not asked
-            value = share * self._scaled()
+                frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))  # no scores in a plan
+            value = share * self._scale_scores()
         return frame.select("query", "passage", value.alias(name)).drop_nulls(name)
 
-    def _scaled(self) -> pl.Expr:
-        """A list's scores on one scale, for each query on its own."""
+    def _scale_scores(self) -> pl.Expr:
+        """A list's scores, scaled separately for each query."""
         score = pl.col("score")
         low, high = score.min().over("query"), score.max().over("query")
         known = pl.when(score.is_null()).then(None)
@@ -157,7 +156,7 @@ class Fused(Step):
 
 
 def _format_weights(weights: str | Sequence[float]) -> str:
-    """Weights in one form, so that equal ones are equal."""
+    """Normalize weights, so that equal ones are equal."""
     numbers = _parse_weights(weights) if isinstance(weights, str) else tuple(float(weight) for weight in weights)
     return ", ".join(format_number(number) for number in numbers)
 

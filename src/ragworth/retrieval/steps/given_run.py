@@ -1,4 +1,4 @@
-"""``run``: what another program retrieved, out of its file."""
+"""``run``: results of another program, from its file."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ragworth.tables import Contexts
 
 @dataclass(frozen=True)
 class Run(Step):
-    """A run in any format that contexts are read from: a TREC file, a table, JSON lines.
+    """A run in any format of contexts: a TREC file, a table, JSON lines.
 
-    All of it is taken, however deep, unless a cut follows. Queries that were not asked for are left out.
+    It is read in full depth unless a cut follows. Queries that weren't requested are left out.
     """
 
     path: str = argument("", "file of one system, or FORMAT:FILE")
 
     kind: ClassVar[str] = "run"
-    title: ClassVar[str] = "what another program retrieved, out of its file"
+    title: ClassVar[str] = "results of another program, from its file"
     place: ClassVar[Place] = "first"
     bounded: ClassVar[bool] = False
 
     def check(self) -> None:
         if not self.path:
-            raise InputError("run names no file", expected='a path, such as run("runs/dense.txt")')
+            raise InputError("run lacks a file", expected='a path, such as run("runs/dense.txt")')
 
     def problems(self, setting: StepContext) -> list[str]:
         (path,) = self.files(setting) or (None,)
@@ -44,9 +44,9 @@ class Run(Step):
         read = read_contexts(f"{form.name}:{where[0] if where else path}")
         if len(read.systems) > 1:
             raise InputError(
-                f"the file holds {format_count(len(read.systems), 'system')}",
+                f"the file has {format_count(len(read.systems), 'system')}",
                 expected="one system",
-                remedy="write a file for each, or read it and give contexts.only(NAME) as a system",
+                remedy="write a file for each, or read it and pass contexts.only(NAME) as a system",
                 file=self.path,
             )
         return read

@@ -1,7 +1,7 @@
-"""``listwise``: a language model writes the order of a window of passages, which slides from the end to the front.
+"""``listwise``: a language model orders a window of passages, which slides from the end to the front.
 
 Paper: Sun et al., Is ChatGPT Good at Search? Investigating Large Language Models as Re-Ranking Agents (RankGPT). A
-list of n passages takes one call where n is at most the window w, else ⌈(n − w) / s⌉ + 1 with the step s.
+list of n passages takes one call if n is at most the window w, else ⌈(n − w) / s⌉ + 1 with the step s.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from ragworth.tasks.findings import require_abilities
 from ragworth.tasks.options import option as named
 
 TOKENS_PER_NUMBER = 7
-"""Most tokens that a number takes with its brackets and what stands between."""
+"""Maximum tokens of a number with its brackets and separator."""
 
 _MARKED = re.compile(r"\[\s*(\d{1,9})\s*\]")
 _BARE = re.compile(r"\s*\d{1,9}(?:\s*[>,]\s*\d{1,9})*\s*\.?\s*")
 
-MISSING = "numbers missing in what the model wrote, which went to the end in the order before"
-TWICE = "numbers there more than once, which count where they come first"
-STRANGE = "numbers of no passage, which were dropped"
+MISSING = "numbers missing in the output, whose passages went to the end in their previous order"
+TWICE = "repeated numbers, which count where they come first"
+STRANGE = "numbers without a passage, which were dropped"
 
 
 class Permutation(NamedTuple):
-    """The new places of a window, each once, and what had to be mended."""
+    """The new order of a window, each position once, and what had to be fixed."""
 
     places: list[int]
     remarks: Counter[str]
@@ -40,17 +40,17 @@ class Permutation(NamedTuple):
 
 @dataclass(frozen=True)
 class Listwise(LlmReranker):
-    """Passages as a model orders them, a window at a time, from the end of the list to its front."""
+    """Passages in a model's order, a window at a time, from the end of the list to its front."""
 
-    window: int = named(20, "passages that the model sees at a time", low=2, high=100)
-    step: int = named(10, "places that the window moves at a time", low=1, high=100)
-    words: int = named(300, "most words of a passage that are shown; 0 for all", low=0, high=100_000)
+    window: int = named(20, "passages shown to the model at a time", low=2, high=100)
+    step: int = named(10, "positions that the window moves at a time", low=1, high=100)
+    words: int = named(300, "maximum words shown of a passage; 0 for all", low=0, high=100_000)
 
     kind: ClassVar[str] = "listwise"
-    title: ClassVar[str] = "what was retrieved, as a model orders it, a window at a time"
+    title: ClassVar[str] = "retrieved passages, ordered by a model, a window at a time"
     unit: ClassVar[str] = "window"
     scored: ClassVar[bool] = False
-    fate: ClassVar[str] = "kept the order before"
+    fate: ClassVar[str] = "kept their previous order"
 
     def check(self) -> None:
         if self.step >= self.window:
@@ -79,13 +79,13 @@ class Listwise(LlmReranker):
                 Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
             ]
             try:
-                made = require_response(outcome, Generated)
-                found = parse_permutation(made.outputs[0].text, len(part))
+                generated = require_response(outcome, Generated)
+                found = parse_permutation(generated.outputs[0].text, len(part))
             except NoValue as none:
                 failed[none.status] += 1
                 continue
             done += 1
-            remarks += found.remarks + Counter({CUT_REMARK: 1} if made.usage.cut else {})
+            remarks += found.remarks + Counter({CUT_REMARK: 1} if generated.usage.cut else {})
             order[start:end] = [part[place] for place in found.places]
         return RerankedList(order, {}, done, failed, remarks)
 
@@ -95,7 +95,7 @@ class Listwise(LlmReranker):
 
 
 def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:
-    """Where windows begin and end, the last passages first; none where there is nothing to order."""
+    """Start and end of each window, last passages first; none if there is nothing to order."""
     end = passages
     while end > 1:
         start = max(0, end - size)
@@ -106,10 +106,10 @@ def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, 
 
 
 def parse_permutation(text: str, passages: int) -> Permutation:
-    """The order that a model wrote: numbers in brackets, or nothing but numbers with > or commas between.
+    """Parse the order that a model wrote: numbers in brackets, or only numbers separated by > or commas.
 
-    A number counts where it comes first; one that belongs to no passage is dropped; those that are missing follow in
-    the order before. A text without any number of a passage gives none.
+    A repeated number counts where it comes first; unknown numbers are dropped; missing ones follow in their previous
+    order. A text without any known number has no value.
     """
     written = _MARKED.findall(text) or (re.findall(r"\d+", text) if _BARE.fullmatch(text) else [])
     places: list[int] = []

@@ -1,8 +1,8 @@
-"""``mmr``: maximal marginal relevance, passages that are relevant and unlike those before them.
+"""``mmr``: maximal marginal relevance, which prefers relevant passages unlike those before them.
 
 Paper: Carbonell and Goldstein, The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing
-Summaries. One after the other the passage with the greatest λ · relevance − (1 − λ) · likeness is taken, where likeness
-is the cosine with the most similar passage taken before, 0 for the first. Nothing is asked.
+Summaries. Repeatedly picks the passage with the highest λ · relevance − (1 − λ) · similarity, where similarity is the
+cosine with the most similar passage picked before, 0 for the first. No model is called.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORDS = "words"
 
 
 class Similarities(NamedTuple):
-    """How alike the passages of a list are to the query, and to each other."""
+    """Similarities of a list's passages to the query, and to each other."""
 
     query: Floats
     passages: Floats
@@ -41,26 +41,24 @@ class Similarities(NamedTuple):
 
 @dataclass(frozen=True)
 class Mmr(Reranker):
-    """Passages that are relevant and unlike those before them.
+    """Relevant passages unlike those before them.
 
-    How relevant a passage is comes from its place in the order before, from 1 for the first in equal steps down to
-    1 / n for the last of n (``relevance="place"``), so that with λ = 1 nothing changes; or it is its likeness to the
-    query. Texts are alike by the words they share: the cosine of their TF-IDF vectors, with ln((1 + n) / (1 + df)) + 1
-    over the n passages of the list; or by an encoder, as `dense` has them.
+    A passage's relevance comes from its previous position, from 1 for the first in equal steps down to 1 / n for the
+    last of n (``relevance="place"``), so that λ = 1 changes nothing; or it is its similarity to the query. The
+    similarity of texts is the cosine of their TF-IDF vectors, with ln((1 + n) / (1 + df)) + 1 over the n passages of
+    the list; or that of an encoder's vectors, as in `dense`.
     """
 
-    weight: float = argument(
-        0.5, "λ, the share of relevance: 1 leaves the order, 0 goes by novelty alone", low=0, high=1
-    )
-    by: str = named("words", "how texts are alike: words, or an encoder such as embedded")
-    relevance: str = named("place", "the place before, or likeness to the query", choices=("place", "query"))
+    weight: float = argument(0.5, "λ, the weight of relevance: 1 keeps the order, 0 uses only novelty", low=0, high=1)
+    by: str = named("words", "similarity of texts: by words, or an encoder such as embedded")
+    relevance: str = named("place", "the previous position, or similarity to the query", choices=("place", "query"))
 
     kind: ClassVar[str] = "mmr"
-    title: ClassVar[str] = "what was retrieved, relevant passages that are unlike those before them"
+    title: ClassVar[str] = "retrieved passages, preferring relevant ones unlike those before them"
     scored: ClassVar[bool] = False
 
     def problems(self, setting: StepContext) -> list[str]:
-        self.sources(setting)  # an encoder that is not there is refused
+        self.sources(setting)  # raises if the encoder is missing
         return super().problems(setting)
 
     def sources(self, setting: StepContext) -> tuple[str, ...]:
@@ -84,7 +82,7 @@ class Mmr(Reranker):
 
 
 def mmr_order(relevance: Floats, near: Floats, weight: float) -> list[int]:
-    """Places in the order of maximal marginal relevance; of equal ones, the one that came first before."""
+    """Positions in the order of maximal marginal relevance; ties go to the earlier one."""
     alike = np.zeros(len(relevance))
     left = np.ones(len(relevance), dtype=bool)
     order: list[int] = []
@@ -99,7 +97,7 @@ def mmr_order(relevance: Floats, near: Floats, weight: float) -> list[int]:
 
 
 def word_similarities(head: RerankInput, texts: TextLookup) -> Similarities:
-    """Likeness by shared words. How rare a word is comes from the passages of the list alone."""
+    """Similarity by shared words. Document frequencies come only from the passages of the list."""
     every = [texts.query(head.query), *map(texts.passage, head.passages)]
     vocabulary: dict[str, int] = {}
     numbers = list(WordTokenizer().split(pl.Series(every), vocabulary, grow=True))
@@ -118,7 +116,7 @@ def word_similarities(head: RerankInput, texts: TextLookup) -> Similarities:
 def encoder_similarities(
     model: Encoder, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
 ) -> Callable[[RerankInput, TextLookup], Similarities]:
-    """Likeness by an encoder, of lists that are not empty. Texts are encoded once; vectors of passages are kept."""
+    """Similarity by an encoder, of lists that aren't empty. Texts are encoded once; vectors of passages are cached."""
     every = _texts_to_encode({texts.passage(each) for head in heads for each in head.passages}, model, setting)
     rows = load_vectors(model, every, setting.cache, told=setting.told)
     asked = normalize(model.encode([texts.query(head.query) for head in heads], "query"))
@@ -133,9 +131,9 @@ def encoder_similarities(
 
 
 def _texts_to_encode(texts: Set[str], model: Encoder, setting: StepContext) -> pl.Series:
-    """The texts whose vectors are taken: those of the collection where they are there already, as dense leaves them.
+    """Texts to encode: those of the whole collection if `dense` has cached them.
 
-    Otherwise these texts alone, in their own order: that of queries and of their lists does not matter.
+    Otherwise only these texts, sorted, so that the order of queries and their lists doesn't matter.
     """
     known = setting.collection.passages["text"]
     known = known.gather(nonblank_rows(known))

@@ -1,7 +1,7 @@
-"""``oracle`` and ``adversary``: contexts made from relevance labels, as good and as bad as a retriever could be.
+"""``oracle`` and ``adversary``: contexts from relevance labels, as good and as bad as a retriever could be.
 
-A passage is relevant where its label is `level` or more. One whose judgment failed counts as not judged. Where the
-collection has texts of passages, only passages with a text are shown.
+A passage is relevant if its label is at least `level`. A failed judgment counts as unjudged. If the collection has
+texts of passages, only passages with a text are shown.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ragworth.tasks.options import option as named
 
 @dataclass(frozen=True)
 class LabelledStep(Step):
-    """What both have in common."""
+    """Base class of steps that use labels."""
 
-    level: float = named(1.0, "label from which on a passage is relevant")
+    level: float = named(1.0, "lowest label of a relevant passage")
 
     place: ClassVar[Place] = "either"
     needs: ClassVar[tuple[Need, ...]] = ("relevance",)
     scored: ClassVar[bool] = False
 
     def judged(self, setting: StepContext, query: str, *, relevant: bool) -> list[str]:
-        """Passages judged relevant, or not: highest label first, then by id descending, as ties are broken always."""
+        """Passages judged relevant, or irrelevant: highest label first, ties by id descending."""
         labels = setting.labels.get(query, {})
         found = [
             (label, passage)
@@ -42,41 +42,40 @@ class LabelledStep(Step):
 
 @dataclass(frozen=True)
 class Oracle(LabelledStep):
-    """Relevant passages only: first those that were retrieved, in their order, then the others, highest label first.
+    """Only relevant passages: first those retrieved, in order, then the others, highest label first.
 
-    Standing first it gives all relevant passages of a query. A query without any gets nothing.
+    As a first step, it returns all relevant passages of a query. A query without any gets nothing.
     """
 
     fill: bool = named(True, "add relevant passages that were not retrieved")
 
     kind: ClassVar[str] = "oracle"
-    title: ClassVar[str] = "relevant passages only, by their labels"
+    title: ClassVar[str] = "only relevant passages, by their labels"
     bounded: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         retrieved = passages_by_query(before) if before is not None else {}
-        made = []
+        rows = []
         for query in setting.ids:
             found = [each for each in retrieved.get(query, []) if self.is_relevant(setting, query, each)]
             if self.fill or before is None:
                 there = set(found)
                 found += [each for each in self.judged(setting, query, relevant=True) if each not in there]
-            made.append((query, found))
-        return unscored_contexts(made)
+            rows.append((query, found))
+        return unscored_contexts(rows)
 
 
 @dataclass(frozen=True)
 class Adversary(LabelledStep):
-    """No relevant passages: of what was retrieved, everything that is not judged relevant, in its order.
+    """No relevant passages: everything retrieved that isn't judged relevant, in order.
 
-    Standing first it gives the passages judged not relevant, highest label first, and then, drawn at random, ones
-    that nobody judged.
+    As a first step, it returns the passages judged irrelevant, highest label first, then random unjudged ones.
     """
 
-    seed: int = named(0, "another one draws other passages; the seed of the whole counts besides", low=0)
+    seed: int = named(0, "changes the random passages, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "adversary"
-    title: ClassVar[str] = "passages that are not relevant, by the labels"
+    title: ClassVar[str] = "only irrelevant passages, by their labels"
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         if before is None:
@@ -87,10 +86,10 @@ class Adversary(LabelledStep):
         )
 
     def worst(self, setting: StepContext, query: str) -> list[str]:
-        """As many passages that are not relevant as there should be."""
+        """As many irrelevant passages as the depth requires."""
         found = self.judged(setting, query, relevant=False)[: setting.depth]
         labels = setting.labels.get(query, {})
-        # As many more as are judged, so that enough are left when those are taken out.
+        # As many more as are judged, so that enough remain after removing those.
         drawn = sample_passages(setting.passages, setting.depth + len(labels), query_rng(self, setting, query))
         found += [each for each in drawn if each not in labels]
         return found[: setting.depth]

@@ -1,8 +1,8 @@
 """``pointwise``: a language model judges each passage alone.
 
-``by="yes"`` is the probability of YES against NO when it is asked whether the passage helps to answer the question;
-``by="likelihood"`` is how likely it finds the question when it is shown the passage (query likelihood: the mean
-log-probability of the question's tokens). One call a passage.
+``by="yes"`` is the probability of YES versus NO when asked whether the passage helps to answer the question;
+``by="likelihood"`` is the query likelihood given the passage (mean log-probability of the question's tokens). One call
+per passage.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ YES_NO = LabelScale(("YES", "NO"), (1.0, 0.0))
 
 @dataclass(frozen=True)
 class Pointwise(LlmReranker):
-    """Passages by what a model makes of each alone.
+    """Passages by a model's judgment of each alone.
 
-    A model that tells no probabilities writes YES or NO: passages are then in two groups, each in the order before.
+    A model without probabilities writes YES or NO: passages then form two groups, each in its previous order.
     """
 
     by: str = named("yes", "whether it helps, or how likely it makes the question", choices=("yes", "likelihood"))
 
     kind: ClassVar[str] = "pointwise"
-    title: ClassVar[str] = "what was retrieved, by a model that judges each passage alone"
+    title: ClassVar[str] = "retrieved passages, by a model that judges each alone"
 
     def able(self, card: Card) -> None:
         if self.by == "yes":
@@ -52,8 +52,8 @@ class Pointwise(LlmReranker):
     def _helps(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         texts, template = desk.texts, desk.templates["rerank-yes"]
         prompt = template.render({"query": texts.query(query), "passage": texts.passage(passage)})
-        said = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
-        return PassageScore(said.value if said.expected is None else said.expected, said.usage)
+        result = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
+        return PassageScore(result.value if result.expected is None else result.expected, result.usage)
 
     def _likely(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
         prompt = desk.templates["rerank-question"].render({"passage": desk.texts.passage(passage)})

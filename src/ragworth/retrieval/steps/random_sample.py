@@ -1,7 +1,7 @@
-"""``random``: passages drawn at random, and the dice of every step that draws.
+"""``random``: random passages, and the random numbers of all steps.
 
-Each query has dice of its own, made from the kind of step, the seeds and the query's id: asking about more queries
-changes nothing for the others. Python promises the same numbers for the same seed in all its versions.
+Each query has its own generator, seeded by the kind of step, the seeds and the query's id, so adding queries doesn't
+change the others. Python guarantees the same numbers for the same seed in all versions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ragworth.tasks.options import option as named
 
 
 def query_rng(step: Step, setting: StepContext, query: str) -> random.Random:
-    """Dice of a step for a query."""
+    """The random generator of a step for a query."""
     seed = getattr(step, "seed", 0)
     return random.Random(f"{step.kind} {setting.seed} {seed} {query}".encode("utf-8", "surrogatepass"))
 
 
 def sample_passages(passages: pl.Series, k: int, chance: random.Random) -> list[str]:
-    """``k`` of the passages, each as likely; the first of a longer draw are those of a shorter one."""
+    """Draw ``k`` passages uniformly; a shorter draw is the beginning of a longer one."""
     swapped: dict[int, int] = {}
     picked = []
     total = len(passages)
@@ -37,12 +37,12 @@ def sample_passages(passages: pl.Series, k: int, chance: random.Random) -> list[
 
 @dataclass(frozen=True)
 class Random(Step):
-    """Passages of the collection drawn at random, for each query on its own."""
+    """Random passages of the collection, for each query separately."""
 
-    seed: int = named(0, "another one draws other passages; the seed of the whole counts besides", low=0)
+    seed: int = named(0, "changes the random passages, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "random"
-    title: ClassVar[str] = "passages of the collection, at random"
+    title: ClassVar[str] = "random passages of the collection"
     place: ClassVar[Place] = "first"
     scored: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("passages",)

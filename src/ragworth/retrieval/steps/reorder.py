@@ -15,10 +15,10 @@ from ragworth.tasks.options import option as named
 
 @dataclass(frozen=True)
 class Reversed(Step):
-    """What was retrieved in the opposite order: the last passage first. Scores, which no longer give the order, go."""
+    """Retrieved passages in reverse order. Their scores, which no longer match the order, are dropped."""
 
     kind: ClassVar[str] = "reversed"
-    title: ClassVar[str] = "what was retrieved, last passage first"
+    title: ClassVar[str] = "retrieved passages in reverse order"
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
@@ -31,18 +31,18 @@ class Reversed(Step):
 
 @dataclass(frozen=True)
 class Shuffled(Step):
-    """What was retrieved in an order drawn for each query on its own, so that other queries change nothing."""
+    """Retrieved passages in a random order, for each query separately, so that other queries change nothing."""
 
-    seed: int = named(0, "another one draws another order; the seed of the whole counts besides", low=0)
+    seed: int = named(0, "changes the random order, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "shuffled"
-    title: ClassVar[str] = "what was retrieved, in random order"
+    title: ClassVar[str] = "retrieved passages in random order"
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         assert before is not None
-        # From the order of ids, so that only what was retrieved counts, and not how it was ordered.
+        # Starting from the order of ids, so that only the set of passages counts, not its order.
         return unscored_contexts(
             (query, sample_passages(pl.Series(sorted(passages)), len(passages), query_rng(self, setting, query)))
             for query, passages in passages_by_query(before).items()
@@ -56,7 +56,7 @@ class Top(Step):
     k: int = argument(10, "how many passages to keep", low=1)
 
     kind: ClassVar[str] = "top"
-    title: ClassVar[str] = "the first k of what was retrieved; written % k"
+    title: ClassVar[str] = "the first k retrieved passages; written % k"
     place: ClassVar[Place] = "behind"
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:

@@ -1,9 +1,9 @@
-"""``setwise``: a language model picks the best of a few passages, again and again, and the first k come out sorted.
+"""``setwise``: a language model repeatedly picks the best of a few passages to sort out the first k.
 
 Paper: Zhuang et al., A Setwise Approach for Effective and Highly Efficient Zero-shot Ranking with Large Language
-Models. With c passages in a prompt, a heap has c − 1 passages below each, and the first is taken out of it k times:
-about n / (c − 1) calls to make it, and at most its height, log n / log (c − 1), for each that is taken out. Bubbling
-lets the best rise from the end to the front k times: ⌈(m − 1) / (c − 1)⌉ calls for the m passages that are left.
+Models. With c passages per prompt, each node of a heap has c − 1 children, and the root is removed k times: about
+n / (c − 1) calls to build it, and at most its height, log n / log (c − 1), per removal. Bubble sort lets the best rise
+from the end to the front k times: ⌈(m − 1) / (c − 1)⌉ calls for the m remaining passages.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ragworth.tasks.options import option as named
 
 @dataclass(frozen=True)
 class Setwise(LlmReranker):
-    """The k best passages, sorted by picking the best of a few; the others behind them in the order before.
+    """The k best passages, sorted by picking the best of a few; the others follow in their previous order.
 
-    Passages are shown in the order before, so that a model that sees no difference leaves them in it. By the
-    probabilities of the letters where the model tells them, else by the letter that it writes.
+    Passages are shown in their previous order, so a model that sees no difference keeps it. Uses the probabilities of
+    the letters if the model returns them, else the letter that it writes.
     """
 
-    k: int = named(10, "how many passages are sorted out", low=1)
-    compared: int = named(4, "passages that the model sees at a time", low=2, high=26)
-    sort: str = named("heap", "how they are sorted", choices=("heap", "bubble"))
-    words: int = named(300, "most words of a passage that are shown; 0 for all", low=0, high=100_000)
+    k: int = named(10, "how many of the best passages to sort", low=1)
+    compared: int = named(4, "passages shown to the model at a time", low=2, high=26)
+    sort: str = named("heap", "sorting algorithm", choices=("heap", "bubble"))
+    words: int = named(300, "maximum words shown of a passage; 0 for all", low=0, high=100_000)
 
     kind: ClassVar[str] = "setwise"
-    title: ClassVar[str] = "what was retrieved, by a model that picks the best of a few again and again"
+    title: ClassVar[str] = "retrieved passages, by a model that repeatedly picks the best of a few"
     unit: ClassVar[str] = "choice"
     scored: ClassVar[bool] = False
-    fate: ClassVar[str] = "went to the passage that was first before"
+    fate: ClassVar[str] = "went to the passage that came first"
 
     def check(self) -> None:
         if self.sort == "heap" and self.compared < 3:
@@ -66,7 +66,7 @@ class Setwise(LlmReranker):
 
 @dataclass
 class PassageSort:
-    """One list while it is sorted."""
+    """State of sorting one list."""
 
     step: Setwise
     head: RerankInput
@@ -77,11 +77,11 @@ class PassageSort:
 
     def __post_init__(self) -> None:
         self.place = {passage: place for place, passage in enumerate(self.head.passages)}
-        # A passage is shown many times, and cut once.
+        # A passage is shown many times, but truncated once.
         self.shown = cache(lambda each: truncate_words(self.desk.texts.passage(each), self.step.words))
 
     def heap(self) -> Program[list[str]]:
-        """The first k, out of a heap with the best passage on top."""
+        """The first k, from a heap with the best passage on top."""
         heap = list(self.head.passages)
         for root in reversed(range(_parent_count(len(heap), self.step.compared))):
             yield from self._sink(heap, root)
@@ -95,7 +95,7 @@ class PassageSort:
         return first
 
     def _sink(self, heap: list[str], root: int) -> Program[None]:
-        """Let a passage sink until it is better than all below it."""
+        """Let a passage sink until it is better than its children."""
         below = self.step.compared - 1
         while (child := root * below + 1) < len(heap):
             some = [root, *range(child, min(child + below, len(heap)))]
@@ -120,20 +120,20 @@ class PassageSort:
         return order[: self.step.k]
 
     def _best(self, passages: Sequence[str]) -> Program[str]:
-        """The best of a few; the one that was first before where the model cannot say."""
+        """The best of a few; the one that came first if the model doesn't say."""
         some = sorted(passages, key=self.place.__getitem__)
         letters = tuple(ascii_uppercase[: len(some)])
         scale = LabelScale(letters, tuple(map(float, range(len(some)))))
         try:
-            said: LabelResult = yield from self._asked(some, scale)
+            result: LabelResult = yield from self._ask_label(some, scale)
         except NoValue as none:
             self.failed[none.status] += 1
             return some[0]
         self.done += 1
-        self.remarks += Counter({CUT_REMARK: 1} if said.usage.cut else {})
-        return some[letters.index(said.label)]
+        self.remarks += Counter({CUT_REMARK: 1} if result.usage.cut else {})
+        return some[letters.index(result.label)]
 
-    def _asked(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
+    def _ask_label(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
         query, card = self.desk.texts.query(self.head.query), self.desk.card
         shown = [
             {"letter": letter, "text": self.shown(each)} for letter, each in zip(scale.labels, passages, strict=True)
@@ -143,12 +143,12 @@ class PassageSort:
 
 
 def _parent_count(passages: int, compared: int) -> int:
-    """How many places of a heap have others below them."""
+    """Number of heap nodes with children."""
     return (passages + compared - 3) // (compared - 1) if passages > 1 else 0
 
 
 def _levels_below(passages: int, compared: int, root: int = 0) -> int:
-    """How many levels of a heap lie below a place."""
+    """Number of heap levels below a node."""
     levels = 0
     while (root := root * (compared - 1) + 1) < passages:
         levels += 1
@@ -156,8 +156,8 @@ def _levels_below(passages: int, compared: int, root: int = 0) -> int:
 
 
 def _max_heap_calls(passages: int, k: int, compared: int) -> int:
-    made = sum(_levels_below(passages, compared, root) for root in range(_parent_count(passages, compared)))
-    return made + sum(_levels_below(passages - out, compared) for out in range(1, min(k, passages)))
+    build_calls = sum(_levels_below(passages, compared, root) for root in range(_parent_count(passages, compared)))
+    return build_calls + sum(_levels_below(passages - out, compared) for out in range(1, min(k, passages)))
 
 
 def _max_bubble_calls(passages: int, k: int, compared: int) -> int:

@@ -1,8 +1,8 @@
-"""``sparse("NAME")``: passages that share words with the query, with weights that a model learned.
+"""``sparse("NAME")``: rank passages by shared words, with weights learned by a model.
 
-A model of sentence-transformers (SPLADE and its like) gives queries and passages weights of words, of words too that
-do not stand there. The score is the inner product, in double precision, and only a passage that has a word in common
-with the query is retrieved. Texts without any sign have no words. Equal scores are ordered by passage id, descending.
+A model of sentence-transformers (such as SPLADE) gives queries and passages weights of words, including words that
+don't occur in them. The score is the inner product, in double precision, and only passages that share a word with the
+query are retrieved. Blank texts have no words. Equal scores are ordered by passage id, descending.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ragworth.tables import Contexts
 
 
 def open_sparse_encoder(model: str, folder: Path | None) -> SparseTextEncoder:
-    """A model; the same one for the same name and files, so that weights are loaded once."""
+    """Open a model, shared by name and files so that weights are loaded once."""
     return _cached_encoder(model, folder, SparseTextEncoder(model, folder).revision)
 
 
@@ -33,18 +33,16 @@ def _cached_encoder(model: str, folder: Path | None, revision: str) -> SparseTex
 
 @dataclass(frozen=True)
 class Sparse(Step):
-    """Learned sparse retrieval."""
-
     model: str = argument("", "sparse encoder of sentence-transformers: its name, or its folder")
 
     kind: ClassVar[str] = "sparse"
-    title: ClassVar[str] = "passages that share words with the query, by learned weights"
+    title: ClassVar[str] = "passages sharing words with the query, by learned weights"
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
     def check(self) -> None:
         if not self.model:
-            raise InputError("sparse names no model", expected='a model, such as sparse("naver/splade-v3")')
+            raise InputError("sparse lacks a model", expected='a model, such as sparse("naver/splade-v3")')
 
     def problems(self, setting: StepContext) -> list[str]:
         open_sparse_encoder(self.model, setting.folder)
@@ -60,10 +58,10 @@ class Sparse(Step):
         if len(rows) and len(asked):
             model = open_sparse_encoder(self.model, setting.folder)
             index = load_postings(model, passages["text"].gather(rows), setting.cache, setting.told)
-            made = model.encode(queries["text"].gather(asked).to_list(), "query")
+            weights = model.encode(queries["text"].gather(asked).to_list(), "query")
             places = id_order(passages["passage"])[rows]
             for place, number in enumerate(asked):
-                part = slice(made.ends[place], made.ends[place + 1])
-                best = index.best(made.words[part], made.values[part], places, setting.depth)
+                part = slice(weights.ends[place], weights.ends[place + 1])
+                best = index.best(weights.words[part], weights.values[part], places, setting.depth)
                 found[number] = SearchHits(rows[best.rows], best.scores)
         return contexts_from_hits(found, queries["query"], passages["passage"])

@@ -1,13 +1,12 @@
-"""``useful``: passages by what they are worth to the model that will read them, as the model itself shows it.
+"""``useful``: rank passages by their utility to the model that will read them, as estimated by the model itself.
 
-The utility of a passage is R · (1 − p_abstain): how likely the model is to answer from it, which counts against a
-passage that is not relevant, since it only misleads (paper: Trappolini, Cuconasu et al., Redefining Retrieval
-Evaluation in the Era of LLMs, where the ideal order needs labels). Here p_abstain is the model's own. R is 1, or where
-a judge is named 2p − 1, its expected value by the judge's probability p that the passage is relevant. No accepted
-answer is shown to anybody.
+The utility of a passage is R · (1 − p_abstain): how likely the model is to answer from it, which counts against an
+irrelevant passage, since it only misleads (paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the
+Era of LLMs, where the ideal order needs labels). Here p_abstain is the model's own. R is 1 or, with a judge, 2p − 1,
+its expected value given the judge's probability p that the passage is relevant. No accepted answer is shown.
 
-It asks what the judgment ``abstention`` asks, and what ``relevance`` asks about queries without accepted answers: what
-one has asked there, the other has for nothing. A judge who is shown accepted answers is asked something else.
+It makes the same calls as the judgment ``abstention``, and as ``relevance`` for queries without accepted answers, so
+answers are shared with those. A judge that is shown accepted answers gets other prompts.
 """
 
 from __future__ import annotations
@@ -31,27 +30,27 @@ from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
 SATURATION_MARGIN = 0.05
-"""A model whose every p is below this, or above 1 less this, does not tell passages apart by declining."""
+"""If all p are below this, or above 1 minus this, a model doesn't distinguish passages by declining."""
 
 PassageFindings: TypeAlias = list[AspectValues | NoValue]
-"""What was found of the passages of a list."""
+"""Findings about the passages of a list."""
 
 
 @dataclass(frozen=True)
 class Useful(LlmReranker):
     """Passages by the model's own utility: how likely it is to answer from each of them alone."""
 
-    judge: str = named("", "model that judges relevance besides; without one, every passage may be relevant")
+    judge: str = named("", "model that also judges relevance; without one, all passages count as relevant")
     estimator: str = named("first-token", "how p_abstain is estimated", choices=("first-token", "sequence", "sampled"))
 
     kind: ClassVar[str] = "useful"
-    title: ClassVar[str] = "what was retrieved, by what each passage is worth to the model"
+    title: ClassVar[str] = "retrieved passages, by their utility to the model"
 
     def models(self) -> tuple[str, ...]:
         return (self.model, self.judge) if self.judge else (self.model,)
 
     def able(self, card: Card) -> None:
-        """Both kinds of judgment refuse, when they are made, a model that cannot give them."""
+        """Both kinds of judgment check the model's abilities themselves."""
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ()
@@ -80,7 +79,7 @@ class Useful(LlmReranker):
     ) -> Sequence[RerankedList | None]:
         assert setting.asking is not None
         asked, found = setting.asking, []
-        # A judge at the time of retrieval knows no accepted answers.
+        # A judge at retrieval time knows no accepted answers.
         blind = TextLookup(replace(texts.collection, answers=texts.collection.answers.clear()))
         most = sum(len(head.passages) for head in heads)
         for kind, model, settings in self._kinds():
@@ -105,7 +104,7 @@ class Useful(LlmReranker):
         return notes
 
     def _kinds(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Kinds of judgment, each with its model and its settings."""
+        """Kinds of judgment, each with its model and settings."""
         worth: tuple[str, str, dict[str, Any]] = ("abstention", self.model, {"estimator": self.estimator})
         return [worth, ("relevance", self.judge, {})] if self.judge else [worth]
 
@@ -134,7 +133,7 @@ def _judging_work(
 
 
 def _order_by_utility(head: RerankInput, said: dict[str, PassageFindings | NoValue | None]) -> RerankedList | None:
-    """The list by utility; None where something of it was not asked."""
+    """The list by utility; None if a call is missing."""
     known = {aspect: found for aspect, found in said.items() if isinstance(found, list)}
     if len(known) < len(said):
         return None
@@ -155,7 +154,7 @@ def _order_by_utility(head: RerankInput, said: dict[str, PassageFindings | NoVal
 
 
 def _probability(aspect: str, found: AspectValues | NoValue) -> float | NoValue:
-    """A probability: that the model declines; or that the passage is relevant, 0 or 1 where only a label is known."""
+    """The probability that the model declines, or that the passage is relevant (0 or 1 if only a label is known)."""
     if isinstance(found, NoValue):
         return found
     value = found.values[aspect]

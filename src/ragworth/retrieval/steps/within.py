@@ -1,7 +1,7 @@
-"""``within(bm25 % 10, chunks="small")``: a pipeline on the passages of one chunking alone.
+"""``within(bm25 % 10, chunks="small")``: run a pipeline on the passages of one chunking only.
 
-Passages of several chunkings may stand in one collection (``ragworth chunk --name``), so that systems on different
-ones are compared in one evaluation; each retrieves, with its own index and its own weights of words, among its own.
+A collection may contain passages of several chunkings (``ragworth chunk --name``), so that systems on different ones
+can be compared in one evaluation; each retrieves among its own passages, with its own index and word weights.
 """
 
 from __future__ import annotations
@@ -20,36 +20,38 @@ from ragworth.tasks.options import option as named
 
 @dataclass(frozen=True, init=False)
 class Within(Step):
-    """What a pipeline gives that knows the passages of one chunking only.
+    """Results of a pipeline that sees only the passages of one chunking.
 
-    The pipeline is as deep as it says itself, or gives what a first stage gives; a cut behind `within` is the same as
-    one inside. It is run by `running`, together with those of other systems within the same chunking.
+    The pipeline sets its own depth, or has that of a first stage; a cut after `within` is the same as one inside. `run`
+    runs it together with those of other systems within the same chunking.
     """
 
     parts: tuple[Pipeline, ...]
-    chunks: str = named("", "name of the chunking: what stands behind @ in the ids of its passages")
+    chunks: str = named("", "name of the chunking: the part after @ in the ids of its passages")
 
     kind: ClassVar[str] = "within"
-    title: ClassVar[str] = "what a pipeline retrieves among the passages of one chunking"
+    title: ClassVar[str] = "results of a pipeline on the passages of one chunking"
     place: ClassVar[Place] = "first"
     bounded: ClassVar[bool] = False
     holds: ClassVar[bool] = True
 
     def __init__(self, *parts: StepLike, chunks: str = "") -> None:
-        made = tuple(Pipeline.of(part).complete() for part in parts)
-        needs = dict.fromkeys(need for part in made for step in part.steps for need in step.needs)
-        for name, value in {"parts": made, "chunks": chunks, "needs": tuple(needs)}.items():
+        pipelines = tuple(Pipeline.of(part).complete() for part in parts)
+        needs = dict.fromkeys(need for part in pipelines for step in part.steps for need in step.needs)
+        for name, value in {"parts": pipelines, "chunks": chunks, "needs": tuple(needs)}.items():
             object.__setattr__(self, name, value)
         self.__post_init__()
 
     def check(self) -> None:
         if len(self.parts) != 1:
             raise InputError(
-                f"within holds {format_count(len(self.parts), 'pipeline')}",
+                f"within has {format_count(len(self.parts), 'pipeline')}",
                 expected='one, such as within(bm25 % 10, chunks="small")',
             )
         if not CHUNKING_NAME.fullmatch(self.chunks):
-            raise InputError("within names no chunking", expected='its name: within(bm25 % 10, chunks="small")')
+            raise InputError(
+                "within lacks the name of a chunking", expected='such as within(bm25 % 10, chunks="small")'
+            )
 
     @property
     def contained(self) -> tuple[Pipeline, ...]:
@@ -80,7 +82,7 @@ class Within(Step):
 
 
 def restrict_to_chunking(setting: StepContext, chunks: str) -> StepContext:
-    """The setting with the passages of one chunking alone."""
+    """The context restricted to the passages of one chunking."""
     passages = setting.collection.passages
     mine = passages.filter(in_chunking(passages["passage"], chunks))
     return replace(setting, collection=replace(setting.collection, passages=mine))
