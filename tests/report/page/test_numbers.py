@@ -108,6 +108,17 @@ def test_curves_are_from_the_same_queries_all_along() -> None:
     }  # fmt: skip
 
 
+def test_curves_of_many_queries_come_from_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "MOST_QUERIES", 1)
+    given = results(["nDCG@3"], {})
+    found = curves.cutoff_curves(given, ["nDCG@3"], ["one", "two"])
+    assert not isinstance(found, str)
+    total = len(given.contexts.distinct("query"))
+    assert total > 1
+    assert found.sample == f"From 1 of {total} queries."
+    assert set(found.frame["n"]) == {1}
+
+
 def test_curves_name_the_metrics_that_there_is_no_room_for() -> None:
     names = ["UDCG@3", "nDCG@3", "P@3", "R@3", "RR@3", "F1@3", "Success@3"]
     found = curves.cutoff_curves(results(names, {}), names[1:] + names[:1], ["one", "two"])

@@ -8,22 +8,28 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ragworth.diagnosis import all_queries
 from ragworth.errors import InputError, RagworthError
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report.page.depths import listed_depth
+from ragworth.report.page.query_blocks import select_queries
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.tables import Scores
 
 MOST_METRICS, MOST_CUTS = 6, 10
 
+MOST_QUERIES = 100_000
+"""Queries that curves are computed from; where there are more, so many of them, evenly spaced."""
+
 
 class CutoffCurves(NamedTuple):
-    """metric, system, place (the cutoff), mean and n; and metrics left out, with the reason."""
+    """metric, system, place (the cutoff), mean and n; metrics left out, with the reason; and the sample of queries."""
 
     frame: pl.DataFrame
     left: list[str]
+    sample: str = ""
 
 
 def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> CutoffCurves | str:
@@ -33,6 +39,7 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
     All points of a curve are from the queries that have a value there; a cutoff at which one of them has none, as
     where passages were not judged so far down, is left out.
     """
+    results, sample = _sampled(results)
     deepest = max((part.select(pl.col("rank").max()).item() or 0 for part in results.contexts.parts), default=0)
     depth = min(int(deepest), listed_depth(results, metrics))
     families = _families(metrics)
@@ -66,7 +73,16 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
         pl.col("system").replace_strict(rank, return_dtype=pl.Int64),
         "place",
     ]
-    return CutoffCurves(frame.sort(order), left)
+    return CutoffCurves(frame.sort(order), left, sample)
+
+
+def _sampled(results: Results) -> tuple[Results, str]:
+    """The results of at most `MOST_QUERIES` queries, and a sentence that says so where there are more."""
+    queries = pl.Series("query", all_queries(results.contexts), dtype=pl.String)
+    if len(queries) <= MOST_QUERIES:
+        return results, ""
+    places = np.linspace(0, len(queries) - 1, MOST_QUERIES).round().astype(np.int64)
+    return select_queries(results, queries.gather(places)), f"From {MOST_QUERIES:,} of {len(queries):,} queries."
 
 
 def _families(metrics: list[str]) -> list[Metric]:

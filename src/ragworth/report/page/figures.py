@@ -140,7 +140,8 @@ def depth_figure(given: FigureSources) -> Figure | str:
         for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
     ]
     left = f" Left out: {'; '.join(found.left)}." if found.left else ""
-    caption = f"Each metric if only the first k passages were shown: where a curve falls, more context does harm.{left}"
+    caption = "Each metric if only the first k passages were shown: where a curve falls, more context does harm."
+    caption = " ".join(filter(None, [caption, found.sample])) + left
     return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
 
 
