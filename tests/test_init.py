@@ -15,6 +15,8 @@ import polars as pl
 import pytest
 
 from ragworth import config, formats
+from ragworth.annotators import ANNOTATORS
+from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
@@ -443,6 +445,13 @@ def test_the_template_demo_fits_the_demo(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "demo", tmp_path, dirs_exist_ok=True)
     init_workspace(tmp_path, "demo", force=True)
     assert set(used(tmp_path).systems) == set(TEMPLATES["demo"]["systems"])
+
+
+def test_a_new_kind_of_judgment_is_in_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ANNOTATORS._targets, "brief", "ragworth.annotators.abstention:AbstentionAnnotator")
+    title = AbstentionAnnotator.title
+    assert f"# brief = true  # {title}\n" in template_text()
+    assert "#:" not in template_text()
 
 
 def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:

@@ -6,7 +6,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from ragworth.annotators import ANNOTATORS
+from ragworth.graders.grading import GRADERS
+from ragworth.registry import Registry
 
 TomlValue: TypeAlias = str | bool | int | list[str] | dict[str, str | bool]
 TomlTables: TypeAlias = Mapping[str, Mapping[str, TomlValue]]
@@ -47,8 +51,14 @@ def format_toml(value: TomlValue) -> str:
 
 
 def template_text() -> str:
-    """The file with every key and nothing set."""
-    return files("ragworth.init").joinpath("template.toml").read_text(encoding="utf-8")
+    """The file with every key and nothing set. Judgments and graders that it doesn't explain get a line each."""
+    text = files("ragworth.init").joinpath("template.toml").read_text(encoding="utf-8")
+    kinds: dict[str, Registry[Any]] = {"judgments": ANNOTATORS, "grades": GRADERS}
+    for table, registry in kinds.items():
+        others = [name for name in registry.names() if f"# {name} = " not in text]
+        lines = "".join(f"# {name} = true  # {registry.get(name).title}\n" for name in others)
+        text = text.replace(f"#: {table}\n", lines)
+    return text
 
 
 def fill_template(tables: TomlTables) -> str:
