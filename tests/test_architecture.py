@@ -31,7 +31,7 @@ MUTUAL = (
     # Steps combine to pipelines, pipelines have a written form, and the written form names steps.
     {
         "retrieval",
-        *(f"retrieval.{name}" for name in ("contract", "parsing", "pipeline", "run")),
+        *(f"retrieval.{name}" for name in ("contract", "execution", "parsing", "pipeline")),
         *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
     },
     # A study runs on a bench, and a bench makes the cases of a study.

@@ -278,7 +278,7 @@ def test_the_page_and_the_template_name_every_key(tmp_path: Path) -> None:
             assert f"[{key}]" in PAGE
             continue
         place = table.partition(".")[0]
-        assert f"`{key}`" in sections[place or "At the top"], f"{table}.{key} is not on the page"
+        assert f"`{key}`" in sections[place or "Top-level keys"], f"{table}.{key} is not on the page"
         assert re.search(rf"^# {key} = |{{{key} = ", tables[place], re.M), f"{table}.{key} is not in the template"
 
 

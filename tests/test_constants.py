@@ -12,7 +12,7 @@ import ragworth
 SOURCES = Path(ragworth.__file__).parent
 
 
-@pytest.mark.parametrize("name", ["MOST_MASS", "MOST_PATH", "LOWER", "LONG"])
+@pytest.mark.parametrize("name", ["MAX_PROBABILITY_MASS", "MAX_PATH_LENGTH", "OPTIONS_TO_LOWER"])
 def test_a_constant_has_one_definition(name: str) -> None:
     definition = re.compile(rf"^{name}\b[^=\n]*= ", re.MULTILINE)
     found = [str(path) for path in SOURCES.rglob("*.py") if definition.search(path.read_text(encoding="utf-8"))]

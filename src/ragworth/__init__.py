@@ -46,7 +46,7 @@ _PUBLIC = {
     "annotate": "ragworth.annotators.annotation",
     "answer": "ragworth.generation.answering",
     "evaluate": "ragworth.evaluation.run",
-    "retrieve": "ragworth.retrieval.run",
+    "retrieve": "ragworth.retrieval.execution",
     "chunk": "ragworth.retrieval.chunks",
     "study": "ragworth.studies.run",
     "Results": "ragworth.results",
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from ragworth.prompts import load_prompt as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk
-    from ragworth.retrieval.run import retrieve
+    from ragworth.retrieval.execution import retrieve
     from ragworth.scoring import score
     from ragworth.studies.run import study
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores

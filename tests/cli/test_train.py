@@ -168,7 +168,7 @@ def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:
         (("sweep", "UDCG(gamma=*)@5", "trivia", "nq/../trivia"), "the same results as trivia"),
         (("udcg", "nq", "-o", "no/t.json"), "there is no folder"),
         (("udcg", "nq"), "Missing option '-o'"),
-        (("udcg", "nq", "-o", 'say "t".json'), "is not possible"),
+        (("udcg", "nq", "-o", 'say "t".json'), "is invalid"),
         (("udcg", "-o", "t.json"), "Missing argument"),
         (("udcg", "nq", "-o", "t.json", "--level", "2"), "the confidence level is 2.0"),
         (("udcg", "nq", "-o", "t.json", "--folds", "16"), "at least 32, for 16 parts"),

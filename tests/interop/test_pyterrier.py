@@ -61,7 +61,7 @@ def test_what_goes_wrong() -> None:
     broken = pt.apply.generic(lambda frame: frame["nothing"])
     with pytest.raises(InputError, match=r"pt: .* fails for 3 queries \('q1', 'q2', 'q3'\): "):
         retrieve({"pt": broken}, world())
-    with pytest.raises(InputError, match=r"pt: .*a table with qid, query came back[^$]*qid, docno"):
+    with pytest.raises(InputError, match=r"pt: .*a table with qid, query was returned[^$]*qid, docno"):
         retrieve({"pt": pt.apply.generic(lambda frame: frame)}, world())
     with pytest.raises(InputError, match="none of 1 passage"):
         retrieve({"pt": Table([("q1", "x", 1.0)])}, world())

@@ -253,8 +253,9 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     chosen, name = GRADERS.get(kind), f"grade.{kind}"
     if state.answers is None:
         assert state.plan is not None
-        more = " or more" if chosen.rounds > 1 else ""
-        calls = f"{format_count(state.planned_answers, 'answer')} to grade, with one call{more} for each"
+        calls = f"{format_count(state.planned_answers, 'answer')} to grade"
+        if chosen.single:
+            calls += f", with one call{' or more' if chosen.rounds > 1 else ''} for each"
         state.plan.append(StagePlan(name, calls if chosen.asks else "no model is asked"))
         return
     with ExitStack() as stack:

@@ -58,6 +58,8 @@ class Grader:
     """The labels that there are, in words, with their values; empty where a value may be any number."""
     rounds: ClassVar[int] = 1
     """How often it asks about one answer, each time by what came before."""
+    single: ClassVar[bool] = True
+    """Whether it makes one call at a time for an answer."""
     details: ClassVar[Mapping[str, Any]] = {}
     """Columns it keeps beside the values."""
 

@@ -57,6 +57,7 @@ class CoverageGrader(Grader):
     title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
     asks: ClassVar[bool] = True
+    single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("rating",)
     details: ClassVar[Mapping[str, Any]] = {
         "subquestions": pl.List(pl.String),

@@ -21,10 +21,10 @@ from ragworth.retrieval.contract import Step as Step
 from ragworth.retrieval.contract import StepContext as StepContext
 
 if TYPE_CHECKING:
+    from ragworth.retrieval.execution import check as check
+    from ragworth.retrieval.execution import retrieve as retrieve
     from ragworth.retrieval.parsing import parse as parse
     from ragworth.retrieval.pipeline import Pipeline as Pipeline
-    from ragworth.retrieval.run import check as check
-    from ragworth.retrieval.run import retrieve as retrieve
 
 STEPS: Registry[type[Step]] = Registry(
     "kind of step",
@@ -56,8 +56,8 @@ STEPS: Registry[type[Step]] = Registry(
 
 
 _PUBLIC = {
-    "retrieve": "run",
-    "check": "run",
+    "retrieve": "execution",
+    "check": "execution",
     "Pipeline": "pipeline",
     "parse": "parsing",
     "called": "steps.external:Called",

@@ -96,7 +96,7 @@ def test_a_bos_goes_in_front_of_a_whole_text_only() -> None:
 
 
 def test_an_unknown_way_of_splitting_is_refused() -> None:
-    with pytest.raises(ModelError, match="in the way 'tekken'"):
+    with pytest.raises(ModelError, match="unknown pre-tokenizer 'tekken'"):
         made("tekken")
 
 

@@ -11,7 +11,7 @@ from ragworth.errors import FormatError, InputError
 from ragworth.formats import write
 from ragworth.retrieval import StepContext, retrieve
 from ragworth.retrieval.contract import Step
-from ragworth.retrieval.run import System, check
+from ragworth.retrieval.execution import System, check
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.reorder import Reversed
 from ragworth.tables import Contexts
@@ -99,7 +99,7 @@ def test_runs_that_cannot_be_read(tmp_path: Path) -> None:
     write(two, tmp_path / "two.parquet")
     with pytest.raises(FormatError, match=r"bad\.run"):
         retrieve({"s": "run(bad.run)"}, world(folder=tmp_path))
-    with pytest.raises(InputError, match="holds 2 systems"):
+    with pytest.raises(InputError, match="has 2 systems"):
         retrieve({"s": "run(two.parquet)"}, world(folder=tmp_path))
     with pytest.raises(InputError, match=r"s: run: there is no file .*gone\.run"):
         retrieve({"s": "run(gone.run)"}, world(folder=tmp_path))
