@@ -264,7 +264,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 
 def test_the_page_and_the_template_name_every_key(tmp_path: Path) -> None:
-    sections = dict(re.findall(r"^## `?\[?([\w ]+?)\]?`?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+    sections = dict(re.findall(r"^## `?\[?([\w -]+?)\]?`?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
     tables: dict[str, str] = {"": ""}
     for line in template_text().splitlines():
         if head := re.match(r"(?:# )?\[(\w+)\]$", line):
