@@ -89,18 +89,19 @@ def value_sources(results: Results) -> pl.DataFrame:
     """Who made the values of each table: table, aspect, source, rows and how many of them have a value."""
     parts: list[pl.DataFrame] = []
     for name in ("judgments", "ratings", "answers", "outcomes"):
-        part = getattr(results, name)
-        if part is None:
+        table = getattr(results, name)
+        if table is None:
             continue
-        aspect = pl.col("aspect") if "aspect" in part.frame.columns else pl.lit("")
-        parts.append(
-            part.frame.group_by(aspect.alias("aspect"), "source", maintain_order=True)
-            .agg(
+        aspect = pl.col("aspect") if "aspect" in table.schema else pl.lit("")
+        counts = [
+            part.group_by(aspect.alias("aspect"), "source", maintain_order=True).agg(
                 pl.len().cast(pl.Int64).alias("rows"),
                 (pl.col("status") == "ok").sum().cast(pl.Int64).alias("with a value"),
             )
-            .select(pl.lit(name).alias("table"), "aspect", "source", "rows", "with a value")
-        )
+            for part in table.parts
+        ]
+        both = pl.concat(counts).group_by("aspect", "source", maintain_order=True).sum()
+        parts.append(both.select(pl.lit(name).alias("table"), "aspect", "source", "rows", "with a value"))
     if not parts:
         return pl.DataFrame(schema=["table", "aspect", "source", "rows", "with a value"])
     return pl.concat(parts).head(200)
