@@ -216,6 +216,6 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
 
 def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=8)
-    assert [stage.name for stage in plan_study("top-k", [place], sizes="1,2")] == ["answered", "grade.deterministic"]
+    assert [stage.name for stage in plan_study("top-k", [place], sizes="1,2")] == ["answered"]
     found = CliRunner().invoke(main, ["study", "top-k", str(place), "--dry-run", "--sizes", "1,2"])
     assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0

@@ -285,7 +285,7 @@ def test_identity_names_all_that_decides_a_score(tiny: Path, tmp_path: Path) -> 
 
 
 def test_an_unknown_layer_must_be_named(tiny: Path) -> None:
-    with pytest.raises(ModelError, match="which layer") as caught:
+    with pytest.raises(ModelError, match="the best layer") as caught:
         BERTScore(str(tiny))
     assert "layer=0 to 3" in caught.value.expected
     for layer in (-1, 4):

@@ -21,6 +21,7 @@ from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
+from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.results import Results
@@ -250,6 +251,8 @@ class Bench:
             own = {"annotate": part, "answer": part}
             for name, words in state.plan:
                 stage, dot, kind = name.partition(".")
+                if stage == "grade" and not GRADERS.get(kind).asks:
+                    continue
                 self.plan.append(StagePlan(f"{own.get(stage, stage)}{dot}{kind}", words))
         self._stages += state.stages
         self._prompts |= state.prompts
