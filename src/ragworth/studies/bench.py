@@ -119,6 +119,8 @@ class Bench:
         for kind in kinds:
             state = self._state(contexts, part)
             stages.run_annotate(state, kind, _with_model(self.space.judgments[kind], model))
+            if state.plan is not None and kind in state.said:
+                state.plan.clear()  # it was judged before
             self._took(state, kind, part)
 
     def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
