@@ -177,3 +177,12 @@ def test_no_print_and_no_pickle_in_the_library() -> None:
         assert not {"pickle", "dill", "joblib"} & {
             alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names
         }, path
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in FILES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

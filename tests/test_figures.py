@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,8 @@ def test_the_page_shows_what_is_computed_now(page: str, figure: Figure, run: Run
     old, new = owned(page, figure), {name: str(shown) for name, shown in computed(figure, run).items()}
     assert old.keys() == new.keys()
     for name in old:
-        assert same(old[name], new[name]), f"make figures PAGE={page}\n\n{name} is now:\n\n{new[name]}"
+        changed = "\n".join(unified_diff(old[name].splitlines(), new[name].splitlines(), "page", "now", lineterm=""))
+        assert same(old[name], new[name]), f"make figures PAGE={page}\n\n{name}:\n{changed}"
 
 
 @pytest.mark.parametrize("page", pages())

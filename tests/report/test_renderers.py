@@ -17,32 +17,34 @@ from tests.report.page.odd_samples import BAD
 
 CHART = doc.ChartPanel("chart", BAD, {"mark": "bar", "width": "container"})
 BLOCKS = (
-    doc.Paragraph([BAD, doc.Span(BAD, "strong", f"studies/{quote(BAD)}", BAD)], "note"),
+    doc.Paragraph([BAD, doc.TextSpan(BAD, "strong", f"studies/{quote(BAD)}", BAD)], "note"),
     doc.Heading(BAD, count=BAD),
-    doc.Bullets([BAD, [BAD, doc.Span(BAD, "code")]], shown=1, unit="item"),
+    doc.Bullets([BAD, [BAD, doc.TextSpan(BAD, "code")]], shown=1, unit="item"),
     doc.Notes([BAD]),
-    doc.Table(BAD, [doc.Column(BAD), doc.Column(BAD)], [[BAD, [BAD, doc.Span(BAD, "warn", title=BAD)]]], note=BAD),
+    doc.TableBlock(
+        BAD, [doc.TableColumn(BAD)] * 2, [[BAD, [BAD, doc.TextSpan(BAD, "warn", title=BAD)]]], note=BAD
+    ),
     doc.Figure("chart", BAD, BAD, [CHART], pl.DataFrame({BAD: [BAD]}), files=True),
     doc.Group("finding", [doc.Paragraph(BAD)]),
     doc.Details(BAD, [doc.Paragraph(BAD)]),
-    doc.Data(BAD, {BAD: {BAD: [BAD, {BAD: BAD}, {BAD: [BAD]}, None, 1.5]}, "plain": BAD}),
+    doc.DataBlock(BAD, {BAD: {BAD: [BAD, {BAD: BAD}, {BAD: [BAD]}, None, 1.5]}, "plain": BAD}),
     doc.Preformatted(BAD, f"{BAD}\n{BAD}"),
     doc.Only("html", [doc.Paragraph(BAD)]),
     doc.Fragment("explorer.html"),
 )  # fmt: skip
 
 
-def document(*blocks: doc.Block) -> doc.Document:
+def document(*blocks: doc.DocumentBlock) -> doc.Document:
     first = doc.Section("first", "First", [doc.Paragraph("Said first.", "first")])
     return doc.Document("report", BAD, BAD, [first, doc.Section("second", BAD, blocks)], back="report.html")
 
 
 def test_the_list_above_has_every_kind_of_block() -> None:
-    assert {type(block) for block in BLOCKS} == set(doc.Block.__subclasses__())
+    assert {type(block) for block in BLOCKS} == set(doc.DocumentBlock.__subclasses__())
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)
-def test_untrusted_texts_stay_texts_in_every_medium(block: doc.Block) -> None:
+def test_untrusted_texts_stay_texts_in_every_medium(block: doc.DocumentBlock) -> None:
     made = html.render_block(block)
     assert "<script" not in made and "<img" not in made
     assert not set("\u202e\x07\x1b\x01") & set(made)
@@ -54,7 +56,7 @@ def test_untrusted_texts_stay_texts_in_every_medium(block: doc.Block) -> None:
 
 def test_each_medium_has_its_form_of_a_table() -> None:
     frame = pl.DataFrame({"system": [f"s{i}" for i in range(300)], "score": [i / 7 for i in range(300)]})
-    table = doc.Table.of(frame, "Scores", file="scores", note="Of all queries.")
+    table = doc.TableBlock.of(frame, "Scores", file="scores", note="Of all queries.")
     page = html.render_block(table)
     assert "<caption>Scores: the first 200 of 300 rows</caption>" in page
     assert '<tr><th scope="row">s1</th><td class="n">0.143</td></tr>' in page
@@ -68,7 +70,9 @@ def test_each_medium_has_its_form_of_a_table() -> None:
 
 
 def test_links_inside_the_page_are_plain_words_elsewhere() -> None:
-    block = doc.Paragraph(["See ", doc.Span("it", link="#systems"), " and ", doc.Span("that", link="a.html"), "."])
+    block = doc.Paragraph(
+        ["See ", doc.TextSpan("it", link="#systems"), " and ", doc.TextSpan("that", link="a.html"), "."]
+    )
     assert html.render_block(block) == '<p>See <a href="#systems">it</a> and <a href="a.html">that</a>.</p>'
     assert "\nSee it and [that](a.html).\n" in markdown.render_markdown(document(block))
 
@@ -81,7 +85,7 @@ def test_what_is_for_one_medium_is_in_no_other() -> None:
 
 
 @pytest.mark.parametrize("blocks", [[], [doc.Paragraph("later")]])
-def test_a_replaceable_section_is_marked_whether_or_not_it_says_anything(blocks: list[doc.Block]) -> None:
+def test_a_replaceable_section_is_marked_whether_or_not_it_says_anything(blocks: list[doc.DocumentBlock]) -> None:
     first, second = document().sections
     marked = doc.Section("later", "Later", blocks, replaceable=True)
     given = doc.Document("report", "T", "L", [first, second, marked])

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import LOOKS, Section, chosen_look, emit
+from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit
 from ragworth.errors import StoreError, format_count
 
 
@@ -41,9 +41,9 @@ def show(store: str, look: str | None, output: str | None) -> None:
     if not held and not failed and look == "text" and not output:
         click.echo("The store is empty.")
         return
-    sections = [Section("calls", "", kept, kept)]
+    sections = [OutputTable("calls", "", kept, kept)]
     if failed:
-        sections.append(Section("failed", "Without an answer so far (tried again next time)", lost, lost))
+        sections.append(OutputTable("failed", "Without an answer so far (tried again next time)", lost, lost))
     emit(sections, look, output)
     if uncounted := sum(one.uncounted for one in holdings):
         click.echo(

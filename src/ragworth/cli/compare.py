@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
 WORSE = 3
@@ -96,14 +96,14 @@ def command(
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
     )
     sections = [
-        Section("summary", "Means", summary, summary_tables.summary_table(summary, level)),
-        Section(
+        OutputTable("summary", "Means", summary, summary_tables.summary_table(summary, level)),
+        OutputTable(
             "differences",
             f"Differences ({test} test{resampled})",
             result.differences,
             summary_tables.difference_table(result),
         ),
-        Section("changes", "Queries that changed most", result.changes, summary_tables.change_table(result)),
+        OutputTable("changes", "Queries that changed most", result.changes, summary_tables.change_table(result)),
     ]
     if look in ("csv", "parquet"):
         sections = sections[1:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, scoring_options
 
 
@@ -71,8 +71,8 @@ def command(
         **facts,
     )
     print_notes(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
-    sections = [Section("estimates", "", result.frame, summary_tables.estimate_table(result.frame, level))]
+    sections = [OutputTable("estimates", "", result.frame, summary_tables.estimate_table(result.frame, level))]
     if result.differences.height:
         readable = summary_tables.estimated_difference_table(result.differences, level)
-        sections.append(Section("differences", "Differences, query by query", result.differences, readable))
+        sections.append(OutputTable("differences", "Differences, query by query", result.differences, readable))
     emit(sections, look, output, facts)

@@ -17,7 +17,7 @@ NOTES = 12
 """How many notes are printed before they are only counted."""
 
 
-class Section(NamedTuple):
+class OutputTable(NamedTuple):
     """One table of a result: its title, in full for machines, and arranged for people."""
 
     name: str
@@ -63,7 +63,7 @@ def chosen_look(look: str | None, output: str | None, level: float = 0.5) -> str
     return wanted
 
 
-def emit(sections: list[Section], look: str, output: str | None, facts: dict[str, object] | None = None) -> None:
+def emit(sections: list[OutputTable], look: str, output: str | None, facts: dict[str, object] | None = None) -> None:
     """Write tables: all of them for people and as JSON, the first one as CSV and Parquet.
 
     ``facts`` go into JSON when there are several tables, which are then the parts of one object.

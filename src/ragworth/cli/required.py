@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ragworth.cli.output import LOOKS, Section, chosen_look, emit, print_notes
+from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit, print_notes
 
 
 @click.command("required", short_help="Which passages a long answer needs.")
@@ -27,4 +27,4 @@ def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, ou
     table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)
     print_notes(table.notes, quiet=False)
     classes = required(table, eta)
-    emit([Section("required", "", classes, classes)], look, output)
+    emit([OutputTable("required", "", classes, classes)], look, output)

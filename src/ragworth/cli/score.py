@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
 
@@ -49,14 +49,14 @@ def command(
     scores = score_inputs(ScoringOptions(**given))
     print_notes(scores.notes, quiet)
     if per_query:
-        emit([Section("scores", "", scores.frame, scores.frame)], look, output)
+        emit([OutputTable("scores", "", scores.frame, scores.frame)], look, output)
         return
     summary = comparison.summarise(scores, level=level, resamples=resamples or 2000, seed=seed)
-    sections = [Section("summary", "", summary, summary_tables.summary_table(summary, level))]
+    sections = [OutputTable("summary", "", summary, summary_tables.summary_table(summary, level))]
     if correlate is not None:
         frame = comparison.correlate(scores, over=correlate)  # type: ignore[arg-type]
         what = "means of the systems" if correlate == "systems" else "values of all systems and queries"
         title = f"Agreement of the metrics: correlation of the {what}"
-        both = [Section("correlations", title, frame, summary_tables.correlation_table(frame)), *sections]
+        both = [OutputTable("correlations", title, frame, summary_tables.correlation_table(frame)), *sections]
         sections = both if look in ("csv", "parquet") else both[::-1]
     emit(sections, look, output, {"level": level, "resamples": resamples or 2000, "seed": seed})

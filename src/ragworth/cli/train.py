@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.cli.output import Section, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.task_output import check_parent_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -114,8 +114,8 @@ def udcg(
     weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta, moved)
     title = f"Correlation with {outcome} within queries"
     sections = [
-        Section("weights", f"Weights of {printable(str(metric))}", weights, weights),
-        Section("figures", title, figures, summary_tables.format_for_reading(figures, level)),
+        OutputTable("weights", f"Weights of {printable(str(metric))}", weights, weights),
+        OutputTable("figures", title, figures, summary_tables.format_for_reading(figures, level)),
     ]
     print_notes(_theta_notes(theta), quiet)
     _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, **facts})
@@ -171,10 +171,10 @@ def sweep(
     swept = [sweep_tables(grid, each, outcome=outcome, measure=measure, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
     every, chosen = summary_tables.grid_table(swept), summary_tables.choices_table(swept)
     sections = [
-        Section(
+        OutputTable(
             "grid", f"{pattern}: correlation with {outcome}", every, summary_tables.format_for_reading(every, level)
         ),
-        Section("choices", "What choosing is worth", chosen, summary_tables.format_for_reading(chosen, level)),
+        OutputTable("choices", "What choosing is worth", chosen, summary_tables.format_for_reading(chosen, level)),
     ]
     left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in swept for reason, n in each.left_out.items()]
     print_notes(tuple(left), quiet)
@@ -242,7 +242,7 @@ def _theta_notes(theta: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _show(sections: list[Section], look: str, output: str | None, said: list[str], facts: dict[str, Any]) -> None:
+def _show(sections: list[OutputTable], look: str, output: str | None, said: list[str], facts: dict[str, Any]) -> None:
     """Tables, and below them for people what they say."""
     from ragworth.report.render import printable
 

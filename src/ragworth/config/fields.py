@@ -9,8 +9,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+TextValue = Annotated[str, Field(min_length=1)]
+TextListValue = Annotated[
+    tuple[TextValue, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+]
 """One text, or a list of them."""
 Amount = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -24,7 +26,7 @@ WITHOUT_FALSE = BeforeValidator(
 )
 
 
-class Table:
+class TomlTable:
     """A table of the file; it refuses keys that it doesn't know."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")

@@ -18,9 +18,9 @@ from ragworth.config.fields import (
     Flag,
     Positive,
     Several,
-    Table,
-    Text,
-    Texts,
+    TextListValue,
+    TextValue,
+    TomlTable,
     split,
 )
 
@@ -32,14 +32,14 @@ WORKSPACE_FILE = "ragworth.toml"
 
 
 @dataclass(frozen=True)
-class ModelSpec(Table):
+class ModelSpec(TomlTable):
     """A model by its written form, with its options."""
 
-    use: Text = "embedded"
+    use: TextValue = "embedded"
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-Model = Annotated[
+ModelValue = Annotated[
     ModelSpec,
     split("options", "use"),
     BeforeValidator(lambda value: {"use": value} if isinstance(value, str) and value else value),
@@ -48,43 +48,43 @@ Settings = Annotated[Mapping[str, Any], AfterValidator(lambda some: {key.replace
 
 
 @dataclass(frozen=True)
-class ExpensiveJudge(Table):
+class ExpensiveJudge(TomlTable):
     """A better judge than one can afford to ask about everything: a model for some queries, or a file of judgments."""
 
-    model: Model | None = None
+    model: ModelValue | None = None
     sample: Several | None = None
     """Queries that the model is asked about."""
     settings: Settings = field(default_factory=dict)
     """Those that differ from the kind's."""
-    file: Text | None = None
+    file: TextValue | None = None
     """Judgments that were made before; their queries are the sample."""
 
 
 @dataclass(frozen=True)
-class TaskConfig(Table):
+class TaskConfig(TomlTable):
     """A kind of judgment, or a grader: its settings, and its model if that is not the workspace's."""
 
     settings: Settings = field(default_factory=dict)
-    model: Model | None = None
+    model: ModelValue | None = None
     expensive: Annotated[ExpensiveJudge, split("settings", "model", "sample", "file")] | None = None
     """Of a kind of judgment: a better judge for a sample."""
 
 
 @dataclass(frozen=True)
-class CollectionConfig(Table):
+class CollectionConfig(TomlTable):
     """Where the collection comes from: all of it, or its parts; a part replaces that of the whole."""
 
-    whole: Annotated[Text | None, Field(alias="from")] = None
-    queries: Text | None = None
-    passages: Text | None = None
-    answers: Text | None = None
-    subquestions: Text | None = None
-    qrels: Texts = ()
-    ratings: Text | None = None
+    whole: Annotated[TextValue | None, Field(alias="from")] = None
+    queries: TextValue | None = None
+    passages: TextValue | None = None
+    answers: TextValue | None = None
+    subquestions: TextValue | None = None
+    qrels: TextListValue = ()
+    ratings: TextValue | None = None
 
 
 @dataclass(frozen=True)
-class AnswerConfig(Table):
+class AnswerConfig(TomlTable):
     """How answers are written, or the file that has them."""
 
     task: Annotated[TaskConfig, split("settings", "model"), Field(alias="(task)")] = TaskConfig()
@@ -92,11 +92,11 @@ class AnswerConfig(Table):
     oracle: Flag = False
     everything: Flag = False
     """Also queries without accepted answers, where others have some."""
-    file: Text | None = None
+    file: TextValue | None = None
 
 
 @dataclass(frozen=True)
-class BudgetConfig(Table):
+class BudgetConfig(TomlTable):
     """How far to go; None as far as it takes."""
 
     calls: Count | None = None
@@ -119,10 +119,10 @@ class OutputPaths:
 
 
 @dataclass(frozen=True)
-class SystemTable(Table):
+class SystemTable(TomlTable):
     """A system whose contexts are in a file."""
 
-    run: Text | None = None
+    run: TextValue | None = None
 
     def pipeline(self) -> str:
         return 'run("' + (self.run or "").replace("\\", "\\\\").replace('"', '\\"') + '")'
@@ -130,42 +130,42 @@ class SystemTable(Table):
 
 _System = Annotated[
     Annotated[SystemTable, AfterValidator(SystemTable.pipeline), Tag("(table)")]
-    | Annotated[Texts, AfterValidator(" >> ".join), Tag("(steps)")],
+    | Annotated[TextListValue, AfterValidator(" >> ".join), Tag("(steps)")],
     Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(steps)"),
 ]
-System = Annotated[str, GetPydanticSchema(lambda _, build: build(_System))]
+SystemValue = Annotated[str, GetPydanticSchema(lambda _, build: build(_System))]
 Judgment = Annotated[TaskConfig, split("settings", "model", "expensive"), SWITCH]
 Grade = Annotated[TaskConfig, split("settings", "model"), SWITCH]
 
 
 @dataclass(frozen=True)
-class Workspace(Table):
+class Workspace(TomlTable):
     """Everything that one file says. Aliases are places in the file; those in parentheses are not in it."""
 
     file: Annotated[Path, Field(alias="(file)")]
-    title: Text = ""
+    title: TextValue = ""
     seed: Count = 0
     k: Positive = 5
     limit: Positive | None = None
     collection: CollectionConfig = CollectionConfig()
-    systems: Mapping[str, System] = field(default_factory=dict)
+    systems: Mapping[str, SystemValue] = field(default_factory=dict)
     """Pipelines in their written form, by name."""
-    model: Model = ModelSpec()
+    model: ModelValue = ModelSpec()
     judgments: Annotated[Mapping[str, Judgment], WITHOUT_FALSE] = field(default_factory=dict)
-    judged: Annotated[Texts, Field(alias="judgments.files")] = ()
+    judged: Annotated[TextListValue, Field(alias="judgments.files")] = ()
     """Files of judgments."""
     answers: Annotated[AnswerConfig | None, split("(task)", "without", "oracle", "everything", "file"), SWITCH] = None
     grades: Annotated[Mapping[str, Grade], WITHOUT_FALSE] = field(default_factory=dict)
-    graded: Annotated[Texts, Field(alias="grades.files")] = ()
+    graded: Annotated[TextListValue, Field(alias="grades.files")] = ()
     """Files of outcomes."""
-    metrics: Annotated[Texts, Field(alias="metrics.use")] = ()
+    metrics: Annotated[TextListValue, Field(alias="metrics.use")] = ()
     """None named: all that the inputs allow."""
-    baseline: Annotated[Text | None, Field(alias="metrics.baseline")] = None
+    baseline: Annotated[TextValue | None, Field(alias="metrics.baseline")] = None
     budget: BudgetConfig = BudgetConfig()
-    results: Annotated[Text, Field(alias="paths.results")] = "results"
-    store: Annotated[Text, Field(alias="paths.store")] = "calls.sqlite"
-    cache: Annotated[Text, Field(alias="paths.cache")] = ".ragworth"
-    prompts: Annotated[Text | None, Field(alias="paths.prompts")] = None
+    results: Annotated[TextValue, Field(alias="paths.results")] = "results"
+    store: Annotated[TextValue, Field(alias="paths.store")] = "calls.sqlite"
+    cache: Annotated[TextValue, Field(alias="paths.cache")] = ".ragworth"
+    prompts: Annotated[TextValue | None, Field(alias="paths.prompts")] = None
     given: Annotated[Mapping[str, Any], Field(alias="(given)")] = field(default_factory=dict, compare=False)
     """All that the file said when it was read; empty for a workspace made in Python."""
     digest: Annotated[str, Field(alias="(digest)")] = field(default="", compare=False)

@@ -13,45 +13,45 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-Role = Literal["", "strong", "code", "small", "warn", "place", "group", "warning"]
+TextRole = Literal["", "strong", "code", "small", "warn", "place", "group", "warning"]
 NUMBER = re.compile(r"(?:[\d\s.,:;%+−–\-\[\]()<>=≤≥±/†‡*]|of|to)+")
 """What a column made of numbers holds: a mean with its interval, n of N, a p-value with a sign."""
 ROWS = 200
 """Rows of a table that people see; its file has all."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A piece of a text: ``role`` is what it is, ``link`` a quoted address, ``title`` what a pointer is told."""
 
     text: str
-    role: Role = ""
+    role: TextRole = ""
     link: str = ""
     title: str = ""
 
 
-Text = str | Span | list[str | Span]
+RichText = str | TextSpan | list[str | TextSpan]
 """A text, or its pieces."""
-Cell = Text | float | bool | None
+Cell = RichText | float | bool | None
 """A value of a table. Pieces of a cell stand below each other where there is room."""
 
 
-class Block:
+class DocumentBlock:
     """A part of a section. ``blocks`` are those inside it."""
 
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[DocumentBlock] = ()
 
 
 @dataclass(frozen=True)
-class Paragraph(Block):
+class Paragraph(DocumentBlock):
     """A text of its own. ``style``: lead, note, first."""
 
-    text: Text
+    text: RichText
     style: str = ""
     id: str = ""
 
 
 @dataclass(frozen=True)
-class Heading(Block):
+class Heading(DocumentBlock):
     """A title inside a section; ``count`` says beside it how often."""
 
     text: str
@@ -61,10 +61,10 @@ class Heading(Block):
 
 
 @dataclass(frozen=True)
-class Bullets(Block):
+class Bullets(DocumentBlock):
     """A list. Of a list longer than ``shown``, the page shows the rest on request."""
 
-    items: Sequence[Text]
+    items: Sequence[RichText]
     style: str = ""
     ordered: bool = False
     shown: int | None = None
@@ -72,22 +72,22 @@ class Bullets(Block):
 
 
 @dataclass(frozen=True)
-class Notes(Block):
+class Notes(DocumentBlock):
     """What readers should know besides, one by one."""
 
     items: Sequence[str]
     style: str = ""
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """The head of a column; those of numbers stand to the right."""
 
-    title: Text
+    title: RichText
     numeric: bool = False
 
 
 @dataclass(frozen=True)
-class Table(Block):
+class TableBlock(DocumentBlock):
     """A table; the first cell of each row names the row.
 
     Parameters
@@ -99,7 +99,7 @@ class Table(Block):
     """
 
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[TableColumn]
     rows: Sequence[Sequence[Cell]]
     style: str = ""
     total: int = 0
@@ -109,9 +109,9 @@ class Table(Block):
     hidden: bool = False
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, caption: str, limit: int = ROWS, **given: Any) -> Table:
+    def of(cls, frame: pl.DataFrame, caption: str, limit: int = ROWS, **given: Any) -> TableBlock:
         """The first rows of a frame; it may say of how many."""
-        columns = [Column(each.name, is_numeric(each)) for each in frame.head(limit)]
+        columns = [TableColumn(each.name, is_numeric(each)) for each in frame.head(limit)]
         return cls(caption, columns, frame.head(limit).rows(), **{"total": frame.height} | given)
 
     @property
@@ -138,7 +138,7 @@ class ChartPanel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Figure(Block):
+class Figure(DocumentBlock):
     """One or more charts under one caption, with the numbers that they show. ``files``: the charts are linked."""
 
     name: str
@@ -150,30 +150,30 @@ class Figure(Block):
     files: bool = False
 
     @property
-    def numbers(self) -> Table | None:
+    def numbers(self) -> TableBlock | None:
         """The numbers of the charts; None where the data have no columns."""
-        return None if not self.data.width else Table.of(self.data, self.title, self.limit)
+        return None if not self.data.width else TableBlock.of(self.data, self.title, self.limit)
 
 
 @dataclass(frozen=True)
-class Group(Block):
+class Group(DocumentBlock):
     """Blocks that belong together; ``style`` says how the page lays them out."""
 
     style: str
-    blocks: Sequence[Block]
+    blocks: Sequence[DocumentBlock]
 
 
 @dataclass(frozen=True)
-class Details(Block):
+class Details(DocumentBlock):
     """What the page shows on request."""
 
     summary: str
-    blocks: Sequence[Block]
+    blocks: Sequence[DocumentBlock]
     open: bool = False
 
 
 @dataclass(frozen=True)
-class Data(Block):
+class DataBlock(DocumentBlock):
     """Settings and the like: any JSON. Plain values come first, under ``title``."""
 
     title: str
@@ -188,7 +188,7 @@ class Data(Block):
 
 
 @dataclass(frozen=True)
-class Preformatted(Block):
+class Preformatted(DocumentBlock):
     """A text with its own lines, and what it is."""
 
     label: str
@@ -196,15 +196,15 @@ class Preformatted(Block):
 
 
 @dataclass(frozen=True)
-class Only(Block):
+class Only(DocumentBlock):
     """Blocks for one medium alone."""
 
     medium: Literal["html", "markdown"]
-    blocks: Sequence[Block]
+    blocks: Sequence[DocumentBlock]
 
 
 @dataclass(frozen=True)
-class Fragment(Block):
+class Fragment(DocumentBlock):
     """A template of the page: what no other medium can do."""
 
     template: str
@@ -219,7 +219,7 @@ class Section:
 
     id: str
     title: str
-    blocks: Sequence[Block]
+    blocks: Sequence[DocumentBlock]
     link: str = ""
     replaceable: bool = False
 
@@ -242,7 +242,7 @@ class Document:
         return {panel.name: panel.spec for block in blocks if isinstance(block, Figure) for panel in block.panels}
 
 
-def _walk(block: Block) -> Iterator[Block]:
+def _walk(block: DocumentBlock) -> Iterator[DocumentBlock]:
     yield block
     for part in block.blocks:
         yield from _walk(part)

@@ -35,7 +35,7 @@ class NumberedFrame(NamedTuple):
         return self.frame.filter(pl.Series((self.numbers >= low) & (self.numbers < high)))
 
 
-class Block(NamedTuple):
+class QueryBlock(NamedTuple):
     """The tables of some queries; ``first`` is the number of the first one."""
 
     queries: pl.Series
@@ -66,11 +66,11 @@ class QueryBlocks:
         """Whether there are more queries than one block holds."""
         return len(self.queries) > BLOCK
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[QueryBlock]:
         """The tables of all queries, some queries at a time."""
         results, total = self.results, len(self.queries)
         if not self.several:
-            yield Block(
+            yield QueryBlock(
                 self.queries, 0, self.contexts, results.judgments, results.ratings, self._outcomes, self._graded
             )
             return
@@ -87,7 +87,7 @@ class QueryBlocks:
             high = min(low + BLOCK, total)
             shown = Contexts.of_parts([each.of(low, high) for each in contexts])
             shown.empty = frozenset(_rows(without, low, high).iter_rows())
-            yield Block(
+            yield QueryBlock(
                 self.queries.slice(low, high - low),
                 low,
                 shown,
@@ -104,10 +104,10 @@ class QueryBlocks:
         outcomes = part.outcomes if self._outcomes is not None else None
         graded = part.said.get("grade") if self._graded is not None else None
         shown = self.contexts if every else select_contexts(self.contexts, queries)
-        block = Block(queries, 0, shown, part.judgments, part.ratings, outcomes, graded)
+        block = QueryBlock(queries, 0, shown, part.judgments, part.ratings, outcomes, graded)
         return self.facts(block, part.collection.passages)
 
-    def facts(self, block: Block, passages: pl.DataFrame | None = None) -> ContextFacts:
+    def facts(self, block: QueryBlock, passages: pl.DataFrame | None = None) -> ContextFacts:
         """The facts of a block; ``passages`` has the texts."""
         made = gather_facts(
             block.contexts,

@@ -16,7 +16,7 @@ from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_word
 from ragworth.diagnosis.context_facts import graded_answers, grades_together
 from ragworth.diagnosis.worth import worth
 from ragworth.metrics.ground_truth import query_numbers
-from ragworth.report.page.query_blocks import Block, QueryBlocks, select_contexts
+from ragworth.report.page.query_blocks import QueryBlock, QueryBlocks, select_contexts
 
 DEEPEST = 20
 """Ranks drawn at most."""
@@ -95,7 +95,7 @@ class _SurveyBuilder:
         self.found = np.zeros((len(blocks.systems), len(blocks.queries)), dtype=np.uint8)
         self.words = hashed_words(blocks.results.collection.passages)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: QueryBlock) -> None:
         blocks, shape = self.blocks, (len(self.blocks.systems), len(block.queries))
         frame, judged = worth(block.contexts, block.judgments, block.ratings, blocks.rel, blocks.eta)
         system = query_numbers(frame["system"], pl.Series(blocks.systems, dtype=pl.String))
@@ -147,7 +147,7 @@ class _SurveyBuilder:
                     self.kinds[system, kind] += count
 
     def _add_ranks(
-        self, block: Block, rows: Rows, ranks: npt.NDArray[np.uint32], utility: npt.NDArray[np.float64]
+        self, block: QueryBlock, rows: Rows, ranks: npt.NDArray[np.uint32], utility: npt.NDArray[np.float64]
     ) -> None:
         system, query = np.divmod(rows.context, max(len(block.queries), 1))
         drawn = (rows.kind >= 0) & (ranks <= DEEPEST)
@@ -168,7 +168,7 @@ class _SurveyBuilder:
         drawn = points.with_columns(pl.Series("draw", self.rng.random(points.height)))
         self.points = [pl.concat([*self.points, drawn]).sort("draw", maintain_order=True).head(MAX_POINTS)]
 
-    def _add_findings(self, block: Block, found: dict[str, Tally]) -> None:
+    def _add_findings(self, block: QueryBlock, found: dict[str, Tally]) -> None:
         """Add the findings of a block; contexts with ratings are examined one by one."""
         systems, low = self.blocks.systems, block.first
         rated = _among(block, block.ratings.frame["query"].unique()) if block.ratings is not None else _none(block)
@@ -211,10 +211,10 @@ class _SurveyBuilder:
         return RankUtilities([(self.blocks.systems[place], rank) for place, rank in columns], values)
 
 
-def _among(block: Block, queries: pl.Series) -> npt.NDArray[np.bool_]:
+def _among(block: QueryBlock, queries: pl.Series) -> npt.NDArray[np.bool_]:
     """Which of the block's queries are among these."""
     return block.queries.is_in(queries.implode()).to_numpy()
 
 
-def _none(block: Block) -> npt.NDArray[np.bool_]:
+def _none(block: QueryBlock) -> npt.NDArray[np.bool_]:
     return np.zeros(len(block.queries), dtype=bool)

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 import ragworth
 from ragworth.errors import MissingExtraError
 from ragworth.report.charts.theme import themes
-from ragworth.report.document import Block, Cell, Document, Figure, Section, Span
+from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TextSpan
 from ragworth.report.render import format_cell
 from ragworth.report.renderers.pack import pack_json, source_hash
 
@@ -67,16 +67,16 @@ def render_link(section: Section) -> str:
     return _macro("link", section) if section.blocks else ""
 
 
-def render_block(block: Block) -> Markup:
+def render_block(block: DocumentBlock) -> Markup:
     """A block, by the macro that is named like it."""
-    return _macro(type(block).__name__.lower(), block)
+    return _macro(type(block).__name__.removesuffix("Block").lower(), block)
 
 
 def render_text(value: Cell) -> Markup:
     """A text, or a value of a table, escaped."""
     if isinstance(value, list):
         return Markup("").join(map(render_text, value))
-    if not isinstance(value, Span):
+    if not isinstance(value, TextSpan):
         return escape(_shown(value))
     words = escape(_shown(value.text))
     if value.role:

@@ -34,12 +34,12 @@ def escape_line(text: str) -> str:
     return escape_markdown(format_cell(" ".join(text.split()))).replace("#", "\\#")
 
 
-def _blocks(blocks: Sequence[doc.Block]) -> Iterator[str]:
+def _blocks(blocks: Sequence[doc.DocumentBlock]) -> Iterator[str]:
     for block in blocks:
         yield from filter(None, _block(block))
 
 
-def _block(block: doc.Block) -> Iterator[str]:
+def _block(block: doc.DocumentBlock) -> Iterator[str]:
     """The paragraphs of a block; none of what only a page can do."""
     match block:
         case doc.Paragraph(text, style):
@@ -49,7 +49,7 @@ def _block(block: doc.Block) -> Iterator[str]:
             yield escape_line(count)
         case doc.Bullets(items) | doc.Notes(items):
             yield "\n".join(f"- {_text(item)}" for item in items)
-        case doc.Table():
+        case doc.TableBlock():
             yield "" if block.hidden else f"**{escape_line(block.caption)}**"
             yield from _rows(block)
         case doc.Figure(_, title, caption, panels):
@@ -57,38 +57,38 @@ def _block(block: doc.Block) -> Iterator[str]:
             for panel in panels:
                 yield f"![{escape_line(f'{title} {panel.title}')}](figures/{quote(panel.name)}.svg)"
             yield escape_line(caption)
-        case doc.Details(title, [doc.Table(caption) as table]) if caption == title:
+        case doc.Details(title, [doc.TableBlock(caption) as table]) if caption == title:
             yield f"### {escape_line(title)}"
             yield from _rows(table)
         case doc.Details(title, blocks):
             yield from [f"### {escape_line(title)}", *_blocks(blocks)]
-        case doc.Data(_, value):
+        case doc.DataBlock(_, value):
             pairs = [[_cell(key), _cell(each)] for key, each in flatten(value)]
             yield markdown_grid([["setting", "value"], *pairs], [False, False]).rstrip() if pairs else ""
         case doc.Group() | doc.Only(medium="markdown"):
             yield from _blocks(block.blocks)
 
 
-def _text(text: doc.Text) -> str:
+def _text(text: doc.RichText) -> str:
     return "".join(map(_span, text if isinstance(text, list) else [text])).strip()
 
 
-def _span(text: str | doc.Span) -> str:
+def _span(text: str | doc.TextSpan) -> str:
     """A piece of a text; links inside the page lead nowhere from here."""
-    words = text.text if isinstance(text, doc.Span) else text
+    words = text.text if isinstance(text, doc.TextSpan) else text
     made = f"{' ' * words[:1].isspace()}{escape_line(words)}{' ' * words[-1:].isspace()}"
-    return f"[{made}]({text.link})" if isinstance(text, doc.Span) and text.link and text.link[0] != "#" else made
+    return f"[{made}]({text.link})" if isinstance(text, doc.TextSpan) and text.link and text.link[0] != "#" else made
 
 
 def _cell(value: doc.Cell) -> str:
     if isinstance(value, list):
         return " ".join(filter(None, (_span(part).strip() for part in value)))
-    if isinstance(value, doc.Span):
+    if isinstance(value, doc.TextSpan):
         return _span(value).strip()
     return escape_markdown(format_cell(value))
 
 
-def _rows(block: doc.Table) -> Iterator[str]:
+def _rows(block: doc.TableBlock) -> Iterator[str]:
     """A table without its caption, which may say the same as the heading above it."""
     grid = [[_cell(each.title) for each in block.columns], *([_cell(cell) for cell in row] for row in block.rows)]
     yield markdown_grid(grid, [each.numeric for each in block.columns]).rstrip()

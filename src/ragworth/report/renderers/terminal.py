@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ragworth.errors import format_count
-from ragworth.report.document import Block, Bullets, Cell, Document, Notes, Paragraph, Span, Table, Text
+from ragworth.report.document import (
+    Bullets,
+    Cell,
+    Document,
+    DocumentBlock,
+    Notes,
+    Paragraph,
+    RichText,
+    TableBlock,
+    TextSpan,
+)
 from ragworth.report.render import format_cell, printable, text_grid
 
 ROWS = 24
@@ -21,17 +31,17 @@ def render_text(document: Document, rows: int = ROWS) -> str:
     return "\n".join([*parts, said] if said else parts)
 
 
-def _block(block: Block, rows: int) -> Iterator[str]:
+def _block(block: DocumentBlock, rows: int) -> Iterator[str]:
     if isinstance(block, Notes):
         yield "".join(f"note: {printable(note)}\n" for note in block.items)
-    elif isinstance(block, Table) and block.rows:
+    elif isinstance(block, TableBlock) and block.rows:
         yield _table(block, rows)
     else:
         for part in block.blocks:
             yield from _block(part, rows)
 
 
-def _table(table: Table, rows: int) -> str:
+def _table(table: TableBlock, rows: int) -> str:
     title, file, total = format_cell(table.caption), format_cell(table.file), max(table.total, len(table.rows))
     if table.aside:
         return f"{title}: {format_count(total, 'row')} in {file}.csv\n"
@@ -42,7 +52,7 @@ def _table(table: Table, rows: int) -> str:
     return f"{title}\n\n{shown}{more}{note}"
 
 
-def _said(blocks: Sequence[Block]) -> Iterator[str]:
+def _said(blocks: Sequence[DocumentBlock]) -> Iterator[str]:
     """What came out, sentence by sentence."""
     for block in blocks:
         if isinstance(block, Paragraph):
@@ -51,12 +61,12 @@ def _said(blocks: Sequence[Block]) -> Iterator[str]:
             yield from (f"{_text(item)}\n" for item in block.items)
 
 
-def _text(text: Text) -> str:
+def _text(text: RichText) -> str:
     pieces = text if isinstance(text, list) else [text]
-    return printable("".join(each.text if isinstance(each, Span) else each for each in pieces))
+    return printable("".join(each.text if isinstance(each, TextSpan) else each for each in pieces))
 
 
 def _cell(value: Cell) -> str:
     if isinstance(value, list):
         return " ".join(filter(None, (_cell(part).strip() for part in value)))
-    return format_cell(value.text if isinstance(value, Span) else value)
+    return format_cell(value.text if isinstance(value, TextSpan) else value)

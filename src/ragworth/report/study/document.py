@@ -34,13 +34,13 @@ def study_document(findings: Findings, back: str = "") -> doc.Document:
     )
 
 
-def _sentences(findings: Findings) -> list[doc.Block]:
+def _sentences(findings: Findings) -> list[doc.DocumentBlock]:
     """What came out: the first sentence large, the others below it."""
     first, rest = findings.sentences[:1], findings.sentences[1:]
     return [*(doc.Paragraph(each, "first") for each in first), *([doc.Bullets(rest, "sentences")] if rest else [])]
 
 
-def _gallery(figures: Sequence[StudyFigure]) -> list[doc.Block]:
+def _gallery(figures: Sequence[StudyFigure]) -> list[doc.DocumentBlock]:
     return [doc.Group("gallery", [_figure(each) for each in figures])] if figures else []
 
 
@@ -51,23 +51,23 @@ def _figure(each: StudyFigure) -> doc.Figure:
     return doc.Figure(each.name, each.title, each.caption, panels, numbers, limit=doc.ROWS, files=True)
 
 
-def _table(each: StudyTable) -> doc.Table:
+def _table(each: StudyTable) -> doc.TableBlock:
     """The first rows of a table of the study."""
     shown = display_table(each.frame)
-    return doc.Table.of(shown, each.title, file=each.name, note=each.note, aside=each.aside)
+    return doc.TableBlock.of(shown, each.title, file=each.name, note=each.note, aside=each.aside)
 
 
-def _left_out(findings: Findings) -> list[doc.Block]:
+def _left_out(findings: Findings) -> list[doc.DocumentBlock]:
     frame = findings.left_out
     if not frame.height:
         return [doc.Paragraph("Nothing was left out.")]
     shown = display_left_out(frame)
-    return [doc.Paragraph(left_out_words(frame)), doc.Table.of(shown, "Left out, and why", limit=shown.height)]
+    return [doc.Paragraph(left_out_words(frame)), doc.TableBlock.of(shown, "Left out, and why", limit=shown.height)]
 
 
-def _provenance(findings: Findings) -> list[doc.Block]:
+def _provenance(findings: Findings) -> list[doc.DocumentBlock]:
     """What it takes to do it again."""
     where = doc.Paragraph(
-        ["Everything needed to do this again; also in ", doc.Span("study.json", link="study.json"), "."]
+        ["Everything needed to do this again; also in ", doc.TextSpan("study.json", link="study.json"), "."]
     )
-    return [doc.Only("html", [where]), doc.Data("This study", findings.record["settings"], open=True)]
+    return [doc.Only("html", [where]), doc.DataBlock("This study", findings.record["settings"], open=True)]

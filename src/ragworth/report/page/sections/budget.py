@@ -6,7 +6,17 @@ from collections.abc import Sequence
 
 from ragworth.errors import format_count
 from ragworth.report import summary_tables
-from ragworth.report.document import Block, Cell, Column, Details, Notes, Paragraph, Section, Span, Table
+from ragworth.report.document import (
+    Cell,
+    Details,
+    DocumentBlock,
+    Notes,
+    Paragraph,
+    Section,
+    TableBlock,
+    TableColumn,
+    TextSpan,
+)
 from ragworth.report.page.budget import Row
 from ragworth.report.page.overview import LEVEL, format_signed
 from ragworth.report.page.view import ReportView
@@ -26,18 +36,18 @@ def section(view: ReportView) -> Section | None:
     if found is None:
         return None
     first, *rest = found.sentences
-    blocks: list[Block] = [Paragraph(first, "lead"), *map(Paragraph, rest), _estimates(found.rows)]
+    blocks: list[DocumentBlock] = [Paragraph(first, "lead"), *map(Paragraph, rest), _estimates(found.rows)]
     blocks.append(Paragraph(METHOD_NOTE, "note"))
     if found.notes:
         blocks.append(Notes(found.notes, "note warn"))
     if found.differences.height:
         shown = summary_tables.estimated_difference_table(found.differences, LEVEL)
         title = "Differences between systems, query by query"
-        blocks.append(Details(title, [Table.of(shown, title)]))
+        blocks.append(Details(title, [TableBlock.of(shown, title)]))
     return Section("budget", "Judged on a budget", blocks, "Budget")
 
 
-def _estimates(found: Sequence[Row]) -> Table:
+def _estimates(found: Sequence[Row]) -> TableBlock:
     heads = ["Estimate", "Sample alone", "Cheap alone, biased", "λ", "r", "Stands for", "Saved"]
     several = len({row["metric"] for row in found}) > 1
     rows: list[list[Cell]] = [
@@ -53,18 +63,24 @@ def _estimates(found: Sequence[Row]) -> Table:
         ]
         for row in found
     ]
-    columns = [Column("System"), *([Column("Metric")] if several else []), *(Column(name, True) for name in heads)]
+    columns = [
+        TableColumn("System"),
+        *([TableColumn("Metric")] if several else []),
+        *(TableColumn(name, True) for name in heads),
+    ]
     caption = "Estimates by the expensive judge" + ("" if several else f", {found[0]['metric']}")
-    return Table(caption, columns, rows, "board")
+    return TableBlock(caption, columns, rows, "board")
 
 
-def _count(row: Row) -> Span:
+def _count(row: Row) -> TextSpan:
     """Queries of the sample that could be used, of all; it stands out where some could not."""
-    return Span(f"{row['n']:,} of {row['total']:,}", "warn" if row["missing"] else "small", title=row["missing"] or "")
+    return TextSpan(
+        f"{row['n']:,} of {row['total']:,}", "warn" if row["missing"] else "small", title=row["missing"] or ""
+    )
 
 
-def _mean(row: Row, value: str, low: str, high: str) -> list[str | Span]:
+def _mean(row: Row, value: str, low: str, high: str) -> list[str | TextSpan]:
     if row[value] is None:
         return ["–"]
     ends = "" if row[low] is None else f"[{format_signed(row[low], 3)}, {format_signed(row[high], 3)}]"
-    return [format_signed(row[value], 3), Span(ends, "small")]
+    return [format_signed(row[value], 3), TextSpan(ends, "small")]

@@ -11,18 +11,18 @@ import polars as pl
 
 from ragworth.diagnosis import FINDINGS
 from ragworth.report.document import (
-    Block,
     Bullets,
     Cell,
-    Column,
+    DocumentBlock,
     Group,
     Heading,
     Only,
     Paragraph,
+    RichText,
     Section,
-    Span,
-    Table,
-    Text,
+    TableBlock,
+    TableColumn,
+    TextSpan,
 )
 from ragworth.report.page.view import ReportView
 
@@ -53,7 +53,9 @@ def section(view: ReportView) -> Section:
     diagnosis, systems = view.diagnosis, [each.system for each in view.overview.standings]
     counts = {(row["system"], row["finding"]): row for row in diagnosis.counts.iter_rows(named=True)}
     examined = [finding for finding in FINDINGS if any((system, finding) in counts for system in systems)]
-    blocks: list[Block] = [_counts(examined, systems, counts) if examined else Paragraph("Nothing could be examined.")]
+    blocks: list[DocumentBlock] = [
+        _counts(examined, systems, counts) if examined else Paragraph("Nothing could be examined.")
+    ]
     blocks += [Only("html", [Paragraph("Click a number to see its queries.", "note")])] if examined else []
     examples: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in diagnosis.frame.iter_rows(named=True):
@@ -65,8 +67,8 @@ def section(view: ReportView) -> Section:
             mine = [counts[system, finding] for system in systems if (system, finding) in counts]
             blocks.append(_finding(finding, mine, examples[finding], texts))
     if diagnosis.absent:
-        items: list[Text] = [
-            [Span(FINDINGS[name], "strong"), f": {reason}"] for name, reason in diagnosis.absent.items()
+        items: list[RichText] = [
+            [TextSpan(FINDINGS[name], "strong"), f": {reason}"] for name, reason in diagnosis.absent.items()
         ]
         blocks.append(Group("absent", [Heading("Cannot be had from these tables"), Bullets(items)]))
     return Section("diagnosis", "Diagnosis", blocks)
@@ -84,25 +86,25 @@ def explorer_address(**where: str) -> str:
     return "#" + "&".join(f"{key}={quote(value, safe='')}" for key, value in where.items())
 
 
-def _counts(examined: Sequence[str], systems: Sequence[str], counts: Counts) -> Table:
-    columns = [Column("System")]
+def _counts(examined: Sequence[str], systems: Sequence[str], counts: Counts) -> TableBlock:
+    columns = [TableColumn("System")]
     for finding in examined:
         there = any(counts[system, finding]["n"] for system in systems if (system, finding) in counts)
         link = f"#finding-{finding}" if there and finding != "fine" else ""
-        columns.append(Column(Span(FINDINGS[finding], link=link), True))
+        columns.append(TableColumn(TextSpan(FINDINGS[finding], link=link), True))
     rows: list[list[Cell]] = [
         [system, *(_count(counts.get((system, finding)), finding, system) for finding in examined)]
         for system in systems
     ]
     caption = "Contexts with each finding, of those that could be examined for it"
-    return Table(caption, columns, rows, "counts")
+    return TableBlock(caption, columns, rows, "counts")
 
 
 def _count(row: Mapping[str, Any] | None, finding: str, system: str) -> Cell:
     if row is None:
         return "–"
     link = explorer_address(finding=finding, system=system) if row["n"] else ""
-    return [Span(f"{row['n']:,}", "strong", link), Span(f" of {row['of']:,}", "small")]
+    return [TextSpan(f"{row['n']:,}", "strong", link), TextSpan(f" of {row['of']:,}", "small")]
 
 
 def _finding(
@@ -113,9 +115,9 @@ def _finding(
     words = f"{n:,} of {of:,} contexts ({100 * n / of:.0f} %)"
     if n and len(counts) > 1:
         words += f", most of all {most['system']} ({most['n']:,} of {most['of']:,})"
-    items: list[Text] = [
+    items: list[RichText] = [
         [
-            Span(texts.get(row["query"]) or row["query"], link=explorer_address(query=row["query"])),
+            TextSpan(texts.get(row["query"]) or row["query"], link=explorer_address(query=row["query"])),
             f" – {row['system']}: {row['detail']}",
         ]
         for row in examples

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.errors import format_count
-from ragworth.report.document import Fragment, Only, Paragraph, Section, Span
+from ragworth.report.document import Fragment, Only, Paragraph, Section, TextSpan
 from ragworth.report.page.view import ReportView
 
 
@@ -25,4 +25,4 @@ def explorer_note(number: int, total: int, systems: int) -> Paragraph | None:
         "third have problems (drawn from each finding), and the rest were drawn at random. Everything above is about "
         "all queries, and the tables in the folder of the results hold all of them. For more queries in the page: "
     )
-    return Paragraph([words, Span("ragworth evaluate --page-queries N", "code"), "."], "note", "explored")
+    return Paragraph([words, TextSpan("ragworth evaluate --page-queries N", "code"), "."], "note", "explored")

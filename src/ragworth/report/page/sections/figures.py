@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ragworth.report.document import Block, Bullets, Group, Heading, Section, Span, Text
+from ragworth.report.document import Bullets, DocumentBlock, Group, Heading, RichText, Section, TextSpan
 from ragworth.report.page.view import ReportView
 
 
 def section(view: ReportView) -> Section:
     """All figures, and why others are left out."""
-    blocks: list[Block] = [*view.pictures.figures]
+    blocks: list[DocumentBlock] = [*view.pictures.figures]
     if view.pictures.absent:
-        items: list[Text] = [[Span(title, "strong"), f": {reason}"] for title, reason in view.pictures.absent.items()]
+        items: list[RichText] = [
+            [TextSpan(title, "strong"), f": {reason}"] for title, reason in view.pictures.absent.items()
+        ]
         blocks.append(Group("absent", [Heading("Left out"), Bullets(items)]))
     return Section("pictures", "Pictures", [Group("gallery", blocks)])

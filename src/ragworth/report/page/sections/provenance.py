@@ -10,9 +10,9 @@ import polars as pl
 from ragworth.errors import RagworthError
 from ragworth.metrics.parsing import parse
 from ragworth.report.document import (
-    Block,
-    Data,
+    DataBlock,
     Details,
+    DocumentBlock,
     Group,
     Heading,
     Notes,
@@ -20,7 +20,7 @@ from ragworth.report.document import (
     Paragraph,
     Preformatted,
     Section,
-    Table,
+    TableBlock,
 )
 from ragworth.report.page.costs import stage_table
 from ragworth.report.page.view import ReportView
@@ -32,7 +32,7 @@ SHOWN_ELSEWHERE = {"title", "name", "systems", "stages", "prompts"}
 def section(view: ReportView) -> Section:
     """The last part of the report."""
     results, manifest = view.results, view.results.manifest
-    blocks: list[Block] = [
+    blocks: list[DocumentBlock] = [
         Paragraph(
             "Everything needed to make each number again. The tables themselves are in the folder of the results."
         ),
@@ -44,7 +44,7 @@ def section(view: ReportView) -> Section:
     if isinstance(prompts, Mapping) and prompts:
         blocks.append(Only("html", [Details("Prompts, word for word", [_prompt(*each) for each in prompts.items()])]))
     rest = {_title(str(key)): value for key, value in manifest.items() if key not in SHOWN_ELSEWHERE}
-    blocks.append(Only("html", [Data("This run", {k: v for k, v in rest.items() if v not in (None, {}, [], "")})]))
+    blocks.append(Only("html", [DataBlock("This run", {k: v for k, v in rest.items() if v not in (None, {}, [], "")})]))
     if notes := collect_notes(results):
         blocks.append(Details("What was noticed on the way", [Notes(notes)]))
     blocks.append(_folded(value_sources(results), "Sources of the judgments, answers and outcomes"))
@@ -54,7 +54,7 @@ def section(view: ReportView) -> Section:
 
 
 def _folded(frame: pl.DataFrame, title: str, *, open: bool = False) -> Details:
-    return Details(title, [Table.of(frame, title)], open)
+    return Details(title, [TableBlock.of(frame, title)], open)
 
 
 def collect_notes(results: Results) -> list[str]:

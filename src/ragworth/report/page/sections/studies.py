@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ragworth.errors import FormatError
-from ragworth.report.document import Bullets, Paragraph, Section, Span, Text
+from ragworth.report.document import Bullets, Paragraph, RichText, Section, TextSpan
 from ragworth.report.page.view import ReportView
 from ragworth.report.renderers import html, markdown
 from ragworth.results import results_record
@@ -72,8 +72,9 @@ def section(view: ReportView) -> Section:
 
 def study_section(found: StudyList) -> Section:
     """The studies and what is wrong with the others; empty where there are none."""
-    items: list[Text] = [
-        [Span(each.title, link=each.address), f": {each.sentence}" if each.sentence else ""] for each in found.listed
+    items: list[RichText] = [
+        [TextSpan(each.title, link=each.address), f": {each.sentence}" if each.sentence else ""]
+        for each in found.listed
     ]
     blocks = [Bullets(items, "studies")] if items else []
     return Section("studies", "Studies", [*blocks, *(Paragraph(n, "note") for n in found.notes)], replaceable=True)

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from ragworth.errors import format_count
-from ragworth.report.document import Bullets, Cell, Column, Heading, Paragraph, Section, Span, Table, Text
+from ragworth.report.document import (
+    Bullets,
+    Cell,
+    Heading,
+    Paragraph,
+    RichText,
+    Section,
+    TableBlock,
+    TableColumn,
+    TextSpan,
+)
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.overview import MetricMean, Overview, Standing, format_signed
 from ragworth.report.page.view import ReportView
@@ -28,8 +38,8 @@ def lead(view: ReportView) -> str:
 def section(view: ReportView) -> Section:
     """The top of the report."""
     overview = view.overview
-    sentences: list[Text] = [
-        [Span(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
+    sentences: list[RichText] = [
+        [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
     ]
     blocks = [
         Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
@@ -43,7 +53,7 @@ def section(view: ReportView) -> Section:
     return Section("verdict", "Verdict", blocks)
 
 
-def leaderboard(view: Overview, noted: set[str]) -> Table:
+def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
     """Means with intervals, groups, n of N, shares and cost.
 
     ``noted``: systems of which something was noticed that belongs to their numbers; they are marked.
@@ -52,14 +62,14 @@ def leaderboard(view: Overview, noted: set[str]) -> Table:
     names = [view.main, *extra, *view.metrics[1:]]
     rows: list[list[Cell]] = []
     for place, each in enumerate(view.standings, 1):
-        name: list[str | Span] = [Span(str(place), "place"), f" {each.system}"]
+        name: list[str | TextSpan] = [TextSpan(str(place), "place"), f" {each.system}"]
         if each.system in noted:
-            name.append(Span("see its note", "small", "#systems"))
+            name.append(TextSpan("see its note", "small", "#systems"))
         numbers = [_extra_cell(each, key) if key in extra else _mean_cell(each.means.get(key)) for key in names]
-        rows.append([name, Span(each.group, "group", title=view.groups.words), *numbers])
+        rows.append([name, TextSpan(each.group, "group", title=view.groups.words), *numbers])
     counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}"
-    columns = [Column("System"), Column("Group"), *(Column(name, True) for name in names)]
-    return Table(f"{counts}, ordered by {view.main}", columns, rows, "board")
+    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in names)]
+    return TableBlock(f"{counts}, ordered by {view.main}", columns, rows, "board")
 
 
 EXTRA = {"misleading": "misleading", "correct": "correct", "wrong": "wrong", "tokens read": "read"}
@@ -76,15 +86,15 @@ def _extra_cell(each: Standing, name: str) -> Cell:
     return [f"{100 * value:.0f} %", count(n, total, "passages" if name == "misleading" else "answers")]
 
 
-def count(n: int, total: int, title: str) -> Span:
+def count(n: int, total: int, title: str) -> TextSpan:
     """How many a number is from; it stands out where some are missing."""
-    return Span(f"{n:,} of {total:,}", "small" if n == total else "warn", title=title)
+    return TextSpan(f"{n:,} of {total:,}", "small" if n == total else "warn", title=title)
 
 
 def _mean_cell(mean: MetricMean | None) -> Cell:
     if mean is None or mean.mean is None:
-        return ["–", Span(mean.missing if mean is not None else "not computed", "small")]
-    return [format_signed(mean.mean, 3), Span(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
+        return ["–", TextSpan(mean.missing if mean is not None else "not computed", "small")]
+    return [format_signed(mean.mean, 3), TextSpan(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
 
 
 def comparison_note(view: Overview) -> str:
@@ -103,15 +113,15 @@ def _cost(view: ReportView) -> Paragraph:
     total = total_cost(view.results.manifest)
     if total is None:
         return Paragraph("What it cost is not recorded.", "note")
-    return Paragraph([Span("Cost: ", "strong"), total.words()], "note")
+    return Paragraph([TextSpan("Cost: ", "strong"), total.words()], "note")
 
 
-def _systems(view: ReportView) -> Table:
+def _systems(view: ReportView) -> TableBlock:
     """What the systems are, with what was noticed below each of them."""
     rows: list[list[Cell]] = [
-        [each.name, [Span(each.written, "code"), *(Span(note, "warning") for note in each.notes)], each.shows]
+        [each.name, [TextSpan(each.written, "code"), *(TextSpan(note, "warning") for note in each.notes)], each.shows]
         for each in view.systems
     ]
     caption = "What each system is, and what was noticed while it retrieved"
-    columns = [Column("System"), Column("Pipeline or file"), Column("Shows")]
-    return Table(caption, columns, rows, "systems", hidden=True)
+    columns = [TableColumn("System"), TableColumn("Pipeline or file"), TableColumn("Shows")]
+    return TableBlock(caption, columns, rows, "systems", hidden=True)
