@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ragworth.collection import Collection
-from ragworth.tables import Contexts, Judgments, Ratings
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 
 
 class LoadedCollection(NamedTuple):
-    """A collection, and the contexts in the same file, if any."""
+    """A collection, and what else is in the same file: contexts, answers of systems, and grades of these answers."""
 
     collection: Collection
     contexts: Contexts | None = None
+    answers: Answers | None = None
+    outcomes: Outcomes | None = None
 
 
 @dataclass(frozen=True)
