@@ -32,10 +32,10 @@ from ragworth.cli.task_output import aspect_summary, print_rows, result_options,
     short_help="Judge passages or contexts by asking a model.",
 )
 def command() -> None:
-    """Judge what systems show by asking a model: one command for each kind of judgment.
+    """Judge passages or contexts by asking a model, with one command for each kind of judgment.
 
     Texts come from JSONL runs, from --collection, or from --queries, --passages, --answers and --subquestions. Without
-    a run, the passages that have relevance labels are judged. The file that -o names is what ragworth score reads.
+    a run, the passages that have relevance labels are judged. Pass the output file (-o) to ragworth score.
 
     \b
     ragworth annotate abstention contexts.jsonl -o abstention.parquet
@@ -56,7 +56,11 @@ def command_for(kind: str) -> click.Command:
     )
     @reading_options
     @setting_options(options_of(chosen))
-    @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+    @click.option(
+        "--prompts",
+        type=click.Path(file_okay=False),
+        help="Folder with your own prompts; they replace the built-in ones.",
+    )
     @check_options
     @model_options
     @result_options
