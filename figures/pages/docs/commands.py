@@ -3,12 +3,8 @@
 from figures.declare import Page, Shown, figure
 from figures.running import Run
 
-PRINT = (
-    "from ragworth.cli import main; from ragworth.report.reference_pages import command_page; print(command_page(main))"
-)
-
 
 @figure("ragworth COMMAND --help", seconds=3, whole="docs/commands.md")
 def commands(run: Run) -> Shown:
     # In a process of its own, where nothing has changed a command or a registry.
-    yield "docs/commands.md", Page(run.output(f'python -c "{PRINT}"').rstrip() + "\n")
+    yield "docs/commands.md", Page(run.output("python figures/print_commands.py").rstrip() + "\n")
