@@ -79,7 +79,7 @@ def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
             language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
         elif kind == "word":
             name, _, choice = rest.partition(" = ")
-            words[f"{{{name}}}"] = f"({choice})"
+            words[f"{{{name}}}"] = f"({_with_words(choice, words)})"
         elif kind == "label":
             language.labels.append(normalise_for_phrases(rest))
         else:
@@ -87,10 +87,14 @@ def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
     return table
 
 
-def _expression(phrase: str, words: dict[str, str]) -> str:
+def _with_words(phrase: str, words: dict[str, str]) -> str:
     for name, choice in words.items():
         phrase = phrase.replace(name, choice)
-    phrase = normalise_for_phrases(phrase).replace("(", "(?:")
+    return phrase
+
+
+def _expression(phrase: str, words: dict[str, str]) -> str:
+    phrase = normalise_for_phrases(_with_words(phrase, words)).replace("(", "(?:")
     # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
     phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
     return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))
