@@ -38,8 +38,14 @@ FactKind = Literal["given", "contradicted", "unclear", "absent"]
 LONG_ANSWER = 7
 """Words, little ones aside, from which an accepted answer is long: it is matched by its facts."""
 
-MIN_FACT_SHARE = 2 / 3
-"""Share of a long answer's words, those of the question aside, that a text must have besides its quantities."""
+MIN_FACT_SHARE = 3 / 4
+"""Share of a long answer's words, those of the question aside, that a text must have."""
+
+MIN_LABEL_SHARE = 1 / 2
+"""The same if the text gives several quantities of the answer as well."""
+
+MAX_CONTRADICTED = 30
+"""Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
 
 
 _EMPTY_TEXT = """
@@ -48,6 +54,9 @@ between through there has have had will would been also because due mainly
 """
 _NO_FACTS = frozenset(_EMPTY_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 
+
+DENIAL_REACH = 50
+"""Characters before an answer in which a word that denies it may stand."""
 
 MAX_ALTERNATIVE_GAP = 3
 """Words between a quantity and another one after an "or"."""
@@ -91,14 +100,22 @@ class TextFacts:
 
     @cached_property
     def content(self) -> frozenset[str]:
-        """Stems that carry facts: no quantities, little words, numbers, units, months or words of direction."""
+        """Stems that carry facts: of no little words, nor words of direction."""
+        return frozenset(stem_of(word) for word in self.words if _carries_fact(word))
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words that are not part of a quantity."""
         inside = {place for each in self.quantities for place in range(each.start, each.end)}
-        words = (singular(token) for place, token in enumerate(self.tokens) if place not in inside)
-        return frozenset(stem_of(word) for word in words if _carries_fact(word))
+        return [
+            singular(piece.value)
+            for place, piece in enumerate(self.pieces)
+            if place not in inside and piece.kind != "break"
+        ]
 
     @cached_property
     def is_long(self) -> bool:
-        return sum(map(_weight, self.matchable.words)) >= LONG_ANSWER
+        return sum(map(_weight, self.words)) >= LONG_ANSWER
 
 
 def _carries_fact(word: str) -> bool:
@@ -136,7 +153,8 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
         return _judge_polarity(text, wanted, wanted.polarity, question)
     findings = _find_quantities(text, wanted, question)
     how = match_answer(text.matchable, answer)
-    if how is not None:
+    # Of a long answer, a part is not the answer.
+    if how is not None and (not wanted.is_long or how == "contains"):
         return _judge_match(text, wanted, how, findings, question)
     return _judge_facts(text, wanted, findings, question)
 
@@ -148,7 +166,7 @@ def _find_quantities(text: TextFacts, wanted: TextFacts, question: QuestionFacts
 def _judge_polarity(
     text: TextFacts, wanted: TextFacts, polarity: StatedPolarity, question: QuestionFacts
 ) -> FactVerdict:
-    said = text_polarity(text.raw, question.raw or polarity.rest)
+    said = text_polarity(text.raw, question.raw, polarity.rest)
     if said is None and len(wanted.matchable.words) > 1 and wanted.matchable.line in text.matchable.line:
         said = polarity.positive
     word = "yes" if polarity.positive else "no"
@@ -176,13 +194,14 @@ def _judge_match(
     if how == "is a part of" and any(each.status == "missing" for each in findings):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if _swapped(text, wanted, findings):
-        return FactVerdict("contradicted", f"has the numbers of {quote_short(wanted.raw)} for other things")
+        kind: FactKind = "unclear" if wanted.is_long else "contradicted"
+        return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     if _denied(text, wanted) and not question.denies and not NEGATIONS.intersection(wanted.tokens):
         return FactVerdict("unclear", f"denies {quote_short(wanted.raw)}, or seems to")
     if any(_is_alternative(text, each) for each in findings):
         return FactVerdict("unclear", f"has {quote_short(wanted.raw)} as one of several")
-    if wanted.is_long and how.startswith("contains most"):
-        return _judge_facts(text, wanted, findings, question)
+    if not verbatim and _names_reversed(text, wanted):
+        return FactVerdict("unclear", f"has the names of {quote_short(wanted.raw)} in another order")
     return FactVerdict("given", how)
 
 
@@ -197,7 +216,8 @@ def _judge_facts(
         missed = [each for each in needed if each.status != "given"]
         if any(each.status == "coarse" for each in missed):
             return FactVerdict("unclear", f"has a coarser or hedged number than {quote_short(wanted.raw)}")
-        against = next((each for each in missed if each.status in ("conflict", "opposite")), None)
+        same_statement = len(missed) == len(needed) and shared >= MIN_LABEL_SHARE
+        against = next((each for each in missed if _contradicts(text, wanted, each, same_statement)), None)
         if against is not None:
             return FactVerdict("contradicted", _other_quantity(wanted, text, against))
         if needed and not missed:
@@ -222,15 +242,30 @@ def _judge_given(
 ) -> FactVerdict:
     """All quantities are given: are they said of the same things?"""
     if _swapped(text, wanted, findings):
-        return FactVerdict("contradicted", f"has the numbers of {quote_short(wanted.raw)} for other things")
+        kind: FactKind = "unclear" if wanted.is_long else "contradicted"
+        return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     if any(_is_alternative(text, each) for each in findings):
         return FactVerdict("unclear", f"has {quote_short(wanted.raw)} as one of several")
     if _names_reversed(text, wanted):
         return FactVerdict("unclear", f"has the names of {quote_short(wanted.raw)} in another order")
-    need = 0.5 if not wanted.is_long or len(findings) > 1 else MIN_FACT_SHARE
-    if shared < need:
+    if shared < (MIN_LABEL_SHARE if not wanted.is_long or len(findings) > 1 else MIN_FACT_SHARE):
         return FactVerdict("unclear", f"has the numbers of {quote_short(wanted.raw)}, and few of its words")
     return FactVerdict("given", "gives the quantity of" if len(findings) == 1 else "gives the quantities of")
+
+
+def _contradicts(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, same_statement: bool) -> bool:
+    """Whether another quantity contradicts the answer. A long one has many, and so may a long text."""
+    if finding.status not in ("conflict", "opposite"):
+        return False
+    if not wanted.is_long:
+        return True
+    if len(wanted.words) > MAX_CONTRADICTED or len(text.words) > MAX_CONTRADICTED + 2 * len(wanted.words):
+        return False
+    if finding.status == "opposite":
+        return True
+    said = finding.match
+    same_thing = finding.wanted.units or (said is not None and said.noun and said.noun == finding.wanted.noun)
+    return bool(same_thing) and same_statement
 
 
 def _counts_parts(quantity: Quantity, wanted: TextFacts) -> bool:
@@ -258,18 +293,23 @@ def _opposed(text: TextFacts, wanted: TextFacts) -> bool:
 
 
 _DENIES = re.compile(
-    r"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){0,2}?(?:a |an |the |in |on |by |from |after )?$",
-    re.IGNORECASE,
+    r"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){0,2}?"
+    r"(?:a |an |the |in |on |by |from |after )?$"
 )
-_ONLY = re.compile(r"(?i)\bnot\s+(?:only|just|merely|until|unlike|least)\b")
+_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|until|unlike|least)\b")
 
 
 def _denied(text: TextFacts, wanted: TextFacts) -> bool:
     """Whether every place where the answer stands verbatim is denied: "it was not Paris"."""
-    answer = wanted.raw.strip().strip(".")
-    places = [found.start() for found in re.finditer(re.escape(answer), text.raw, re.IGNORECASE)]
-    before = [text.raw[max(0, place - 50) : place] for place in places]
-    return bool(before) and all(_DENIES.search(each) and not _ONLY.search(each) for each in before)
+    answer, said = wanted.raw.strip().strip(".").lower(), text.raw.lower()
+    place = said.find(answer) if answer else -1
+    found = place >= 0
+    while place >= 0:
+        before = said[max(0, place - DENIAL_REACH) : place]
+        if not _DENIES.search(before) or _ONLY.search(before):
+            return False
+        place = said.find(answer, place + 1)
+    return found
 
 
 def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:

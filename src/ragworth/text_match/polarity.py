@@ -27,6 +27,9 @@ _LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)
 _LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
 _SAYS_YES = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)yes(?=\W*(?:[,.;!?\n*\"]|$))")
 _SAYS_NO = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)no(?=\W*(?:[,.;!?\n*\"]|$))")
+_ASKS = re.compile(
+    r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
 
 # Pairs of words that say the opposite of each other.
@@ -52,7 +55,7 @@ on at by to for and or with from as it its he she they them his her their there 
 yet also than which who what when where how if so then i we you our your but not no
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
-_DOUBTS = frozenset(("hardly", "barely", "scarcely", "partly", "partially", "sometimes", "whether", "unless", "may"))
+_DOUBTS = frozenset(("hardly", "barely", "scarcely", "partly", "partially", "sometimes", "whether", "unless", "may", "information", "mention", "evidence"))
 
 
 class StatedPolarity(NamedTuple):
@@ -71,10 +74,10 @@ def read_polarity(answer: str) -> StatedPolarity | None:
     return None
 
 
-def text_polarity(text: str, question: str) -> bool | None:
-    """Whether a text says yes or no to a question, or to a statement; None if that isn't clear."""
+def text_polarity(text: str, question: str, statement: str) -> bool | None:
+    """Whether a text says yes or no to a question, or else to a statement; None if that isn't clear."""
     positive, negative = _LEADS_YES.match(text) is not None, _LEADS_NO.match(text) is not None
-    stated = restated_polarity(text, question)
+    stated = restated_polarity(text, (question if _ASKS.search(question) else "") if question else statement)
     if positive != negative:
         contradicted = (_SAYS_NO if positive else _SAYS_YES).search(text) is not None
         return None if contradicted or (stated is not None and stated != positive) else positive

@@ -47,10 +47,16 @@ def with_word_boundaries(pattern: str) -> str:
     return rf"(?<!\w)(?:{pattern})(?!\w)"
 
 
+NON_LATIN_LANGUAGES = frozenset(("Russian", "Arabic", "Hindi", "Chinese", "Japanese", "Korean"))
+"""Languages whose phrases can't occur in a text of ASCII characters."""
+
+
 @cache
-def refusal_patterns() -> RefusalPatterns:
-    """The table, compiled on first use."""
+def refusal_patterns(*, ascii_only: bool = False) -> RefusalPatterns:
+    """The table, compiled on first use; ``ascii_only`` leaves out phrases in other scripts, which saves time."""
     table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
+    if ascii_only:
+        table = {name: language for name, language in table.items() if name not in NON_LATIN_LANGUAGES}
     together = [
         re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
         for kind in PHRASE_KINDS

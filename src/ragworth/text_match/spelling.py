@@ -65,6 +65,8 @@ _POWER = re.compile(
 _SUPERSCRIPTS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
 _SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
+_POSSESSIVES = ("'s", "’s", "'S", "’S")
+_APOSTROPHES = dict.fromkeys(map(ord, "'’\u200c\u200d"))
 _WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
 # Words before a Roman numeral that make even a single letter one: "World War I", "Part V".
 _HEADS = frozenset(
@@ -175,8 +177,8 @@ def _amount(found: re.Match[str]) -> str:
 
 
 def _split_word(raw: str) -> Iterator[TextPiece]:
-    word = re.sub(r"['’]s$", "", raw, flags=re.IGNORECASE)
-    value = re.sub(r"['’\u200c\u200d]", "", word).casefold()
+    word = raw[:-2] if raw[-2:] in _POSSESSIVES else raw
+    value = word.translate(_APOSTROPHES).casefold()
     if value in _WARS:
         yield from (
             TextPiece("word", "world", raw),
