@@ -160,7 +160,11 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
 
 
 def _find_quantities(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> list[QuantityFinding]:
-    return find_quantities(wanted.quantities, text.quantities, question.hints) if wanted.quantities else []
+    # "One" is often no number: "one-off charges".
+    quantities = [
+        each for each in wanted.quantities if not wanted.is_long or wanted.pieces[each.start].raw.lower() != "one"
+    ]
+    return find_quantities(quantities, text.quantities, question.hints) if quantities else []
 
 
 def _judge_polarity(
@@ -237,9 +241,7 @@ def _judge_facts(
     return FactVerdict("absent")
 
 
-def _judge_given(
-    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], shared: float
-) -> FactVerdict:
+def _judge_given(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], shared: float) -> FactVerdict:
     """All quantities are given: are they said of the same things?"""
     if _swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"

@@ -46,6 +46,7 @@ _OPPOSITES = {
 }
 _PREFIXES = ("in", "im", "un", "dis", "non", "ir", "il")
 _STEM = 6
+_REACH = 4
 MIN_RESTATED = 0.5
 """Share of the question's words that a sentence must repeat to restate or deny it."""
 
@@ -55,7 +56,22 @@ on at by to for and or with from as it its he she they them his her their there 
 yet also than which who what when where how if so then i we you our your but not no
 """
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
-_DOUBTS = frozenset(("hardly", "barely", "scarcely", "partly", "partially", "sometimes", "whether", "unless", "may", "information", "mention", "evidence"))
+_DOUBTS = frozenset(
+    (
+        "hardly",
+        "barely",
+        "scarcely",
+        "partly",
+        "partially",
+        "sometimes",
+        "whether",
+        "unless",
+        "may",
+        "information",
+        "mention",
+        "evidence",
+    )
+)
 
 
 class StatedPolarity(NamedTuple):
@@ -95,13 +111,16 @@ def restated_polarity(text: str, question: str) -> bool | None:
     for sentence in _SENTENCE_END.split(text.strip())[:2]:
         words = [singular(word) for word in canonical_words(sentence)]
         stems = {word[:_STEM] for word in words}
-        kept = {stem for stem, word in asked.items() if stem in stems}
+        kept = asked.keys() & stems
         flipped = {stem for stem, word in asked.items() if stem not in stems and _has_opposite(word, words)}
         if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
             continue
         if _DOUBTS.intersection(words):
             return None
-        denied = sum(word in NEGATIONS for word in words)
+        negations = [place for place, word in enumerate(words) if word in NEGATIONS]
+        denied = len(negations)
+        if any(_has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
+            return None
         return None if denied + len(flipped) > 1 else not denied and not flipped
     return None
 

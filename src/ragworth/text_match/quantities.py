@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from ragworth.text_match.dates import MONTHS, TextPiece, date_at, numeric_date_tokens
 from ragworth.text_match.directions import direction_at
 from ragworth.text_match.plurals import singular
-from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, one_letter_fits
+from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
 
 QuantityKind = Literal["number", "ordinal", "year", "date"]
 
@@ -29,6 +29,8 @@ _DECADE = re.compile(r"(\d{3}0)s")
 _FISCAL_YEAR = re.compile(r"fy(\d{4})")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _DASHES = frozenset("–—")
+MAX_SPAN = 20
+"""Years of a span whose end is written in two digits."""
 
 
 class Quantity(NamedTuple):
@@ -139,7 +141,7 @@ class _QuantityReader:
         fraction, width = self._fraction(at)
         if width:
             value, step, end = fraction, 0.0, at + width
-        if self._at(at - 1) in ("minus", "negative") or self._in_brackets(at, end):
+        if self._at(at - 1) in ("minus", "negative"):
             value = -abs(value)
         units, end, magnitude = self._unit(at, end)
         if magnitude != 1:
@@ -167,7 +169,9 @@ class _QuantityReader:
 
     def _fitting_unit(self, at: int) -> tuple[tuple[Unit, ...], int]:
         units, width = find_unit(self.words, at)
-        if width == 1 and not one_letter_fits(self.words[at], self.pieces[at].raw):
+        if width == 1:
+            units = readings_as_written(units, self.pieces[at].raw)
+        if not units:
             return (), 0
         if width and self.pieces[at].raw in ("$", "€", "£", "¥"):
             # The sign stood before the number; a magnitude may follow it: "$5m".
@@ -214,22 +218,15 @@ class _QuantityReader:
         hours, minutes, seconds = (float(parts[place].value) for place in (0, 2, 4))
         return Quantity("number", 3600 * hours + 60 * minutes + seconds, 1, at, at + 5, (Unit("time", 1.0),))
 
-    def _in_brackets(self, at: int, end: int) -> bool:
-        """Accounting's negative amounts: "$(1,561)" and "($1,561)"."""
-        if self._at(at - 1) != "(" or ")" not in (self._at(end), self._at(end + 1)):
-            return False
-        return self._raw(at - 2) in ("$", "€", "£", "¥") or self._raw(end) in ("$", "€", "£", "¥")
-
     def _join(self, first: Quantity, second: Quantity) -> Quantity | None:
         """One quantity of two: a range ("5–7 %"), or parts of a measure ("6 ft 3 in")."""
         between = self.words[first.end : second.start]
         compound = self._compound(first, second, between)
         if compound is not None:
             return compound
-        if first.kind == "year" and (not between or between == ["–"]) and first.high is None and 0 < second.value - first.value % 100 < 20:
-            # The end of a span of years in two digits: "1951–52".
-            if self.pieces[second.start].raw.isdecimal() and len(self.pieces[second.start].raw) == 2:
-                return first._replace(high=first.value - first.value % 100 + second.value, end=second.start + 1)
+        end = self._short_year(first, second) if not between or between == ["–"] else None
+        if end is not None:
+            return first._replace(high=end, end=second.start + 1)
         if first.kind == second.kind == "year":
             close = first.high is None and second.high is None and self._is_joint(first, between)
             return first._replace(high=second.value, end=second.end) if close else None
@@ -242,6 +239,13 @@ class _QuantityReader:
             factor = second.step / (10.0 ** -_decimals(self.pieces[second.start].raw)) if second.step else 1.0
         units = second.units or first.units
         return second._replace(value=first.value * factor, high=second.value, start=first.start, units=units)
+
+    def _short_year(self, first: Quantity, second: Quantity) -> float | None:
+        """The end of a span of years that is written in two digits: "1951–52"."""
+        raw, century = self.pieces[second.start].raw, first.value - first.value % 100
+        if first.kind != "year" or first.high is not None or not raw.isdecimal() or len(raw) != 2:
+            return None
+        return century + float(raw) if 0 < float(raw) - first.value % 100 < MAX_SPAN else None
 
     def _is_joint(self, first: Quantity, between: list[str]) -> bool:
         """Whether two numbers make a range; "from 5 to 7" may be a change."""

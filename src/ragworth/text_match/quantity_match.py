@@ -26,8 +26,11 @@ MAX_HEDGED_ROUNDING = 0.05
 MAX_COARSE_ROUNDING = 0.005
 """Greatest relative error of a rounded number with one digit."""
 
-CONVERSION_ERROR = 0.01
+CONVERSION_ERROR = 0.02
 """Relative error allowed between units whose ratio is no power of ten: 200 mph for 320 km/h."""
+
+NEAR_MISS = 0.01
+"""Relative error of a measured or rounded number up to which it may be the same, computed in another way."""
 
 _SLACK = 1e-9
 _PERCENT = Unit("percent", 1.0)
@@ -127,8 +130,10 @@ def _part(token: str) -> str:
 
 def _compare_years(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     if wanted.kind != said.kind:
-        plain = wanted.value == said.value and wanted.high is None and not wanted.units and not said.units
-        return "same" if plain else "incomparable"
+        # Four digits may be a year or an amount; another year is no other amount.
+        if wanted.high is not None or said.high is not None or "ordinal" in (wanted.kind, said.kind):
+            return "incomparable"
+        return "same" if _compare_numbers(wanted, said, hints) == "same" else "incomparable"
     if wanted.high is None and said.high is None:
         return "same" if wanted.value == said.value else "different"
     if wanted.high is not None and said.high is None:
@@ -254,13 +259,18 @@ def _compare_sizes(one: float, other: float, wanted: Quantity, said: Quantity) -
     if error <= _SLACK * max(abs(one), abs(other)):
         return "same"
     step = max(_rounding_step(wanted, one), _rounding_step(said, other))
-    if error > step / 2 * (1 + 1e-6):
-        return "different"
     relative = error / max(abs(one), abs(other))
+    if error > step / 2 * (1 + 1e-6):
+        return "coarse" if relative <= NEAR_MISS and _is_measured(wanted) and _is_measured(said) else "different"
     coarser = wanted if _rounding_step(wanted, one) > _rounding_step(said, other) else said
     digits = abs(coarser.value) / coarser.step if coarser.step else math.inf
     most = MAX_ROUNDING if digits >= 9.5 else MAX_COARSE_ROUNDING
     return "same" if relative <= (MAX_HEDGED_ROUNDING if coarser.hedged else most) else "coarse"
+
+
+def _is_measured(quantity: Quantity) -> bool:
+    """Whether a number was measured or computed rather than counted."""
+    return bool(quantity.units) or quantity.scaled or quantity.step != 1
 
 
 def _rounding_step(quantity: Quantity, value: float) -> float:

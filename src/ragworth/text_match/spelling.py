@@ -55,6 +55,8 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
+# Accounting's negative amounts: $(5) and ($5).
+_BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
 # A minus before a currency sign belongs to the number: -$5.
 _MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
 _POWER = re.compile(
@@ -104,7 +106,7 @@ def canonical_words(text: str) -> tuple[str, ...]:
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    folded = _MINUS_MONEY.sub(r"\1-", fold_accents(_spell_powers(text)))
+    folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(text))))
     return list(_read_numbers(list(_pieces(folded))))
 
 

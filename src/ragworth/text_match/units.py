@@ -69,10 +69,10 @@ time 60       min, minute
 time 3600     h, hr, hrs, hour
 time 86400    day
 time 604800   week
-calendar 1    month
-calendar 12   year, yr, yrs
-calendar 120  decade
-calendar 1200 century
+time 2629800  month
+time 31557600 year, yr, yrs
+time 315576000 decade
+time 3155760000 century
 speed 1       m/s, metre per second, meter per second
 speed 1e3     km/s, kilometre per second, kilometer per second
 speed 0.2777777778 km/h, kmh, kph, kilometre per hour, kilometer per hour
@@ -117,6 +117,7 @@ data 1e12     tb, terabyte
 angle 1       °, degree
 temperature 1 °c, c, degree, degree celsius, degree c, celsius, centigrade, °
 percent 1     %, percentage point, point, pp
+points 1      point
 percent 0.01  bp, bps, basis point
 money:usd 1   dollar, us dollar, usd
 money:eur 1   euro, eur
@@ -173,6 +174,10 @@ def find_unit(tokens: Sequence[str], start: int) -> tuple[tuple[Unit, ...], int]
     return (), 0
 
 
-def one_letter_fits(name: str, raw: str) -> bool:
-    """Whether a name of one letter is written as the unit is: "5 V", "5 m", but not "5 v" or "5 A"."""
-    return len(name) > 1 or not name.isalpha() or raw in "mglhstkMBKLVWJCF"
+def readings_as_written(units: tuple[Unit, ...], raw: str) -> tuple[Unit, ...]:
+    """The readings that a name of one letter has as it is written: 5 V, 5 m, 5M; none for "5 v" or "5 A"."""
+    if len(raw) > 1 or not raw.isalpha():
+        return units
+    if raw in "MBK":
+        return tuple(unit for unit in units if unit.dimension == "count")
+    return units if raw in "mglhstkLVWJCF" else ()
