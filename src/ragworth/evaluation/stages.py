@@ -265,7 +265,8 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         book = grading.to_answer_book(state.answers, state.shown)
         card = job.card if job is not None else None
         grader = grading.build_grader(kind, card, state.collection, book, state.folder, settings)
-        key = stage_key(state, job, task, [grader.source]) | {
+        version = [f"version {grader.version}"] if grader.version > 1 else []
+        key = stage_key(state, job, task, [grader.source, *version]) | {
             "answers": frame_digest(state.said["answers"]),
             "contexts": contexts_key(state.shown),
             "labels": state.material.labels_key,

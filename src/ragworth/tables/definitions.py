@@ -46,6 +46,9 @@ TRUNCATED = "truncated"
 EMPTY_ANSWER = "empty-answer"
 """Status of an answer that contains only whitespace."""
 
+UNDECIDED = "undecided"
+"""Status of an outcome that a grader could not decide; it is missing, and never counts as wrong."""
+
 ANSWERED_STATUSES = (OK, TRUNCATED)
 """Statuses of answers that have a text to grade."""
 

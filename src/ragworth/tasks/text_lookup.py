@@ -38,6 +38,10 @@ class TextLookup:
             raise NoValue(NO_QUERY, f"the collection has no text for the query {query!r}")
         return text
 
+    def known_query(self, query: str) -> str:
+        """The text of a query, empty if there is none."""
+        return self._queries.get(query) or ""
+
     def passage(self, passage: str) -> str:
         text = self._passages.get(passage)
         if text is None:
