@@ -78,6 +78,7 @@ TEXT_KEYS = ("text", "content", "page_content", "contents", "document.content", 
 ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id")
 SCORE_KEYS = ("score", "similarity", "document.score")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
+# In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
 
@@ -106,6 +107,8 @@ class FieldFinder:
         self.names, self.columns = names, check_columns(columns)
         self.grades: dict[str, str] = {name: key for name, key in self.columns.items() if name not in FIELDS}
         """Columns of grades, by the name of the grade."""
+        self.notes: list[str] = []
+        """What readers of whole files noticed."""
         self.found: set[str] = set()
         """Mapped columns that some row has."""
         self.seen: dict[str, None] = {}
@@ -300,7 +303,7 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
 def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     text, name, score, relevance = (
         next((row[key] for key in keys if _given(row.get(key)) and not isinstance(row[key], Mapping)), None)
-        for keys in (TEXT_KEYS, ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
+        for keys in (TEXT_KEYS, () if "lc" in row else ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
     )
     if isinstance(relevance, bool):
         relevance = float(relevance)
