@@ -13,10 +13,11 @@ those files are written by hand after its documented fields; Langfuse's package 
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 HERE = Path(__file__).parent / "files"
@@ -37,6 +38,22 @@ def folder(name: str) -> Path:
     made = HERE / name
     made.mkdir(parents=True, exist_ok=True)
     return made
+
+
+def _module(package: str, file: str) -> Any:
+    """Load one module of an installed package without the package."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{package} is not installed")
+    home = Path(spec.origin).parent
+    sys.modules.setdefault(package, ModuleType(package)).__path__ = [str(home)]
+    inner = importlib.util.spec_from_file_location(f"{package}.{Path(file).stem}", home / file)
+    assert inner is not None
+    assert inner.loader is not None
+    module = importlib.util.module_from_spec(inner)
+    sys.modules[inner.name] = module
+    inner.loader.exec_module(module)
+    return module
 
 
 def ragas() -> None:
@@ -66,7 +83,13 @@ def deepeval() -> None:
     from deepeval.test_case import LLMTestCase
 
     parts = [
-        {"input": q, "actual_output": answer, "expected_output": accepted, "retrieval_context": passages, "context": [passages[0]]}
+        {
+            "input": q,
+            "actual_output": answer,
+            "expected_output": accepted,
+            "retrieval_context": passages,
+            "context": [passages[0]],
+        }
         for (q, accepted, answer), passages in zip(QUESTIONS, PASSAGES, strict=True)
     ]
     dataset = EvaluationDataset(goldens=[Golden(**part) for part in parts])
@@ -79,8 +102,8 @@ def deepeval() -> None:
 
 
 def ragchecker() -> None:
-    from ragchecker import RAGResult, RAGResults
-    from ragchecker.container import RetrievedDoc
+    container = _module("ragchecker", "container.py")  # the package itself needs PyTorch
+    RAGResult, RAGResults, RetrievedDoc = container.RAGResult, container.RAGResults, container.RetrievedDoc  # noqa: N806
 
     results = [
         RAGResult(
@@ -102,7 +125,11 @@ def langchain_core() -> None:
     from langchain_core.documents import Document
     from langchain_core.load import dumpd
 
-    documents = [Document(id=f"d{i}{j}", page_content=t, metadata={"source": "a.txt"}) for i, p in enumerate(PASSAGES) for j, t in enumerate(p)]
+    documents = [
+        Document(id=f"d{i}{j}", page_content=t, metadata={"source": "a.txt"})
+        for i, p in enumerate(PASSAGES)
+        for j, t in enumerate(p)
+    ]
     with (folder("langchain") / "documents.jsonl").open("w") as stream:
         stream.writelines(document.model_dump_json() + "\n" for document in documents)
     results = [
@@ -131,7 +158,12 @@ def haystack() -> None:
     from haystack.dataclasses import GeneratedAnswer
 
     answers = [
-        GeneratedAnswer(data=answer, query=q, documents=[Document(content=t, score=0.5, id=f"h{i}{j}") for j, t in enumerate(PASSAGES[i])], meta={})
+        GeneratedAnswer(
+            data=answer,
+            query=q,
+            documents=[Document(content=t, score=0.5, id=f"h{i}{j}") for j, t in enumerate(PASSAGES[i])],
+            meta={},
+        )
         for i, (q, _, answer) in enumerate(QUESTIONS)
     ]
     _write("haystack/answers.json", [answer.to_dict() for answer in answers])
@@ -164,17 +196,20 @@ def inspect_ai() -> None:
     log = json.loads(made.read_text())
     for sample in log["samples"]:  # the events are the bulk of a log, and nothing reads them here
         sample.update(events=[], attachments={}, events_data=None)
+    del log["eval"]["revision"]
     made.unlink()
     _write("inspect_ai/log.json", log)
 
 
 def open_rag_eval() -> None:
-    from open_rag_eval.connectors.connector import Connector
+    connector = _module("open_rag_eval", "connectors/connector.py")  # the package itself needs PyTorch
 
     place = folder("open_rag_eval")
-    (place / "queries.csv").write_text("query_id,query\n" + "".join(f"q{i},{q}\n" for i, (q, _, _) in enumerate(QUESTIONS)))
+    (place / "queries.csv").write_text(
+        "query_id,query\n" + "".join(f"q{i},{q}\n" for i, (q, _, _) in enumerate(QUESTIONS))
+    )
 
-    class Fixed(Connector):  # type: ignore[misc]
+    class Fixed(connector.Connector):  # type: ignore[misc]
         def process_query(self, query: dict[str, str], run_idx: int = 1) -> list[dict[str, object]]:
             number = int(query["queryId"][1:])
             answer = QUESTIONS[number][2]
@@ -201,8 +236,12 @@ def _spans() -> list[Any]:
     tracer = provider.get_tracer("openinference.instrumentation")
     kind = SpanAttributes.OPENINFERENCE_SPAN_KIND
     for (question, _, answer), passages in zip(QUESTIONS, PASSAGES, strict=True):
-        with tracer.start_as_current_span("rag", attributes={kind: "CHAIN", SpanAttributes.INPUT_VALUE: question}) as root:
-            with tracer.start_as_current_span("retrieve", attributes={kind: "RETRIEVER", SpanAttributes.INPUT_VALUE: question}) as span:
+        with tracer.start_as_current_span(
+            "rag", attributes={kind: "CHAIN", SpanAttributes.INPUT_VALUE: question}
+        ) as root:
+            with tracer.start_as_current_span(
+                "retrieve", attributes={kind: "RETRIEVER", SpanAttributes.INPUT_VALUE: question}
+            ) as span:
                 for number, text in enumerate(passages):
                     name = f"{SpanAttributes.RETRIEVAL_DOCUMENTS}.{number}"
                     span.set_attribute(f"{name}.{DocumentAttributes.DOCUMENT_CONTENT}", text)
@@ -261,21 +300,62 @@ def langfuse() -> None:
 
     traces = [
         {
-            "id": f"trace-{i}", "name": "rag", "timestamp": "2026-11-16T19:00:00Z", "input": {"question": q}, "output": {"answer": answer},
-            "sessionId": None, "userId": "u1", "htmlPath": f"/project/p/traces/trace-{i}", "latency": 1.2, "totalCost": 0.0,
+            "id": f"trace-{i}",
+            "name": "rag",
+            "timestamp": "2026-11-16T19:00:00Z",
+            "input": {"question": q},
+            "output": {"answer": answer},
+            "sessionId": None,
+            "userId": "u1",
+            "htmlPath": f"/project/p/traces/trace-{i}",
+            "latency": 1.2,
+            "totalCost": 0.0,
             "observations": [
-                {"id": f"o{i}a", "traceId": f"trace-{i}", "type": "RETRIEVER", "name": "retrieve", "input": q, "output": [{"page_content": t, "metadata": {}} for t in PASSAGES[i]], "parentObservationId": None},
-                {"id": f"o{i}b", "traceId": f"trace-{i}", "type": "GENERATION", "name": "llm", "input": [{"role": "user", "content": f"…{q}"}], "output": {"role": "assistant", "content": answer}, "parentObservationId": None},
+                {
+                    "id": f"o{i}a",
+                    "traceId": f"trace-{i}",
+                    "type": "RETRIEVER",
+                    "name": "retrieve",
+                    "input": q,
+                    "output": [{"page_content": t, "metadata": {}} for t in PASSAGES[i]],
+                    "parentObservationId": None,
+                },
+                {
+                    "id": f"o{i}b",
+                    "traceId": f"trace-{i}",
+                    "type": "GENERATION",
+                    "name": "llm",
+                    "input": [{"role": "user", "content": f"…{q}"}],
+                    "output": {"role": "assistant", "content": answer},
+                    "parentObservationId": None,
+                },
             ],
-            "scores": [{"id": f"s{i}", "traceId": f"trace-{i}", "name": "correctness", "value": float(i == 0), "dataType": "NUMERIC", "source": "ANNOTATION"}],
+            "scores": [
+                {
+                    "id": f"s{i}",
+                    "traceId": f"trace-{i}",
+                    "name": "correctness",
+                    "value": float(i == 0),
+                    "dataType": "NUMERIC",
+                    "source": "ANNOTATION",
+                }
+            ],
         }
         for i, (q, _, answer) in enumerate(QUESTIONS)
-    ]  # fmt: skip
+    ]
     _write("langfuse/traces.json", traces)
     with (folder("langfuse") / "observations.jsonl").open("w") as stream:
         for trace in traces:
             for each in trace["observations"]:  # type: ignore[attr-defined]
-                row = {"id": each["id"], "trace_id": each["traceId"], "type": each["type"], "name": each["name"], "input": json.dumps(each["input"]), "output": json.dumps(each["output"]), "parent_observation_id": None}
+                row = {
+                    "id": each["id"],
+                    "trace_id": each["traceId"],
+                    "type": each["type"],
+                    "name": each["name"],
+                    "input": json.dumps(each["input"]),
+                    "output": json.dumps(each["output"]),
+                    "parent_observation_id": None,
+                }
                 stream.write(json.dumps(row) + "\n")
 
 
@@ -285,7 +365,19 @@ def _write(name: str, value: object) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n", encoding="utf-8")
 
 
-MAKERS = (ragas, deepeval, ragchecker, langchain_core, llama_index, haystack, inspect_ai, open_rag_eval, opentelemetry, phoenix, langfuse)
+MAKERS = (
+    ragas,
+    deepeval,
+    ragchecker,
+    langchain_core,
+    llama_index,
+    haystack,
+    inspect_ai,
+    open_rag_eval,
+    opentelemetry,
+    phoenix,
+    langfuse,
+)
 
 if __name__ == "__main__":
     for maker in MAKERS:
@@ -294,8 +386,8 @@ if __name__ == "__main__":
         try:
             maker()
         except ImportError as error:
-            print(f"{maker.__name__}: skipped, {error}")
-        except Exception as error:  # noqa: BLE001 (the others are still written)
-            print(f"{maker.__name__}: {type(error).__name__}: {str(error)[:300]}")
+            sys.stdout.write(f"{maker.__name__}: skipped, {error}\n")
+        except Exception as error:
+            sys.stdout.write(f"{maker.__name__}: {type(error).__name__}: {str(error)[:300]}\n")
         else:
-            print(f"{maker.__name__}: written")
+            sys.stdout.write(f"{maker.__name__}: written\n")

@@ -1,8 +1,8 @@
 """Find the fields of a RAG log by their many names, and convert their values.
 
 Our fields are ``query`` (the id of a question), ``question``, ``system``, ``repeat``, ``passages``, ``passage_ids``,
-``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant). Any other
-name that a user maps is a grade.
+``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant). Any
+other name that a user maps is a grade.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class FieldFinder:
                 field: key
                 for field, names in self.names.items()
                 if field not in self.columns
-                and (key := next((plain[name] for name in names if plain.get(name, None) not in (None, *taken)), None))
+                and (key := next((plain[name] for name in names if plain.get(name) not in (None, *taken)), None))
             }
             self._keys[mark] = found | self.columns
         return self._keys[mark]
@@ -152,7 +152,9 @@ class FieldFinder:
             raise FormatError(
                 f"no {key!r}, which was given for {field!r}; there are {format_names(list(self.seen))}",
                 file=source,
-                remedy=Hint(f"--map {quote_argument(better)}", f"[columns]: {_toml_pair(better)}", f"columns: {better}"),
+                remedy=Hint(
+                    f"--map {quote_argument(better)}", f"[columns]: {_toml_pair(better)}", f"columns: {better}"
+                ),
             )
 
 
@@ -292,7 +294,9 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     for key in WRAPPERS:
         if (outer.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:
             inside = as_passage(inner, rank)
-            return LoggedPassage(*(b if a is None else a for a, b in zip(outer, inside, strict=True)))
+            return outer._replace(
+                **{name: value for name, value in inside._asdict().items() if getattr(outer, name) is None}
+            )
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
     if outer.text is None and outer.id is None:
@@ -358,7 +362,9 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     question = finder.get(row, "question")
     keys = finder.keys(row)
     if query is None and question is None:
-        what = " nor ".join(repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query")))
+        what = " nor ".join(
+            repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))
+        )
         raise WrongLineError(f"no question: there is neither {what}")
     question = None if question is None else as_text(question, keys.get("question", "question"))
     if query is None and question is not None and not question.strip():
@@ -370,9 +376,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=_with_ids(
-            as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells
-        ),
+        passages=_with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
         relevant=[

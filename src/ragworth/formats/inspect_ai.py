@@ -44,7 +44,9 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             log, sample = value
             if place == 1 and log["status"] not in (None, "success"):
                 count = f"{log['read']:,} of {total:,} samples" if (total := _count_samples(log)) else "some samples"
-                finder.notes.append(f"the run ended with status {quote_short(log['status'], 24)}; {count} are in the log")
+                finder.notes.append(
+                    f"the run ended with status {quote_short(log['status'], 24)}; {count} are in the log"
+                )
             yield _read(log, as_dict(as_row(sample), "a sample"), finder, place)
         except WrongLineError as error:
             reject(place, str(error))
