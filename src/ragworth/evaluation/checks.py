@@ -18,7 +18,7 @@ from ragworth.errors import InputError, MissingExtraError, MissingInputError, fo
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.problems import Problems
+from ragworth.inputs.problems import Problems
 from ragworth.evaluation.retrieval_models import WorkspaceAsker
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust

@@ -12,9 +12,9 @@ from ragworth import formats
 from ragworth.collection import Collection, merge_collections
 from ragworth.config import EVERY_SYSTEM, Workspace
 from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
-from ragworth.evaluation.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
+from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.evaluation.input_files import InputReader
-from ragworth.evaluation.problems import Problems
+from ragworth.inputs.problems import Problems
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from ragworth.config import WORKSPACE_FILE
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
-from ragworth.init.beir_folders import BeirFolder, group_beir_files
-from ragworth.init.beir_folders import read_beir_folder as read_beir
-from ragworth.init.file_heads import CandidateFile, list_folder, read_head
-from ragworth.init.recognition import RecognisedFile, recognise_file
+from ragworth.inputs.beir_folders import BeirFolder, group_beir_files
+from ragworth.inputs.beir_folders import read_beir_folder as read_beir
+from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
+from ragworth.inputs.recognition import RecognisedFile, recognise_file
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template
-from ragworth.init.workspace_plan import InitPlan as InitPlan
-from ragworth.init.workspace_plan import plan_workspace
+from ragworth.inputs.workspace_plan import InitPlan as InitPlan
+from ragworth.inputs.workspace_plan import plan_workspace
 
 
 class InitResult(NamedTuple):

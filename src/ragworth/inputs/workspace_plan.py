@@ -10,9 +10,9 @@ from ragworth.collection import Collection, merge_collections
 from ragworth.config import EVERY_SYSTEM
 from ragworth.errors import TableError, format_list, quote_short
 from ragworth.formats.files import run_name
-from ragworth.init.beir_folders import BeirFolder
-from ragworth.init.guesses import KIND_NAMES, FileKind
-from ragworth.init.recognition import RecognisedFile
+from ragworth.inputs.beir_folders import BeirFolder
+from ragworth.inputs.guesses import KIND_NAMES, FileKind
+from ragworth.inputs.recognition import RecognisedFile
 from ragworth.init.toml_writer import TomlValue
 from ragworth.tables import Judgments
 

@@ -14,7 +14,7 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.columns import is_row
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
-from ragworth.init.file_heads import TABLE_SUFFIXES, FileHead
+from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 

@@ -14,8 +14,8 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
-from ragworth.init.file_heads import FileHead
-from ragworth.init.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
+from ragworth.inputs.file_heads import FileHead
+from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
 
 
 class RecognisedFile(NamedTuple):

@@ -1,0 +1,105 @@
+"""Reading the files that the command line or a ``ragworth.toml`` names; every problem goes to one collector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from ragworth import formats
+from ragworth.collection import Collection
+from ragworth.config import CollectionConfig
+from ragworth.formats import texts
+from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
+from ragworth.inputs.problems import Problems
+from ragworth.inputs.runs import read_run
+from ragworth.tables.ranking import Ties
+
+T = TypeVar("T")
+TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
+
+
+class CollectionFiles(NamedTuple):
+    """What the files of a collection hold."""
+
+    whole: LoadedCollection | None
+    """A collection that comes in one piece, as it was read."""
+    collection: Collection
+
+
+class FileReader:
+    """Reads files and remembers them. An error is recorded in ``problems``, and what couldn't be read is None.
+
+    ``locate`` turns a path as the user wrote it into one that can be opened.
+    """
+
+    def __init__(
+        self,
+        problems: Problems,
+        locate: Callable[[str], str] = str,
+        *,
+        columns: Callable[[str], Mapping[str, str]] = lambda path: {},
+        ties: Ties = "float64",
+        skip_bad_lines: bool = False,
+    ) -> None:
+        self.problems, self.locate, self.columns = problems, locate, columns
+        self.ties, self.skip_bad_lines = ties, skip_bad_lines
+        self.files: dict[str, Path] = {}
+        """The files that were read, by the path as it was written."""
+        self._runs: dict[str, LoadedCollection | None] = {}
+
+    def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
+        """Return what ``read`` makes of a file that the key at ``path`` names."""
+        spec = self.locate(text)
+        found = self.problems.of(partial(read, spec, skip_bad_lines=self.skip_bad_lines), *path)
+        file = Path(spec if Path(spec).exists() else spec.partition(":")[2])
+        if found is not None and file.exists():
+            self.files[text] = file
+        return found
+
+    def run(self, text: str, *path: str) -> LoadedCollection | None:
+        """What systems showed, and answered if the file says so; ``text`` may be ``NAME=PATH`` on the command line."""
+        if text not in self._runs:
+            reading = partial(read_run, ties=self.ties, columns=self.columns(text))
+            self._runs[text] = self.of(text, reading, *path)
+        return self._runs[text]
+
+    def collection(self, given: CollectionConfig) -> CollectionFiles | None:
+        """Texts and labels. A part with a file of its own replaces that of the whole."""
+        before = len(self.problems.found)
+        whole = self.of(given.whole, self._load, "collection", "from") if given.whole else None
+        parts = {
+            kind: self.of(file, partial(_read_texts, kind), "collection", kind)
+            for kind in TEXT_KINDS
+            if (file := getattr(given, kind))
+        }
+        labels = [self.of(path, formats.read_judgments, "collection", "qrels") for path in given.qrels]
+        ratings = self.of(given.ratings, formats.read_ratings, "collection", "ratings") if given.ratings else None
+        sources = [JudgmentSource(path, each) for path, each in zip(given.qrels, labels, strict=True) if each]
+        relevance = self.problems.of(partial(merge_judgments, sources), "collection", "qrels")
+        if len(self.problems.found) > before or relevance is None:
+            return None
+        base = whole.collection if whole is not None else Collection()
+        read = {kind: part for kind, part in parts.items() if part is not None}
+        collection = replace(
+            base,
+            **{kind: getattr(part, kind) for kind, part in read.items()},
+            relevance=relevance if given.qrels else base.relevance,
+            ratings=ratings if given.ratings else base.ratings,
+            notes=(
+                *(note for part in (base, *read.values()) for note in part.notes),
+                *relevance.notes,
+                *(ratings.notes if ratings is not None else ()),
+            ),
+        )
+        return CollectionFiles(whole, collection)
+
+    def _load(self, spec: str, *, skip_bad_lines: bool) -> LoadedCollection:
+        return formats.load(spec, skip_bad_lines=skip_bad_lines)
+
+
+def _read_texts(kind: texts.CollectionPart, spec: str, *, skip_bad_lines: bool) -> Collection:
+    return texts.read(spec, kind, skip_bad_lines=skip_bad_lines)
