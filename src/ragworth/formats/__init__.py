@@ -6,6 +6,7 @@ A spec is a path, whose extension determines the format (TREC by default), or ``
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,9 +101,19 @@ def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
     return _read(spec, "ratings", skip_bad_lines)  # type: ignore[no-any-return]
 
 
-def load(spec: str | Path, *, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Read a collection and any contexts in the same file."""
+def load(
+    spec: str | Path, columns: Mapping[str, str] | None = None, *, skip_bad_lines: bool = False
+) -> LoadedCollection:
+    """Read a collection, and the contexts, answers and grades in the same file.
+
+    ``columns`` maps our names of fields (question, answer, passages, …) to those of the file.
+    """
     return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
+
+
+def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source: str = "") -> LoadedCollection:
+    """Convert a list of dicts, a data frame, or objects of another library; as :func:`load` does with a file."""
+    raise NotImplementedError
 
 
 class PassageLengths(NamedTuple):
