@@ -148,8 +148,8 @@ class WorkspaceChecker:
             self.problems.of(partial(self._grader, kind, task), "grades", kind)
         self.problems.of(self._metrics, "metrics", "use")
         baseline = self.space.baseline
-        if baseline is not None and baseline not in self.material.systems:
-            names = format_list([quote_short(name, 24) for name in self.material.systems], 12)
+        if baseline is not None and baseline not in self.material.written:
+            names = format_list([quote_short(name, 24) for name in self.material.written], 12)
             self.problems.say(
                 f"the baseline {quote_short(baseline)} is no system", f"name one of {names}", "metrics", "baseline"
             )
@@ -209,7 +209,7 @@ class WorkspaceChecker:
     def _grader(self, kind: str, task: TaskConfig) -> None:
         chosen, settings = GRADERS.get(kind), task_settings(task, self.space)
         options_by_name(chosen, settings, kind)
-        if self.space.answers is None:
+        if self.space.answers is None and self.material.answers is None:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
         if not chosen.asks:
@@ -254,7 +254,7 @@ class WorkspaceChecker:
         have = self._have()
         if not self.space.metrics:
             if self.scores:
-                default_metrics(have, self.space.k)
+                default_metrics(have, self.space.k, required=not self.material.has_answers)
             return
         ours, theirs = split_metrics(list(self.space.metrics), self.space.folder)
         have |= {"runs"} if len(self.material.systems) > 1 else set()

@@ -45,7 +45,7 @@ def plan_evaluation(
         for kind, task in space.judgments.items():
             stages.run_annotate(state, kind, task)
             two_judges.run_expensive_judge(state, kind, task)
-        if space.answers is not None:
+        if state.has_answers:
             stages.run_answer(state, space.answers)
         for kind, task in space.grades.items():
             stages.run_grade(state, kind, task)

@@ -116,7 +116,7 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
             for kind, task in space.judgments.items()
             for work in (stages.run_annotate, two_judges.run_expensive_judge)
         ],
-        "answer": [partial(stages.run_answer, state, space.answers)] if space.answers is not None else [],
+        "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
         "grade": [partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }
