@@ -21,7 +21,8 @@ from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
 from ragworth.generation.answer_files import read_answers
-from ragworth.init import InitPlan, file_heads, init_workspace, inspect_folder
+from ragworth.init import InitPlan, init_workspace, inspect_folder
+from ragworth.inputs import file_heads
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
 from ragworth.retrieval import StepContext, check

@@ -185,12 +185,12 @@ def sweep(
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """The tables of folders of results; all that cannot be read are told together."""
-    from ragworth.cli.scoring_options import ErrorCollector
     from ragworth.fitting import FittingTables
+    from ragworth.inputs.problems import Problems
     from ragworth.results import Results
 
     _check_apart(cases, others)
-    reading = ErrorCollector()
+    reading = Problems()
     paths = [*cases, *others]
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ragworth import formats
-from ragworth.collection import Collection
+from ragworth.collection import Collection, merge_collections
 from ragworth.config import CollectionConfig
 from ragworth.formats import texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.runs import read_run
+from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T")
@@ -28,6 +29,15 @@ class CollectionFiles(NamedTuple):
     whole: LoadedCollection | None
     """A collection that comes in one piece, as it was read."""
     collection: Collection
+
+
+class CollectionInputs(NamedTuple):
+    """Texts and labels, and what systems show."""
+
+    contexts: Contexts | None
+    """None where no run was given."""
+    collection: Collection
+    notes: tuple[str, ...]
 
 
 class FileReader:
@@ -97,8 +107,23 @@ class FileReader:
         )
         return CollectionFiles(whole, collection)
 
+    def with_runs(self, given: CollectionConfig, runs: Sequence[str]) -> CollectionInputs:
+        """A collection, with the runs and logs that are named beside it; raises everything that is wrong."""
+        loaded = [self.run(path) for path in runs]
+        files = self.collection(given)
+        self.problems.done()
+        assert files is not None
+        logs = [log for log in loaded if log is not None]
+        if not logs and files.whole is not None:
+            logs = [files.whole._replace(collection=Collection())]
+        tables = [log.contexts for log in logs if log.contexts is not None]
+        contexts = Contexts.concat(tables) if tables else None
+        collection = merge_collections([files.collection, *(log.collection for log in logs)])
+        notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
+        return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
+
     def _load(self, spec: str, *, skip_bad_lines: bool) -> LoadedCollection:
-        return formats.load(spec, skip_bad_lines=skip_bad_lines)
+        return formats.load(spec, self.columns(spec) or None, skip_bad_lines=skip_bad_lines)
 
 
 def _read_texts(kind: texts.CollectionPart, spec: str, *, skip_bad_lines: bool) -> Collection:
