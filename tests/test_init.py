@@ -21,10 +21,12 @@ from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
 from ragworth.generation.answer_files import read_answers
-from ragworth.init import InitPlan, init_workspace, inspect_folder
-from ragworth.inputs import file_heads
+from ragworth.init import init_workspace
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
+from ragworth.inputs import file_heads
+from ragworth.inputs.sources import inspect_folder
+from ragworth.inputs.workspace_plan import WorkspacePlan
 from ragworth.retrieval import StepContext, check
 from ragworth.tables import Judgments
 
@@ -104,7 +106,7 @@ def used(folder: Path) -> config.Workspace:
     return space
 
 
-def begun(folder: Path) -> tuple[config.Workspace, InitPlan]:
+def begun(folder: Path) -> tuple[config.Workspace, WorkspacePlan]:
     """Start a workspace and use it."""
     plan = init_workspace(folder).plan
     return used(folder), plan

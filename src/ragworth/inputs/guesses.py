@@ -19,8 +19,8 @@ from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
-FileKind = Literal[TextKind, "run", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
-FileForm = Literal["trec", "table", "jsonl", "exam"]
+FileKind = Literal[TextKind, "run", "log", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
+FileForm = Literal["trec", "table", "jsonl", "exam", "log"]
 
 SAMPLE_LINES = 200
 """How many lines are looked at for their form."""
@@ -38,6 +38,7 @@ SHORT_TEXT = 200
 
 KIND_NAMES: dict[FileKind, str] = {
     "run": "a run",
+    "log": "a log",
     "exam": "a file of EXAM++",
     "qrels": "relevance labels",
     "ratings": "ratings of sub-questions",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -14,8 +14,12 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
-from ragworth.inputs.file_heads import FileHead
+from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
+from ragworth.inputs.log_formats import find_log_format
+from ragworth.inputs.runs import systems_of
+from ragworth.tables import Contexts
 
 
 class RecognisedFile(NamedTuple):
@@ -30,15 +34,44 @@ class RecognisedFile(NamedTuple):
     texts: Collection = Collection()
     """Texts and labels that come with it."""
     doubt: str = ""
+    log: LoadedCollection | None = None
+    """All of a log."""
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems of a run or a log."""
+        if self.log is not None:
+            return systems_of(self.log)
+        return self.frame["system"].unique(maintain_order=True).to_list()
 
 
-def recognise_file(head: FileHead) -> list[RecognisedFile]:
-    """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes."""
+def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> list[RecognisedFile]:
+    """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes.
+
+    ``columns``: the user's names of fields in logs.
+    """
+    if (form := find_log_format(head, columns)) is not None:
+        return [_read_log(head, form, columns)]
     seem = guess_kinds(head)
     found = [each for guess in seem if (each := _confirm_guess(head, guess)) is not None]
     if not found:
         raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
     return found
+
+
+def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> RecognisedFile:
+    """A log, read whole unless it has one record per line and is long."""
+    lines = head.file.plain.endswith((*TABLE_SUFFIXES, ".jsonl", ".ndjson"))
+    sample = head.sample if lines else head.file.path
+    log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
+    if not systems_of(log):
+        raise FormatError("it has no contexts and no answers")
+    doubt = ""
+    if log.contexts is None and log.answers is not None and not log.collection.answers.height:
+        doubt = "its answers are taken as those of a system; if they are accepted answers, map accepted to their column"
+    frame = log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
+    spec = unambiguous_path(head.file.name)
+    return RecognisedFile(head.file.name, "log", spec, frame, head.whole or not lines, log.collection, doubt, log)
 
 
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
