@@ -18,16 +18,17 @@ from ragworth.errors import InputError, MissingExtraError, MissingInputError, fo
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.inputs.problems import Problems
 from ragworth.evaluation.retrieval_models import WorkspaceAsker
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
 from ragworth.evaluation.two_judges_checks import TwoJudgesChecker
+from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
 from ragworth.graders import grading
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
+from ragworth.inputs.problems import Problems
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
@@ -46,7 +47,9 @@ def load_checked_inputs(
     models: ModelPool,
     *,
     limit: int | None = None,
+    sample: int | None = None,
     every: bool = False,
+    records: LoadedCollection | None = None,
     scores: bool = False,
     report: bool = True,
 ) -> EvaluationInputs:
@@ -58,7 +61,7 @@ def load_checked_inputs(
     problems = Problems(space)
     check_trust(space, models.guard, problems)
     problems.done()
-    material = load_inputs(space, problems, limit, every=every)
+    material = load_inputs(space, problems, limit, sample=sample, every=every, records=records)
     if material is None:
         _check_names(space, problems)
     else:
@@ -67,7 +70,7 @@ def load_checked_inputs(
         for name, system in material.systems.items():
             problems.of(partial(check, {name: system}, setting), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
-        TwoJudgesChecker(material, models, problems).check(limit)
+        TwoJudgesChecker(material, models, problems).check(limit or sample)
     if report:
         problems.of(_check_report_packages)
     for name in ("results", "cache", "store"):
@@ -227,7 +230,8 @@ class WorkspaceChecker:
         except MissingInputError as error:
             if not self.material.limited:
                 raise
-            here = f"none of the first {format_count(len(self.material.queries), 'query', 'queries')} (limit) has any"
+            number = format_count(len(self.material.queries), "query", "queries")
+            here = f"none of the {number} that were taken (limit or sample) has any"
             remedy = "take more queries: a larger --limit, or --all"
             if not self.space.collection.answers:
                 remedy += f"; or {error.hint.workspace}"

@@ -68,5 +68,3 @@ def missing_answer_notes(answers: AnsweringResult | None, queries: Sequence[str]
                 number = f"{len(lacking):,} of {format_count(len(queries), 'query', 'queries')}"
                 notes.append(Note(f"{system}: no answer to {number} ({few}); none is made up", system=system))
     return notes
-
-

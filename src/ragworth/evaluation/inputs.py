@@ -129,7 +129,7 @@ def load_inputs(
     """Read everything that a workspace names. What can't be read is a problem, and the result is None.
 
     ``limit`` replaces that of the workspace; ``every``: all queries, whatever limit the workspace has; ``sample``: so
-    many queries, drawn at random by the workspace's seed. ``records``: data in memory, instead of ``[collection] from``.
+    many queries, drawn at random by the workspace's seed. ``records``: data in memory, as ``[collection] from``.
     """
     problems.of(partial(whole_number, "limit", limit))
     problems.of(partial(whole_number, "sample", sample))

@@ -27,6 +27,7 @@ def plan_evaluation(
     space: Workspace,
     *,
     limit: int | None = None,
+    sample: int | None = None,
     every: bool = False,
     scores: bool = True,
     console: Console | None = None,
@@ -37,7 +38,7 @@ def plan_evaluation(
     That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
     """
     with ModelPool(space, consent=consent) as models:
-        material = load_checked_inputs(space, models, limit=limit, every=every, scores=scores)
+        material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)
         cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
         plan: list[StagePlan] = []
         state = EvaluationState(material, models, cache, console or SilentConsole(), plan=plan)

@@ -7,17 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os.path import commonpath
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
 
 from ragworth import config
-from ragworth.config import WORKSPACE_FILE, OutputPaths, Workspace
+from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
+from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import run_name
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import RecognisedFile, recognise_file
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
+from ragworth.tables import Contexts
 
 NO_PATHS = OutputPaths()
 
@@ -52,6 +56,25 @@ def open_source(
             problems.found.append(InputError(found, file=str(path), remedy=remedy))
     problems.done()
     return _open_files(named, columns, output)
+
+
+def answer_anew(space: Workspace) -> Workspace:
+    """The same with answers of the model instead of those in the data."""
+    return replace(space, answers=replace(space.answers or AnswerConfig(), replace=True))
+
+
+def plan_records(records: LoadedCollection, settings: Mapping[str, Any], output: OutputPaths) -> Source:
+    """A workspace for data in memory. ``settings`` replace what the data leads to, as in a ``ragworth.toml``."""
+    frame = records.contexts.frame if records.contexts is not None else pl.DataFrame(schema=Contexts.schema)
+    plan = plan_workspace(
+        [RecognisedFile("records", "log", "records", frame, True, records.collection, log=records)], []
+    )
+    _check_found(plan, Path("records"))
+    plan.tables.pop("systems", None)  # they are the records themselves
+    head = {name: value for name, value in settings.items() if not isinstance(value, Mapping) or name == "model"}
+    tables = {name: value for name, value in settings.items() if name not in head}
+    plan.tables = {**plan.tables, **tables, "": {**plan.tables.get("", {}), **head}}
+    return Source(_workspace(plan, Path.cwd(), output, "records"), plan)
 
 
 def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output: OutputPaths) -> Source:
