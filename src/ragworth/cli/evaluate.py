@@ -116,6 +116,8 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
         click.echo(f"\nReport: {printable(display_path(found.report))}")
+    elif found.folder is not None:
+        click.echo(f"Results: {printable(display_path(found.folder))}")
 
 
 def leaderboard(page: Any) -> Any:

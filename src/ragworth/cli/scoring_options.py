@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from ragworth.errors import InputError
+from ragworth.inputs.names import named_run as named_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise
-from ragworth.errors import MetricError
+from ragworth.errors import InputError, MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
@@ -25,8 +25,8 @@ class WrittenOutput(NamedTuple):
 
     results: Results
     folder: Path
-    report: Path
-    page: page.Page
+    report: Path | None
+    page: page.Page | None
 
 
 def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
@@ -58,7 +58,12 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     report = folder / "report.html"
     named = _metric_names(scores) if space.metrics else None
     most = {"queries": page_queries} if page_queries is not None else {}
-    made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
+    try:
+        made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
+    except InputError:
+        if len(scores):
+            raise
+        return WrittenOutput(results, folder, None, None)  # grades alone, which are in the tables
     return WrittenOutput(results, folder, report, made)
 
 
