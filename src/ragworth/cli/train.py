@@ -195,7 +195,7 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
     names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
-    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True)]
+    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
     return tables[: len(cases)], tables[len(cases) :]
 
 

@@ -42,7 +42,7 @@ def join_answers(file: AnsweringResult | None, logs: Sequence[LoadedCollection])
                 f"the file and a log both have answers of {format_list([quote_short(name, 24) for name in both], 3)}",
                 remedy="take the file out of [answers], or the answers out of the log",
             )
-    notes = tuple(note for table in (*tables, *([file] if file is not None else [])) for note in table.notes)
+    notes = (*(note for table in tables for note in table.notes), *(file.notes if file is not None else ()))
     empty = pl.DataFrame(schema={**Answers.schema, "shown": pl.List(pl.String)})
     frame = pl.concat(frames, how="diagonal") if frames else empty
     return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)

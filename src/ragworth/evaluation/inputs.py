@@ -166,7 +166,7 @@ def load_inputs(
     graded = [each for each in outcomes if each is not None]
     results = problems.of(partial(join_outcomes, graded, [] if again else systems.logs), "grades", "files")
     written = problems.of(partial(join_answers, answers, [] if again else systems.logs), "answers", "file")
-    _name_bare_systems(systems, [each for each in (results, answers and answers.table) if each is not None])
+    _name_bare_systems(systems, [each for each in (results, _table(answers)) if each is not None])
     queries = problems.of(lambda: _select_queries(texts, systems.logs, results, written), "collection")
     if not systems.names:
         problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
@@ -273,6 +273,10 @@ def _name_bare_systems(systems: LoadedSystems, tables: Sequence[Answers | Outcom
             systems.written.update(dict.fromkeys(systems.bare, table.name))
 
 
+def _table(answers: AnsweringResult | None) -> Answers | None:
+    return answers.table if answers is not None else None
+
+
 def _select_queries(
     collection: Collection, logs: Sequence[LoadedCollection], outcomes: Outcomes | None, answers: AnsweringResult | None
 ) -> list[str]:
@@ -283,7 +287,7 @@ def _select_queries(
     if not found:
         runs = [log.contexts for log in logs if log.contexts is not None]
         pairs = [(run.frame["query"].to_list(), sorted(query for _, query in run.empty)) for run in runs]
-        pairs += [(table.distinct("query"), []) for table in (answers and answers.table, outcomes) if table is not None]
+        pairs += [(table.distinct("query"), []) for table in (_table(answers), outcomes) if table is not None]
         found = list(dict.fromkeys(query for shown, empty in pairs for query in (*shown, *empty)))
     if not found:
         raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")

@@ -81,4 +81,4 @@ def _to_table(kind: type[T], name: str, data: Any, read: Callable[[str | Path], 
             expected=forms.expected,
             remedy=f"give .{name} of it" if isinstance(own, kind) else remedy,
         )
-    return kind(data)  # type: ignore[call-arg]
+    return kind(data)

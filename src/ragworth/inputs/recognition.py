@@ -69,23 +69,39 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
     doubt = ""
     if log.contexts is None and log.answers is not None and not log.collection.answers.height:
         doubt = "its answers are taken as those of a system; if they are accepted answers, map accepted to their column"
-    frame = log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
     spec = unambiguous_path(head.file.name)
-    return RecognisedFile(head.file.name, "log", spec, frame, head.whole or not lines, log.collection, doubt, log)
+    return RecognisedFile(head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, doubt, log)
+
+
+def recognise_records(log: LoadedCollection) -> RecognisedFile:
+    """Data in memory, as if it were a log."""
+    return RecognisedFile("records", "log", "records", _shown(log), True, log.collection, log=log)
+
+
+def _shown(log: LoadedCollection) -> pl.DataFrame:
+    return log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
 
 
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
+    log = None
     try:
-        frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+        if guess == Guess("run", "jsonl"):
+            log = formats.load(f"jsonl:{head.sample}", skip_bad_lines=skip)
+            frame, more = _shown(log), log.collection
+        else:
+            frame, more = READERS[guess.kind](head.sample, guess.form, skip)
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
         raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
-    if not frame.height and not more.passages.height:
+    answered = log is not None and (log.answers is not None or log.outcomes is not None)
+    if not frame.height and not more.passages.height and not answered:
         return None
-    return RecognisedFile(head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt)
+    return RecognisedFile(
+        head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt, log
+    )
 
 
 def _path_spec(head: FileHead, guess: Guess) -> str:
@@ -110,10 +126,6 @@ FileReader = Callable[[Path, FileForm, bool], tuple[pl.DataFrame, Collection]]
 
 
 def _read_run(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
-    if form == "jsonl":
-        loaded = formats.load(f"jsonl:{path}", skip_bad_lines=skip)
-        assert loaded.contexts is not None
-        return loaded.contexts.frame, loaded.collection
     return formats.read_contexts(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os.path import commonpath
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import polars as pl
 
 from ragworth import config
 from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
@@ -21,7 +20,6 @@ from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import RecognisedFile, recognise_file
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
-from ragworth.tables import Contexts
 
 NO_PATHS = OutputPaths()
 
@@ -65,10 +63,7 @@ def answer_anew(space: Workspace) -> Workspace:
 
 def plan_records(records: LoadedCollection, settings: Mapping[str, Any], output: OutputPaths) -> Source:
     """A workspace for data in memory. ``settings`` replace what the data leads to, as in a ``ragworth.toml``."""
-    frame = records.contexts.frame if records.contexts is not None else pl.DataFrame(schema=Contexts.schema)
-    plan = plan_workspace(
-        [RecognisedFile("records", "log", "records", frame, True, records.collection, log=records)], []
-    )
+    plan = plan_workspace([recognise_records(records)], [])
     _check_found(plan, Path("records"))
     plan.tables.pop("systems", None)  # they are the records themselves
     head = {name: value for name, value in settings.items() if not isinstance(value, Mapping) or name == "model"}
@@ -84,7 +79,7 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
     with tempfile.TemporaryDirectory(prefix="ragworth-") as place:
         for path in files:
             file = CandidateFile(path, path.absolute().relative_to(folder).as_posix())
-            found += problems.of(lambda file=file: _recognise(file, Path(place), columns)) or []
+            found += problems.of(partial(_recognise, file, Path(place), columns)) or []
     problems.done()
     plan = plan_workspace(found, [])
     plan.set_columns(columns)

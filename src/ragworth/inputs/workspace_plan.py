@@ -23,7 +23,7 @@ JUDGED_NOTE = (
 )
 """What comes of asking one small model for both judgments that utility is made of."""
 
-TomlValue: TypeAlias = str | bool | int | list[str] | dict[str, str | bool | list[str]]
+TomlValue: TypeAlias = str | bool | int | list[str] | Mapping[str, str | bool | list[str]]
 K = 5
 LIMIT_ABOVE = 200
 """From so many queries on, only the first :data:`FIRST_LIMIT` are evaluated at first, where a model is asked."""
