@@ -20,7 +20,7 @@ from ragworth.tables.coercion import ID_ALIASES
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
 FileKind = Literal[TextKind, "run", "log", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
-FileForm = Literal["trec", "table", "jsonl", "exam", "log"]
+FileForm = Literal["trec", "table", "jsonl", "exam"]
 
 SAMPLE_LINES = 200
 """How many lines are looked at for their form."""
@@ -52,6 +52,10 @@ KIND_NAMES: dict[FileKind, str] = {
 }
 
 
+class UnknownKindError(FormatError):
+    """A file that is none of the kinds that are known."""
+
+
 class Guess(NamedTuple):
     """What a file seems to be, and what is doubtful about it."""
 
@@ -76,7 +80,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     except (ValueError, RecursionError) as error:
         single = head.whole and head.file.plain.endswith(".json")
         reason = "one JSON document; JSON lines are read" if single else "it is none of the known formats"
-        raise FormatError(reason) from error
+        raise UnknownKindError(reason) from error
     if records and isinstance(records[0], list):
         return [Guess("exam", "exam")]
     return _guess_by_keys(head, [row for row in records if isinstance(row, dict)])
@@ -132,9 +136,9 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
         return Guess("subquestions", form)
     elif "text" in columns and (query or passage) and frame is not None:
         return _guess_by_ids(head, form, query, frame)
-    lengths = passage and "tokens" in columns
-    what = "it has lengths of passages, and no texts" if lengths else "nothing known has its columns"
-    raise FormatError(f"{what}: {format_names(sorted(columns))}")
+    if passage and "tokens" in columns:
+        raise FormatError(f"it has lengths of passages, and no texts: {format_names(sorted(columns))}")
+    raise UnknownKindError(f"nothing known has its columns: {format_names(sorted(columns))}")
 
 
 def _guess_by_ids(head: FileHead, form: FileForm, query: bool, frame: pl.DataFrame) -> Guess:
@@ -153,7 +157,7 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     """What JSON lines are, by their keys."""
     keys = {key for row in rows for key in row}
     if "retrieved_context" in keys:
-        return [Guess("run", "jsonl")]
+        return [Guess("log", "jsonl")]
     if keys & set(texts.LIST_KEYS["subquestions"]) and not keys & {"passage", "doc_id"}:
         return [Guess("subquestions", "jsonl")]
     has_answers = bool(keys & set(texts.LIST_KEYS["answers"])) and not keys & {"passage", "doc_id", "system"}

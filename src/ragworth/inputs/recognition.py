@@ -16,9 +16,8 @@ from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
-from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
-from ragworth.inputs.log_formats import find_log_format
-from ragworth.inputs.runs import systems_of
+from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
+from ragworth.inputs.runs import find_log_format, systems_of
 from ragworth.tables import Contexts
 
 
@@ -50,12 +49,34 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
 
     ``columns``: the user's names of fields in logs.
     """
-    if (form := find_log_format(head, columns)) is not None:
-        return [_read_log(head, form, columns)]
+    unknown: FormatError | None = None
+    try:
+        form = find_log_format(head.file.path)
+        if form is not None and form.name != "jsonl":  # which may also be texts
+            return [_read_log(head, form.name, columns)]
+    except FormatError as error:
+        unknown = error
+    if columns and unknown is not None and _has_columns(unknown):
+        return [_read_log(head, "log", columns)]
+    try:
+        return _recognise_table(head)
+    except UnknownKindError as error:
+        raise unknown or error from error
+
+
+def _has_columns(unknown: FormatError) -> bool:
+    """Whether an unknown file has named columns, so that mapping them may help."""
+    return unknown.hint.option == "columns"
+
+
+def _recognise_table(head: FileHead) -> list[RecognisedFile]:
+    """A run, labels, texts, answers or grades."""
     seem = guess_kinds(head)
+    if seem == [Guess("log", "jsonl")]:
+        return [_read_log(head, "jsonl", None)]
     found = [each for guess in seem if (each := _confirm_guess(head, guess)) is not None]
     if not found:
-        raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
+        raise FormatError("it has no row")
     return found
 
 
@@ -66,11 +87,11 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
     if not systems_of(log):
         raise FormatError("it has no contexts and no answers")
-    doubt = ""
-    if log.contexts is None and log.answers is not None and not log.collection.answers.height:
-        doubt = "its answers are taken as those of a system; if they are accepted answers, map accepted to their column"
-    spec = unambiguous_path(head.file.name)
-    return RecognisedFile(head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, doubt, log)
+    if log.answers is None and log.outcomes is None and not _shown(log).height:
+        raise FormatError("nothing was retrieved in it")
+    by_name = formats.resolve(head.file.path, "load")[0].name if head.file.telling else ""
+    spec = unambiguous_path(head.file.name) if by_name == form else f"{form}:{head.file.name}"
+    return RecognisedFile(head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, log=log)
 
 
 def recognise_records(log: LoadedCollection) -> RecognisedFile:
@@ -85,23 +106,15 @@ def _shown(log: LoadedCollection) -> pl.DataFrame:
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
-    log = None
     try:
-        if guess == Guess("run", "jsonl"):
-            log = formats.load(f"jsonl:{head.sample}", skip_bad_lines=skip)
-            frame, more = _shown(log), log.collection
-        else:
-            frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+        frame, more = READERS[guess.kind](head.sample, guess.form, skip)
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
         raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
-    answered = log is not None and (log.answers is not None or log.outcomes is not None)
-    if not frame.height and not more.passages.height and not answered:
+    if not frame.height and not more.passages.height:
         return None
-    return RecognisedFile(
-        head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt, log
-    )
+    return RecognisedFile(head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt)
 
 
 def _path_spec(head: FileHead, guess: Guess) -> str:

@@ -10,13 +10,27 @@ import polars as pl
 from ragworth import formats
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, format_count
-from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.detection import detect
+from ragworth.formats.log_files import suffix_of
 from ragworth.inputs.names import named_run
 from ragworth.tables import Answers, Outcomes
 from ragworth.tables.ranking import Ties
 
-PLAIN_RUNS = ("trec", "table", "ir_datasets", "beir")
-"""Formats whose runs bring no texts and no answers."""
+
+def find_log_format(path: str | Path) -> Format | None:
+    """The format of a log, which may be named before the path; None if the file is something else.
+
+    A file of named columns that no format knows is an error that says how to map them.
+    """
+    prefix, colon, _ = str(path).partition(":")
+    if colon and prefix in formats.FORMATS:
+        form = formats.FORMATS.get(prefix)
+    elif suffix_of(path) not in formats.DETECTABLE or not Path(path).is_file():
+        return None
+    else:
+        form = detect(path)
+    return form if form.load_rows is not None or form.name == "jsonl" else None
 
 
 def read_run(
@@ -28,16 +42,22 @@ def read_run(
 ) -> LoadedCollection:
     """Read a run or a log from ``[NAME=]PATH``. Without NAME, systems are named by the file, or after it."""
     name, path = named_run(str(spec))
-    chosen, _ = formats.resolve(path, "contexts")
-    if chosen.name in PLAIN_RUNS and not columns:
+    if not columns and _log_format_or_none(path) is None:
         contexts = formats.read_contexts(path, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
         loaded = LoadedCollection(Collection(), contexts)
     else:
-        loaded = formats.load(path, skip_bad_lines=skip_bad_lines)
+        loaded = formats.load(path, columns or None, skip_bad_lines=skip_bad_lines)
         if loaded.contexts is None and loaded.answers is None and loaded.outcomes is None:
             expected = "a run, or a log of queries with contexts or answers"
             raise FormatError("it has texts only: nothing was retrieved or answered", file=path, expected=expected)
     return rename_system(loaded, name) if name else loaded
+
+
+def _log_format_or_none(path: str) -> Format | None:
+    try:
+        return find_log_format(path)
+    except FormatError:
+        return None  # the reader of runs says what is wrong
 
 
 def systems_of(loaded: LoadedCollection) -> list[str]:

@@ -18,7 +18,7 @@ from ragworth.formats.files import run_name
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.recognition import RecognisedFile, recognise_file
+from ragworth.inputs.recognition import RecognisedFile, recognise_file, recognise_records
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
@@ -142,7 +142,8 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
                     unused.append(f"{file.name}: it is no text in UTF-8")
             except InputError as error:
                 if file.telling:
-                    unused.append(f"{file.name}: {error.found}")
+                    advice = f"; {error.remedy}" if error.hint.option == "columns" else ""
+                    unused.append(f"{file.name}: {error.found}{advice}")
     plan = plan_workspace(found, beir)
     plan.set_columns(columns)
     plan.unused += [*unused, *there.odd]
