@@ -236,8 +236,8 @@ def no_constant(name: str) -> float:
 
 
 def json_run(data: bytes, skip: bool = False) -> list[Row]:
-    """One object a line; (query, rank, passage, score)."""
-    rows: list[Row] = []
+    """One object a line; (system, query, rank, passage, score)."""
+    shown: list[tuple[str, str, int, str, float | None, str | None]] = []
     seen: set[Row] = set()
     texts: dict[Row, object] = {}
     for line in lines_of(without_mark(data)):
@@ -247,39 +247,56 @@ def json_run(data: bytes, skip: bool = False) -> list[Row]:
             item = json.loads(text_of(line), parse_constant=no_constant)
         except (ValueError, RecursionError) as error:
             raise Refused("no JSON") from error
-        if not isinstance(item, dict) or not isinstance(item.get("retrieved_context"), list):
+        if not isinstance(item, dict):
             raise Refused("no object")
-        query, system = json_id(item.get("query_id")), json_id(item.get("system", "file"))
+        if "retrieved_context" not in item and item.get("answer") is not None:
+            item["retrieved_context"] = []
+        if not isinstance(item.get("retrieved_context"), list):
+            raise Refused("no passages")
+        question = None if item.get("query") is None else json_text(item["query"])
+        given = item.get("query_id")
+        query = json_id(named_after(question) if given is None and question else given)
+        system = json_id(item.get("system", "file"))
         if (system, query) in seen:
             raise Refused("twice")
         seen.add((system, query))
         mine = [passage_of(entry) for entry in item["retrieved_context"]]
         answers = item.get("answers") or []
-        answers = [answers] if isinstance(answers, str) else answers
-        if not isinstance(answers, list):
+        answers = answers if isinstance(answers, list) else [answers]
+        if any(isinstance(each, bool | dict | list) for each in answers):
             raise Refused("no answers")
-        said = {("query", query): item.get("query"), ("answers", query): [json_text(each) for each in answers] or None}
-        said |= {("passage", passage): text for passage, _, text in mine}
-        if said["query", query] is not None:
-            json_text(said["query", query])
+        said = {("query", query): question, ("answers", query): [str(each) for each in answers if each is not None]}
         for key, text in said.items():
-            if text is not None and texts.setdefault(key, text) != text:
+            if text and texts.setdefault(key, text) != text:
                 raise Refused("another text")
         once([(passage,) for passage, _, _ in mine])
-        rows += [(system, query, rank, passage, score) for rank, (passage, score, _) in enumerate(mine, 1)]
+        shown += [(system, query, rank, name, score, text) for rank, (name, score, text) in enumerate(mine, 1)]
     if not seen:
         raise Refused("empty")
+    meanings: dict[str, set[str]] = {}
+    for *_, name, _, text in shown:
+        meanings.setdefault(name, set()).update([text] if text is not None else [])
+    rows = [
+        (system, query, rank, f"{query}/{name}" if len(meanings[name]) > 1 else name, score)
+        for system, query, rank, name, score, _ in shown
+    ]
     systems = list(dict.fromkeys(row[0] for row in rows))
     return [row for system in systems for row in rows if row[0] == system]
 
 
+def named_after(text: str) -> str:
+    return "text:" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def passage_of(entry: object) -> tuple[str, float | None, str | None]:
+    if isinstance(entry, str) and entry.strip():
+        entry = {"text": entry}
     if not isinstance(entry, dict):
         raise Refused("no passage")
     text = None if entry.get("text") is None else json_text(entry["text"])
     name = entry.get("doc_id")
     if name is None and text is not None:
-        name = "text:" + hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = named_after(text)
     score = entry.get("score")
     if score is not None:
         if isinstance(score, bool) or not isinstance(score, (int, float)):

@@ -97,11 +97,11 @@ BAD = {
     "half a character in an id": (line(query_id="\ud800"), "query_id"),
     "half a character in a text": (line(query="\ud800"), "query"),
     "query is no text": (line(query=3), "query"),
-    "answers are no list": (line(answers=3), "answers"),
-    "answer is no text": (line(answers=[3]), "answer"),
+    "answers are no list": (line(answers={"a": "b"}), "answers"),
+    "answer is no text": (line(answers=[True]), "answer"),
     "no passages": (line(retrieved_context=None), "retrieved_context"),
     "passages are no list": (line(retrieved_context={"doc_id": "d"}), "retrieved_context"),
-    "passage is no object": (line(retrieved_context=["d1"]), "passage 1"),
+    "passage is no object": (line(retrieved_context=[3]), "passage 1"),
     "passage has nothing": (line(retrieved_context=[{"score": 1}]), "neither doc_id nor text"),
     "passage id is a list": (line(retrieved_context=[{"doc_id": []}]), "doc_id"),
     "text is no text": (line(retrieved_context=[{"doc_id": "d", "text": 1}]), "text of passage 1"),
@@ -109,7 +109,7 @@ BAD = {
     "score is true": (line(retrieved_context=[{"doc_id": "d", "score": True}]), "score of passage 1"),
     "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
     "query twice": (line(query_id="q0"), "occurs twice for system"),
-    "other text before": (line(retrieved_context=[{"doc_id": "d1", "text": "uno"}]), "has a different text"),
+    "other question before": (line(query_id="q0", system="s", query="who?"), "has a different text"),
     "other answers before": (line(system="s", query_id="q0", answers=["no"]), "has different answers"),
     "not UTF-8": ("\udcff", "this is not JSON"),
 }
@@ -129,6 +129,51 @@ def test_bad_line(kind: str, save: Save) -> None:
     contexts = read_contexts(path, skip_bad_lines=True)
     assert contexts.frame["query"].to_list() == ["q0", "q0", "q9", "q9"]
     assert "1 bad line skipped (line 3: " in contexts.notes[0]
+
+
+def test_passages_as_plain_texts_and_numbers_as_answers(save: Save) -> None:
+    loaded = load(save("a.jsonl", line(retrieved_context=["one", "two"], answers=[1577.0, 0.5], answer=3)))
+    assert loaded.contexts is not None
+    assert loaded.contexts.frame["passage"].to_list() == [text_id("one"), text_id("two")]
+    assert loaded.collection.answers["text"].to_list() == ["1577", "0.5"]
+    assert loaded.answers is not None
+    assert loaded.answers.frame.select("system", "query", "text").rows() == [("a", "q1", "3")]
+
+
+def test_an_id_that_means_another_text_in_another_query(save: Save) -> None:
+    """Passages that are numbered within each query must not be merged."""
+    other = [{"doc_id": "d1", "text": "uno"}, {"doc_id": "d3", "text": "three"}]
+    loaded = load(save("a.jsonl", f"{line()}\n{line(query_id='q2', retrieved_context=other)}"))
+    assert loaded.contexts is not None
+    assert loaded.contexts.frame["passage"].to_list() == ["q1/d1", "d2", "q2/d1", "d3"]
+    texts = dict(loaded.collection.passages.iter_rows())
+    assert texts == {"q1/d1": "one", "d2": "two", "q2/d1": "uno", "d3": "three"}
+    assert "1 passage id has different texts" in loaded.contexts.notes[0]
+    assert "'d1' is now 'q1/d1'" in loaded.contexts.notes[0]
+
+
+def test_answers_and_grades_in_the_log(save: Save) -> None:
+    rows = [
+        line(system="rag", answer="yes", human_label="correct"),
+        line(system="closed book", retrieved_context=[], response="no idea", human_label="failed to answer"),
+        line(system="rag", query_id="q2", query="who?", answer=None, human_label="wrong"),
+    ]
+    loaded = load(save("a.jsonl", "\n".join(rows)))
+    assert loaded.contexts is not None
+    assert loaded.answers is not None
+    assert loaded.outcomes is not None
+    assert loaded.contexts.empty == {("closed book", "q1")}
+    assert loaded.answers.frame.select("system", "query", "text", "status").rows() == [
+        ("rag", "q1", "yes", "ok"),
+        ("closed book", "q1", "no idea", "ok"),
+        ("rag", "q2", None, "no-answer"),
+    ]
+    assert loaded.outcomes.frame.select("system", "query", "aspect", "value").rows() == [
+        ("rag", "q1", "human", 1.0),
+        ("closed book", "q1", "human", 0.0),
+        ("rag", "q2", "human", -1.0),
+    ]
+    assert any("1 record (line 3) of 3 without an answer" in note for note in loaded.contexts.notes)
 
 
 def test_empty_file(save: Save) -> None:

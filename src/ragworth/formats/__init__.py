@@ -14,23 +14,12 @@ import polars as pl
 
 from ragworth.collection import WORD_UNIT, Collection
 from ragworth.errors import FormatError, quote_short
-from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.registry import Registry
+from ragworth.formats import detection, records
+from ragworth.formats.catalog import FORMATS as FORMATS
+from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.log_files import sample_file, suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
-
-FORMATS: Registry[Format] = Registry(
-    "format",
-    "ragworth.formats",
-    {
-        "trec": "ragworth.formats.trec:FORMAT",
-        "table": "ragworth.formats.frames:FORMAT",
-        "jsonl": "ragworth.formats.jsonl:FORMAT",
-        "beir": "ragworth.formats.beir:FORMAT",
-        "exam": "ragworth.formats.exam:FORMAT",
-        "ir_datasets": "ragworth.formats.ir_datasets:FORMAT",
-    },
-)
 
 USES = {
     "contexts": "read as contexts (a run)",
@@ -86,7 +75,7 @@ def read_contexts(
     skip_bad_lines: bool = False,
 ) -> Contexts:
     """Read a run, named ``system``; by default after the file, or as named in it."""
-    chosen, path = resolve(spec, "contexts")
+    chosen, path = _choose(spec, "contexts")
     table: Contexts = chosen.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
     return table
 
@@ -108,12 +97,53 @@ def load(
 
     ``columns`` maps our names of fields (question, answer, passages, …) to those of the file.
     """
-    return _read(spec, "load", skip_bad_lines)  # type: ignore[no-any-return]
+    chosen, path = _choose(spec, "load", columns)
+    more: dict[str, Any] = {} if columns is None else {"columns": columns}
+    if more and chosen.load_rows is None:
+        raise FormatError(
+            f"the columns of {chosen.title} can't be mapped",
+            file=path,
+            remedy=f"leave the mapping out, or read it as a log: log:{path}",
+        )
+    loaded: LoadedCollection = chosen.do("load")(path, skip_bad_lines=skip_bad_lines, **more)
+    return loaded
 
 
 def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source: str = "") -> LoadedCollection:
-    """Convert a list of dicts, a data frame, or objects of another library; as :func:`load` does with a file."""
-    raise NotImplementedError
+    """Convert a list of dicts, a data frame, or objects of another library, as :func:`load` does with a file.
+
+    ``source`` names the data in notes and errors, and the system if the data has no name for it.
+    """
+    rows = records.read_rows(data, source)
+    sample = FileSample(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
+    chosen = detection.recognise(sample)
+    if chosen is None or chosen.load_rows is None:
+        if columns is None:
+            raise detection.unknown_error(sample)
+        chosen = FORMATS.get("log")
+    return chosen.do("load_rows")(rows.values, columns=columns, source=source, cells=rows.cells)  # type: ignore[no-any-return]
+
+
+DETECTABLE = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval")
+"""Extensions of files whose format depends on what is in them."""
+
+
+def _choose(spec: str | Path, what: str, columns: Mapping[str, str] | None = None) -> tuple[Format, str]:
+    """Return the format of a spec, looking into the file if its extension leaves the format open."""
+    path = str(spec)
+    prefix, colon, _ = path.partition(":")
+    if (colon and prefix in FORMATS) or suffix_of(path) not in DETECTABLE or not os.path.isfile(path):  # noqa: PTH113
+        return resolve(spec, what)
+    sample = sample_file(path)
+    found = detection.recognise(sample)
+    if found is not None and found.can(what):
+        usable = columns is None or found.load_rows is not None
+        return (found if usable else FORMATS.get("log")), path
+    if columns is not None:
+        return FORMATS.get("log"), path
+    if what == "load" and found is None and (sample.columns or suffix_of(path) in (".json", ".eval")):
+        raise detection.unknown_error(sample)
+    return resolve(spec, what)
 
 
 class PassageLengths(NamedTuple):

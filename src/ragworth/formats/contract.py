@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ragworth.collection import Collection
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -23,6 +23,29 @@ class LoadedCollection(NamedTuple):
     outcomes: Outcomes | None = None
 
 
+class FileSample(NamedTuple):
+    """The beginning of a file, from which a format recognizes its files.
+
+    ``data`` is the beginning of a text that is no table and no JSON. ``lines`` are JSON lines. ``document`` is the first JSON value, perhaps without its end.
+    ``rows`` are the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
+    """
+
+    path: str
+    kind: Literal["table", "lines", "json", "other"]
+    data: bytes = b""
+    document: Any = None
+    rows: tuple[dict[str, Any], ...] = ()
+    columns: tuple[str, ...] = ()
+
+    def has(self, *names: str) -> bool:
+        """Whether there are all these columns."""
+        return set(names) <= set(self.columns)
+
+    def has_any(self, *names: str) -> bool:
+        """Whether there is one of these columns."""
+        return bool(set(names) & set(self.columns))
+
+
 @dataclass(frozen=True)
 class Format:
     """A file format.
@@ -32,6 +55,9 @@ class Format:
     Attributes
     ----------
     endings: file extensions, before ``.gz`` or ``.zst``; not needed with ``name:path``.
+    recognise: whether a file is of this format, from its beginning.
+    columns: what its files usually call their fields, to find the format closest to an unknown file.
+    load_rows: make tables of rows that are in memory already.
     """
 
     name: str
@@ -44,6 +70,9 @@ class Format:
     write_contexts: Callable[..., None] | None = None
     write_judgments: Callable[..., None] | None = None
     write_ratings: Callable[..., None] | None = None
+    recognise: Callable[[FileSample], bool] | None = None
+    columns: tuple[str, ...] = ()
+    load_rows: Callable[..., LoadedCollection] | None = None
 
     def can(self, what: str) -> bool:
         """Whether the format has a function of this name."""

@@ -28,6 +28,9 @@ WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 """Also numeric if there is no ``value`` column; beside one, a label may be a word."""
 
 
+UNNAMED = "Unnamed: 0"
+"""What pandas calls a column whose header is empty: the index of a data frame."""
+
 Ints = np.typing.NDArray[np.int64]
 
 
@@ -56,6 +59,19 @@ def read_csv(
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     return frame, bad
+
+
+def read_text_csv(path: PathOrStr, data: bytes | None = None, *, partial: bool = False) -> CsvRows:
+    """Read a file, or its beginning, with all fields as text. A ``partial`` one may end within a row."""
+    data, numbers = _without_empty_lines(b"".join(read_chunks(path)) if data is None else data)
+    names, separator = _read_header(path, data)
+    try:
+        rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
+    except FormatError:
+        if not partial:
+            raise
+        rows = CsvRows(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), np.array([], dtype=np.int64), [])
+    return rows if numbers is None else _renumber(rows, numbers)
 
 
 def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
@@ -91,6 +107,8 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
         names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
+    if names[0] == "" and len(names) > 1:
+        names[0] = UNNAMED  # pandas writes its index so
     if len(set(names)) < len(names) or "" in names:
         raise FormatError(
             f"a column occurs twice, or has an empty name: {format_names(names)}",

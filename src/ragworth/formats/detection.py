@@ -1,11 +1,142 @@
-"""Find out the format of a file from its beginning."""
+"""Find out the format of a file from its beginning, and advise how to read one that no format knows."""
 
 from __future__ import annotations
 
-from ragworth.formats.contract import Format
+import difflib
+import json
+import os
+
+from ragworth.errors import FormatError, Hint, format_names
+from ragworth.formats.catalog import FORMATS
+from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
+from ragworth.formats.log import NAMES
+from ragworth.formats.log_files import sample_file
+
+WORDS = {
+    "accepted": ("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
+    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "q"),
+    "passages": ("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
+    "answer": ("answer", "response", "output", "predict", "completion", "generat", "reply", "antwort", "model", "llm"),
+    "query": ("id", "number", "key"),
+}
+"""Words in the names of columns that hint at a field, the most telling first."""
 
 
 def detect(path: PathOrStr) -> Format:
     """Return the format of a file. An unknown one is an error that says how to map its columns."""
-    raise NotImplementedError
+    if os.path.isdir(path):  # noqa: PTH112 (pathlib's raises on an invalid name)
+        return FORMATS.get("beir")
+    sample = sample_file(path)
+    found = recognise(sample)
+    if found is None:
+        raise unknown_error(sample)
+    return found
+
+
+def recognise(sample: FileSample) -> Format | None:
+    """Return the first format that knows a file by its beginning."""
+    return next((each for each in FORMATS if each.recognise is not None and each.recognise(sample)), None)
+
+
+def unknown_error(sample: FileSample) -> FormatError:
+    """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
+    if not sample.columns:
+        return FormatError(
+            "no known format begins like this",
+            file=sample.path,
+            expected="JSON, JSON lines, CSV, TSV or Parquet with named fields, or a TREC file",
+            remedy="name the format before the path, such as trec:PATH",
+        )
+    ambiguous = _ambiguous(sample)
+    if ambiguous is not None:
+        return ambiguous
+    closest = _closest(sample)
+    mapping = guess_columns(sample)
+    return FormatError(
+        f"no known format has these columns: {format_names(list(sample.columns), 16)}",
+        file=sample.path,
+        expected=f"{closest.title}, which is closest, has {format_names(list(closest.columns), 8)}" if closest else "",
+        remedy=mapping_hint(mapping),
+    )
+
+
+def mapping_hint(mapping: dict[str, str]) -> Hint:
+    """Advice to map columns, in words for each place."""
+    pairs = " ".join(f"--map {quote_argument(f'{field}={column}')}" for field, column in mapping.items())
+    lines = "".join(f"\n    {field} = {json.dumps(column, ensure_ascii=False)}" for field, column in mapping.items())
+    shown = json.dumps(mapping, ensure_ascii=False)
+    return Hint(
+        f"say what the columns are, such as: {pairs}",
+        f"say what the columns are in ragworth.toml, such as:\n    [columns]{lines}",
+        f"say what the columns are: columns={shown}",
+        option="columns",
+    )
+
+
+def _ambiguous(sample: FileSample) -> FormatError | None:
+    """The error for a question with an ``answer`` that may be a system's or an accepted one."""
+    found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
+    if not {"question", "answer"} <= set(found) or "accepted" in found:
+        return None
+    column = found["answer"]
+    ours, theirs = mapping_hint({"answer": column}), mapping_hint({"accepted": column})
+    return FormatError(
+        f"{column!r} may be the answer of a system, or the accepted answer; the columns are "
+        f"{format_names(list(sample.columns), 16)}",
+        file=sample.path,
+        remedy=Hint(
+            f"--map answer={column} if a system wrote it, --map accepted={column} if it is the accepted answer",
+            f"write under [columns] answer = {json.dumps(column)} if a system wrote it, or accepted = "
+            f"{json.dumps(column)} if it is the accepted answer",
+            f"{ours.python} if a system wrote it; {theirs.python} if it is the accepted answer",
+            option="columns",
+        ),
+    )
+
+
+def _closest(sample: FileSample) -> Format | None:
+    """The format of logs whose columns are most like those of a file."""
+    names = [plain_name(column) for column in sample.columns]
+
+    def likeness(each: Format) -> float:
+        matches = (max((difflib.SequenceMatcher(None, a, b).ratio() for a in names), default=0.0) for b in each.columns)
+        return sum(match for match in matches if match > 0.6) / max(len(each.columns), 4)
+
+    logs = [each for each in FORMATS if each.load_rows is not None and each.columns]
+    return max(logs, key=likeness, default=None)
+
+
+def guess_columns(sample: FileSample) -> dict[str, str]:
+    """A mapping that may be right: by the words in the names of columns, and by what is in them."""
+    known = {
+        field: column
+        for field, column in FieldFinder(NAMES).keys(dict.fromkeys(sample.columns)).items()
+        if field in FIELDS
+    }
+    free = [column for column in sample.columns if column not in known.values()]
+    for field in ("accepted", "passages", "question", "answer", "query"):
+        if field not in known and (column := _guess_column(field, free, sample)):
+            known[field] = column
+            free.remove(column)
+    wanted = [field for field in ("question", "answer", "passages", "accepted") if field in known]
+    mapping = {field: known[field] for field in wanted}
+    if "question" not in mapping:
+        mapping = {"question": "COLUMN", **mapping}
+    if not {"answer", "passages"} & set(mapping):
+        mapping["answer"] = "COLUMN"
+    return mapping
+
+
+def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None:
+    for word in WORDS[field]:
+        for column in free:
+            parts = plain_name(column)
+            if (word in parts.split("_")) if len(word) <= 2 else (word in parts):
+                return column
+    if field == "passages":
+        return next((column for column in free if isinstance(sample.rows[0].get(column), list)), None)
+    if field == "question":
+        return next((column for column in free if str(sample.rows[0].get(column)).rstrip().endswith("?")), None)
+    return None

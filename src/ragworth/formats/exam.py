@@ -14,7 +14,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings
@@ -126,6 +126,11 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     return ratings
 
 
+def _recognise(sample: FileSample) -> bool:
+    first = sample.document
+    return isinstance(first, list) and len(first) == 2 and isinstance(first[0], str) and isinstance(first[1], list)
+
+
 FORMAT = Format(
     name="exam",
     title="EXAM++ file: passages with relevance, ratings and ranks",
@@ -133,4 +138,5 @@ FORMAT = Format(
     judgments=read_judgments,
     ratings=read_ratings,
     load=load,
+    recognise=_recognise,
 )

@@ -12,11 +12,12 @@ from ragworth import parquet
 from ragworth.collection import Collection
 from ragworth.errors import FormatError
 from ragworth.formats.columns import skipped_note
-from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables.coercion import ID_ALIASES
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
@@ -85,6 +86,16 @@ def write_table(table: Table, path: PathOrStr) -> None:
         stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 
 
+def _recognise(sample: FileSample) -> bool:
+    """Tables of ours have ids of queries or passages, and a text, a score, a label or an outcome."""
+    if sample.kind != "table" or sample.has("generated_answer"):
+        return False
+    system, query, passage = (sample.has_any(*ID_ALIASES[name]) for name in ("system", "query", "passage"))
+    wide = {name for names in Judgments.wide.values() for name in names}
+    values = sample.has_any("score", "rank", "value", "rating", "aspect", *wide)
+    return (query and passage and values) or (sample.has("text") and (query or passage or system))
+
+
 FORMAT = Format(
     name="table",
     title="Parquet, CSV or TSV with a header",
@@ -96,4 +107,5 @@ FORMAT = Format(
     write_contexts=write_table,
     write_judgments=write_table,
     write_ratings=write_table,
+    recognise=_recognise,
 )

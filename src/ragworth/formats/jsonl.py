@@ -6,7 +6,8 @@ A line of contexts is one query::
      "retrieved_context": [{"doc_id": "d7", "text": "…", "score": 3.2}]}
 
 The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` are optional. A
-passage without ``doc_id`` gets an id derived from its text. ``system`` names the system of a line.
+passage without ``doc_id`` gets an id derived from its text; a passage may also be a plain text. ``system`` names the
+system of a line, ``answer`` or ``response`` is what it answered, and ``correct``, ``grade`` or ``human_label`` grades it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.collection import Collection, text_id
+from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, read_record
 from ragworth.formats.files import PathOrStr, create_file, run_name
-from ragworth.formats.values import WrongLineError, as_id, as_number, as_text, read_values
+from ragworth.formats.rag_log import LogBuilder
+from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 from ragworth.tables.ranking import Ties
@@ -32,6 +35,8 @@ T = TypeVar("T", bound=Table)
 
 BATCH = 100_000
 """Texts converted to Python objects at a time."""
+
+NAMES = FIELDS | GRADE_FIELDS | {"passages": ("retrieved_context",), "question": ("query", "question")}
 
 EXPECTED = (
     'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
@@ -53,102 +58,23 @@ def read_objects(
 
 
 def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
-    """Read contexts and their texts."""
-    rows: list[tuple[str, str, int, str, float | None]] = []
-    texts = _TextsById()
-    bad: list[BadLine] = []
-    seen: set[tuple[str, str]] = set()
-    empty: list[tuple[str, str]] = []
-    name = system or run_name(path)
+    """Read contexts and their texts, with answers and grades if the lines have them."""
+    finder, bad = FieldFinder(NAMES), list[BadLine]()
+    builder = LogBuilder(str(path), system or run_name(path), strict=True)
     for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
-            context, found = _parse_context(item, name)
-            key = as_id(item.get("system", name), "system"), as_id(item.get("query_id"), "query_id")
-            if key in seen:
-                system_id, query_id = (quote_short(part, 24) for part in key)
-                raise WrongLineError(f"query {query_id} occurs twice for system {system_id}")
-            texts.add(found)
+            if not isinstance(item.get("retrieved_context"), list) and (
+                "retrieved_context" in item or finder.get(item, "answer") is None
+            ):
+                raise WrongLineError("the list 'retrieved_context' is missing")
+            builder.add(read_record(item, finder, number))
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
                 raise bad_lines_error(path, bad, EXPECTED) from error
-            continue
-        seen.add(key)
-        rows += context
-        if not context:
-            empty.append(key)
-    if not seen:
+    if not builder.seen:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
-    frame = pl.DataFrame(
-        rows,
-        schema={"system": pl.String, "query": pl.String, "rank": pl.UInt32, "passage": pl.String, "score": pl.Float64},
-        orient="row",
-    )
-    notes = skipped_note(path, bad)
-    return LoadedCollection(texts.collection(str(path)), Contexts(frame, source=str(path), notes=notes, empty=empty))
-
-
-class _TextsById:
-    """Texts seen so far; another text for the same id is an error."""
-
-    def __init__(self) -> None:
-        self.queries: dict[str, str] = {}
-        self.passages: dict[str, str] = {}
-        self.answers: dict[str, list[str]] = {}
-
-    def add(self, found: _TextsById) -> None:
-        for kind, known, new in (("query", self.queries, found.queries), ("passage", self.passages, found.passages)):
-            for key, text in new.items():
-                if known.get(key, text) != text:
-                    raise WrongLineError(f"the {kind} {quote_short(key, 24)} has a different text on an earlier line")
-        for key, answers in found.answers.items():
-            if self.answers.get(key, answers) != answers:
-                raise WrongLineError(f"the query {quote_short(key, 24)} has different answers on an earlier line")
-        self.queries |= found.queries
-        self.passages |= found.passages
-        self.answers |= found.answers
-
-    def collection(self, source: str) -> Collection:
-        pairs = [(query, text) for query, texts in self.answers.items() for text in texts]
-        return Collection.of(
-            queries={"query": list(self.queries), "text": list(self.queries.values())} if self.queries else None,
-            passages={"passage": list(self.passages), "text": list(self.passages.values())} if self.passages else None,
-            answers={"query": [p[0] for p in pairs], "text": [p[1] for p in pairs]} if pairs else None,
-            source=source,
-        )
-
-
-def _parse_context(item: dict[str, Any], name: str) -> tuple[list[tuple[str, str, int, str, float | None]], _TextsById]:
-    """Parse one line to rows and texts."""
-    found = _TextsById()
-    query = as_id(item.get("query_id"), "query_id")
-    system = as_id(item.get("system", name), "system")
-    if item.get("query") is not None:
-        found.queries[query] = as_text(item["query"], "query")
-    answers = item.get("answers") or []
-    answers = [answers] if isinstance(answers, str) else answers
-    if not isinstance(answers, list):
-        raise WrongLineError(f"the answers are {quote_short(answers, 24)}, not a list of texts")
-    if answers:
-        found.answers[query] = [as_text(answer, "answer") for answer in answers]
-    passages = item.get("retrieved_context")
-    if not isinstance(passages, list):
-        raise WrongLineError("the list 'retrieved_context' is missing")
-    rows: list[tuple[str, str, int, str, float | None]] = []
-    for rank, entry in enumerate(passages, 1):
-        if not isinstance(entry, dict):
-            raise WrongLineError(f"passage {rank} is {quote_short(entry, 24)}, not an object")
-        text = as_text(entry["text"], f"text of passage {rank}") if entry.get("text") is not None else None
-        if entry.get("doc_id") is None and text is None:
-            raise WrongLineError(f"passage {rank} has neither doc_id nor text")
-        passage = as_id(entry["doc_id"], "doc_id") if entry.get("doc_id") is not None else text_id(text or "")
-        if text is not None:
-            found.passages[passage] = text
-        score = None if entry.get("score") is None else as_number(entry["score"], f"score of passage {rank}")
-        rows.append((system, query, rank, passage, score))
-    if len({row[3] for row in rows}) < len(rows):
-        raise WrongLineError(f"a passage occurs twice for query {quote_short(query, 24)}")
-    return rows, found
+    return builder.build(skipped_note(path, bad))
 
 
 def read_contexts(
@@ -156,7 +82,8 @@ def read_contexts(
 ) -> Contexts:
     """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
     loaded = load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
-    assert loaded is not None
+    if loaded is None:
+        raise FormatError("no line says which passages were shown", file=str(path), expected=EXPECTED)
     return loaded
 
 
@@ -257,6 +184,13 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
     return read
 
 
+def _recognise(sample: FileSample) -> bool:
+    if sample.kind != "lines" or sample.has_any("page_content", "id_", "gt_answer"):
+        return False
+    by_id = sample.has("text") and sample.has_any("_id", "id", "doc_id", "docno", "query_id", "query", "passage")
+    return sample.has("retrieved_context") or by_id or sample.has("query", "passage")
+
+
 FORMAT = Format(
     name="jsonl",
     title="JSON lines: contexts with texts, or texts by id",
@@ -266,4 +200,5 @@ FORMAT = Format(
     ratings=_row_reader(Ratings),
     load=load_any,
     write_contexts=write_contexts,
+    recognise=_recognise,
 )

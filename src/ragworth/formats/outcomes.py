@@ -5,10 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.errors import FormatError, format_count, format_names
+from ragworth.formats.csv import UNNAMED
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.tables import Outcomes
 from ragworth.tables.coercion import ID_ALIASES
+
+INDEXES = {UNNAMED, "__index_level_0__"}
+"""Names of columns that number the rows of a pandas data frame."""
 
 IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 
@@ -39,7 +43,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
 
 def numeric_columns(frame: pl.DataFrame) -> list[pl.Series]:
     """Return the numeric columns, parsing text columns of CSV files."""
-    columns = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS]
+    columns = [_as_numbers(frame[name]) for name in frame.columns if name not in IDS | INDEXES]
     return [column for column in columns if column is not None]
 
 

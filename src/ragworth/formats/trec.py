@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
-from ragworth.formats.columns import Column, Layout, is_row, read_columns, skipped_note
-from ragworth.formats.contract import Format
+from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
+from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
 from ragworth.tables import OK, Contexts, Judgments, Ratings, constant_column, ranking
 from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
@@ -330,6 +330,13 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
             )
 
 
+def _recognise(sample: FileSample) -> bool:
+    """Six fields with a score, or four with a label, in most of the first lines."""
+    rows = [line.split() for line in sample.data.split(b"\n")[:20] if is_row(line)]
+    fit = [row for row in rows if len(row) in (4, 6) and NUMBER.fullmatch(row[3] if len(row) == 4 else row[4])]
+    return sample.kind == "other" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
+
+
 FORMAT = Format(
     name="trec",
     title="TREC run, qrels and sub-topic qrels",
@@ -339,4 +346,5 @@ FORMAT = Format(
     write_contexts=write_run,
     write_judgments=write_qrels,
     write_ratings=write_ratings,
+    recognise=_recognise,
 )

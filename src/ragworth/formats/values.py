@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ragworth.errors import BadLine, quote_short
@@ -17,13 +17,23 @@ class WrongLineError(Exception):
     """A problem with one line; handled inside the readers."""
 
 
-def read_values(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str) -> Iterator[tuple[int, Any]]:
-    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``."""
+def read_values(
+    path: PathOrStr,
+    bad: list[BadLine],
+    *,
+    skip: bool,
+    expected: str,
+    constant: Callable[[str], Any] | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``.
+
+    ``constant`` converts NaN and Infinity, which JSON does not have; by default they are errors.
+    """
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line, parse_constant=_reject_constant)
+            yield number, json.loads(line, parse_constant=constant or _reject_constant)
         except (ValueError, RecursionError, WrongLineError) as error:
             problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
             bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))

@@ -1,0 +1,32 @@
+"""The formats by name."""
+
+from __future__ import annotations
+
+from ragworth.formats.contract import Format
+from ragworth.registry import Registry
+
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "ragworth.formats",
+    {
+        "trec": "ragworth.formats.trec:FORMAT",
+        "table": "ragworth.formats.frames:FORMAT",
+        "jsonl": "ragworth.formats.jsonl:FORMAT",
+        "beir": "ragworth.formats.beir:FORMAT",
+        "exam": "ragworth.formats.exam:FORMAT",
+        "ir_datasets": "ragworth.formats.ir_datasets:FORMAT",
+        "ragas": "ragworth.formats.ragas:FORMAT",
+        "deepeval": "ragworth.formats.deepeval:FORMAT",
+        "ragchecker": "ragworth.formats.ragchecker:FORMAT",
+        "trec-rag": "ragworth.formats.trec_rag:FORMAT",
+        "open-rag-eval": "ragworth.formats.open_rag_eval:FORMAT",
+        "langchain": "ragworth.formats.langchain:FORMAT",
+        "llamaindex": "ragworth.formats.llamaindex:FORMAT",
+        "haystack": "ragworth.formats.haystack:FORMAT",
+        "inspect_ai": "ragworth.formats.inspect_ai:FORMAT",
+        "otlp": "ragworth.formats.openinference:FORMAT",
+        "phoenix": "ragworth.formats.phoenix:FORMAT",
+        "langfuse": "ragworth.formats.langfuse:FORMAT",
+        "log": "ragworth.formats.log:FORMAT",
+    },
+)

@@ -1,0 +1,102 @@
+"""Read inspect_ai's logs in JSON. The system is the model; scores of a sample are outcomes.
+
+Passages are read from a sample's metadata, under the usual names. A log with the extension ``.eval`` is a ZIP file:
+``inspect log convert LOG.eval --to json --output-dir FOLDER`` makes JSON of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ragworth.errors import quote_short
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_repeat, as_row, as_texts
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.traces import find_answer, find_question
+from ragworth.formats.values import WrongLineError, as_dict, as_id
+from ragworth.tables.definitions import TRUNCATED
+
+NAMES = {name: FIELDS[name] for name in ("passages", "passage_ids", "relevant", "relevant_ids", "system")}
+
+
+def _recognise(sample: FileSample) -> bool:
+    log = sample.document
+    return isinstance(log, dict) and isinstance(log.get("eval"), dict) and "task" in log["eval"]
+
+
+def _unpack(value: Mapping[str, Any]) -> Iterable[Any] | None:
+    log = as_row(value.get("eval"))
+    samples = value.get("samples")
+    if log is None:
+        return None
+    return [(log, sample) for sample in samples] if isinstance(samples, list) else []
+
+
+def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    for place, value in rows.values:
+        try:
+            if not isinstance(value, tuple):
+                raise WrongLineError("this is not a log of inspect_ai: it has no 'eval'")
+            log, sample = value
+            yield _read(log, as_dict(as_row(sample), "a sample"), finder, place)
+        except WrongLineError as error:
+            reject(place, str(error))
+
+
+def _read(log: Mapping[str, Any], sample: Mapping[str, Any], finder: FieldFinder, place: int) -> LogRecord:
+    facts = {**(as_row(log.get("metadata")) or {}), **(as_row(sample.get("metadata")) or {})}
+    question = find_question(sample.get("input"))
+    if question is None:
+        raise WrongLineError(f"sample {quote_short(sample.get('id'), 24)} has no input")
+    system = finder.get(facts, "system") or log.get("model") or "model"
+    answer, status = _read_output(sample)
+    ids = as_texts(finder.get(facts, "relevant_ids"), "id")
+    return LogRecord(
+        place=place,
+        query=as_id(sample.get("id"), "id"),
+        question=question,
+        system=as_id(system, "model"),
+        repeat=max(as_repeat(sample.get("epoch")) - 1, 0),  # epochs count from 1
+        passages=as_passages(finder.get(facts, "passages")),
+        answer=answer,
+        status=status,
+        accepted=[text for text in as_texts(sample.get("target"), "target") if text],
+        relevant=[*(as_passages(finder.get(facts, "relevant")) or ()), *(LoggedPassage(None, name) for name in ids)],
+        outcomes=_read_scores(sample.get("scores")),
+    )
+
+
+def _read_output(sample: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The answer, and why there is none."""
+    output = as_row(sample.get("output")) or {}
+    choices = output.get("choices")
+    first = as_row(choices[0]) if isinstance(choices, list) and choices else None
+    if sample.get("error"):
+        return None, "error"
+    answer = find_answer(first.get("message")) if first else find_answer(output.get("completion"))
+    cut = first is not None and first.get("stop_reason") == "max_tokens"
+    return answer, TRUNCATED if cut and answer is not None else ""
+
+
+def _read_scores(scores: Any) -> dict[str, float | str | None]:
+    grades: dict[str, float | str | None] = {}
+    for name, score in (as_row(scores) or {}).items():
+        value = as_dict(score, f"the score {name}").get("value")
+        for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
+            if not isinstance(each, list):
+                grades[f"{name}/{part}" if part else str(name)] = as_grade(each, str(name))
+    return grades
+
+
+FORMAT = LogFormat(
+    name="inspect_ai",
+    title="a log of inspect_ai",
+    expected='{"eval": {"task": …, "model": …}, "samples": [{"id": …, "input": …, "target": …, "output": …}]}',
+    names=NAMES,
+    recognise=_recognise,
+    unpack=_unpack,
+    parse=_parse,
+).format()

@@ -1,0 +1,121 @@
+"""Read Langfuse exports: traces with their observations and scores, or tables of traces or observations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FieldFinder, as_row
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.traces import TraceStep, parse_json, trace_records
+from ragworth.formats.values import WrongLineError, as_dict, as_list
+
+KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}
+TRACE_SIGNS = ("sessionId", "session_id", "userId", "user_id", "projectId", "project_id", "htmlPath", "bookmarked")
+LISTS = ("documents", "docs", "results", "context", "contexts", "chunks", "passages", "nodes", "source_documents")
+
+
+def _recognise(sample: FileSample) -> bool:
+    document = sample.document
+    if isinstance(document, dict) and isinstance(document.get("data"), list) and document["data"]:
+        first = document["data"][0]
+        return isinstance(first, dict) and _is_langfuse(set(first))
+    return _is_langfuse(set(sample.columns))
+
+
+def _is_langfuse(columns: set[str]) -> bool:
+    if "observations" in columns:
+        return bool(columns & {"id", "trace"})
+    if columns & {"traceId", "trace_id"}:
+        return "type" in columns and bool(columns & {"input", "output"})
+    return {"id", "input", "output"} <= columns and bool(columns & set(TRACE_SIGNS))
+
+
+def _unpack(value: Mapping[str, Any]) -> Iterable[Any] | None:
+    data = value.get("data")
+    return data if isinstance(data, list) else None
+
+
+def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    def steps() -> Iterator[TraceStep]:
+        for place, value in rows.values:
+            try:
+                row = as_row(value)
+                if row is None:
+                    raise WrongLineError("not an object")
+                yield from _read(row, place)
+            except WrongLineError as error:
+                reject(place, str(error))
+
+    yield from trace_records(steps(), reject)
+
+
+def _read(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
+    """The steps of a trace, or a single observation."""
+    if (trace := row.get("traceId") or row.get("trace_id")) and "observations" not in row:
+        yield _read_observation(row, str(trace), place)
+        return
+    facts = as_dict(row["trace"], "trace") if isinstance(row.get("trace"), Mapping) else row
+    if not facts.get("id"):
+        raise WrongLineError("a trace has no id")
+    trace, scores = str(facts["id"]), row.get("scores") or facts.get("scores") or []
+    observations = parse_json(row.get("observations")) or []
+    ids = isinstance(observations, list) and all(isinstance(each, str) for each in observations)
+    yield TraceStep(
+        place, trace, f"trace {trace}", None, "TRACE", input=facts.get("input"), output=facts.get("output"),
+        grades=_read_scores(parse_json(scores)),
+    )  # fmt: skip
+    for each in [] if ids else as_list(observations, "observations"):
+        yield _read_observation(as_dict(each, "an observation"), trace, place)
+
+
+def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceStep:
+    if not row.get("id"):
+        raise WrongLineError(f"an observation of trace {trace!r} has no id")
+    parent = row.get("parentObservationId") or row.get("parent_observation_id")
+    kind, output = str(row.get("type") or "").upper(), parse_json(row.get("output"))
+    retrieves = kind == "RETRIEVER" or (kind == "SPAN" and "retriev" in str(row.get("name")).lower())
+    documents = _find_documents(output) if retrieves else None
+    return TraceStep(
+        place,
+        trace,
+        str(row["id"]),
+        str(parent) if parent else f"trace {trace}",
+        "RETRIEVER" if documents is not None else KINDS.get(kind, kind),
+        input=row.get("input"),
+        output=output,
+        documents=documents,
+    )
+
+
+def _find_documents(output: Any) -> Any:
+    if isinstance(output, list):
+        return output
+    if isinstance(output, Mapping):
+        return next((output[name] for name in LISTS if isinstance(output.get(name), list)), None)
+    return None
+
+
+def _read_scores(scores: Any) -> dict[str, Any]:
+    """Scores of a trace by name: numbers, or words."""
+    found = [as_dict(each, "a score") for each in scores if not isinstance(each, str)] if isinstance(scores, list) else []
+    grades: dict[str, Any] = {}
+    for each in found:
+        if each.get("name") and each.get("dataType") != "TEXT":
+            value = each.get("value")
+            grades[str(each["name"])] = each.get("stringValue") if value is None else value
+    return grades
+
+
+FORMAT = LogFormat(
+    name="langfuse",
+    title="traces exported from Langfuse",
+    expected='traces: {"id": …, "input": …, "output": …, "observations": […], "scores": […]}; or observations',
+    names={},
+    recognise=_recognise,
+    unpack=_unpack,
+    parse=_parse,
+).format()

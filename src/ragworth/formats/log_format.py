@@ -1,0 +1,166 @@
+"""Make formats of RAG logs: each says what its fields are called and by which signs it knows its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from ragworth.collection import Collection, text_id
+from ragworth.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.formats.columns import skipped_note
+from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.fields import FieldFinder, Names, as_passage, as_row, read_record
+from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.log_files import LogRows, read_log, reject_row, unpack_rows
+from ragworth.formats.rag_log import LogBuilder, LogRecord
+from ragworth.formats.values import WrongLineError
+from ragworth.tables import Contexts
+from ragworth.tables.ranking import Ties
+
+Reject = Callable[[int, str], None]
+"""Reports a row that can't be used, by place and reason."""
+
+Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
+
+
+def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    """Make a record of each row."""
+    for place, value in rows.values:
+        try:
+            row = as_row(value)
+            if row is None:
+                raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+            yield read_record(row, finder, place, cells=rows.cells)
+        except WrongLineError as error:
+            reject(place, str(error))
+
+
+def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
+    notes = skipped_note(rows.source, bad)
+    return notes if rows.unit == "line" else tuple(note.replace("line", rows.unit) for note in notes)
+
+
+def _load_documents(rows: LogRows, bad: list[BadLine], reject: Reject) -> LoadedCollection:
+    """Read documents as passages; equal ones count once."""
+    texts: dict[str, str] = {}
+    repeats = 0
+    for place, value in rows.values:
+        try:
+            passage = as_passage(value, place)
+            if passage.text is None:
+                raise WrongLineError("the document has no text")
+            name = text_id(passage.text) if passage.id is None else passage.id
+            repeats += name in texts
+            if texts.setdefault(name, passage.text) != passage.text:
+                raise WrongLineError(f"the id {quote_short(name, 24)} has another text on an earlier {rows.unit}")
+        except WrongLineError as error:
+            reject(place, str(error))
+    notes = _skipped_note(rows, bad)
+    if repeats:
+        notes += (f"{rows.source}: {format_count(repeats, 'document')} occur twice; each counts once",)
+    frame = {"passage": list(texts), "text": list(texts.values())}
+    return LoadedCollection(Collection.of(passages=frame, source=rows.source, notes=notes))
+
+
+@dataclass(frozen=True)
+class LogFormat:
+    """How a kind of RAG log is read.
+
+    Attributes
+    ----------
+    names: what the files call our fields.
+    recognise: whether a file is one of these, from its beginning.
+    unpack: the rows in a document that holds several; None if it is a row itself.
+    parse: makes records of rows; by default one of each row.
+    is_document: whether a row is a document of the library. A file of these holds passages and no log.
+    """
+
+    name: str
+    title: str
+    expected: str
+    names: Names
+    recognise: Callable[[FileSample], bool]
+    unpack: Callable[[Any], Iterable[Any] | None] = field(default=lambda value: None)
+    parse: Parser = parse_rows
+    is_document: Callable[[Any], bool] | None = None
+
+    def load(
+        self,
+        path: PathOrStr,
+        *,
+        columns: Mapping[str, str] | None = None,
+        system: str | None = None,
+        skip_bad_lines: bool = False,
+    ) -> LoadedCollection:
+        """Read a file."""
+        bad: list[BadLine] = []
+        rows = read_log(path, bad, skip=skip_bad_lines, expected=self.expected)
+        return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
+
+    def load_rows(
+        self,
+        values: Iterable[Any],
+        *,
+        columns: Mapping[str, str] | None = None,
+        source: str = "",
+        cells: bool = False,
+    ) -> LoadedCollection:
+        """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
+        rows = LogRows(source, "record", enumerate(values, 1), cells)
+        return self._build(rows, [], columns, run_name(source) if source else "run", False)
+
+    def _build(
+        self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, skip: bool
+    ) -> LoadedCollection:
+        finder = FieldFinder(self.names, columns)
+        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
+
+        def reject(place: int, found: str) -> None:
+            reject_row(rows, bad, place, found, skip=skip, expected=self.expected)
+
+        rows = unpack_rows(rows, self.unpack)
+        if self.is_document is not None:
+            values = iter(rows.values)
+            first = list(islice(values, 1))
+            rows = rows._replace(values=chain(first, values))
+            if first and self.is_document(first[0][1]):
+                return _load_documents(rows, bad, reject)
+        for record in self.parse(rows, finder, reject):
+            try:
+                builder.add(record)
+            except WrongLineError as error:
+                reject(record.place, str(error))
+        if not builder.seen:
+            finder.check_mapped(rows.source)
+            why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
+            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
+        finder.check_mapped(rows.source)
+        return builder.build(_skipped_note(rows, bad))
+
+    def read_contexts(
+        self,
+        path: PathOrStr,
+        *,
+        system: str | None = None,
+        ties: Ties = "float64",
+        skip_bad_lines: bool = False,
+    ) -> Contexts:
+        """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
+        contexts = self.load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
+        if contexts is None:
+            raise FormatError("no record says which passages were shown", file=str(path), expected=self.expected)
+        return contexts
+
+    def format(self) -> Format:
+        """The format as the registry has it."""
+        return Format(
+            name=self.name,
+            title=self.title,
+            contexts=self.read_contexts,
+            load=self.load,
+            recognise=self.recognise,
+            columns=tuple(dict.fromkeys(name for names in self.names.values() for name in names[:1])),
+            load_rows=self.load_rows,
+        )

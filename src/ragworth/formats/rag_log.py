@@ -1,0 +1,392 @@
+"""Build the tables of a RAG log. Every format of logs turns its rows into records, and all records come here.
+
+A record says what one system showed and answered for one question. Nothing of it is dropped without a note: an answer
+that is missing has a status, a context without passages is an empty context, and passage ids that mean different texts
+in different queries are made unique.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.collection import Collection, text_id
+from ragworth.errors import FormatError, format_count, format_list, quote_short
+from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.values import WrongLineError
+from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
+
+NO_ANSWER = "no-answer"
+"""Status of an answer that the log does not have."""
+
+NO_VALUE = "no-value"
+"""Status of a grade that the log does not have."""
+
+GRADE_WORDS: dict[str, tuple[str, ...]] = {
+    "correct": ("correct", "correct answer", "right", "true", "yes", "pass", "passed", "c", "accurate", "good"),
+    "partially-correct": ("partially correct", "partially-correct", "partial", "partially_correct", "p"),
+    "abstained": ("abstained", "abstain", "refused", "refusal", "no answer", "failed to answer", "unanswered", "n"),
+    "wrong": ("wrong", "incorrect", "incorrect answer", "false", "no", "fail", "failed", "i", "inaccurate", "bad"),
+}
+GRADES = {word: grade for grade, words in GRADE_WORDS.items() for word in words}
+THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
+"""Values of grades in words if some of them say more than correct or wrong; as graders give them."""
+
+MIN_CONTAINED = 30
+"""Characters of the shorter of two texts at least, if one is said to be part of the other."""
+
+
+class LoggedPassage(NamedTuple):
+    """A passage in the order shown. It has a text, an id, or both."""
+
+    text: str | None
+    id: str | None = None
+    score: float | None = None
+    relevance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRecord:
+    """What one system showed and answered for one question.
+
+    Attributes
+    ----------
+    place: line or number of the record.
+    query: id of the question; by default derived from its text, so that equal questions are the same query.
+    passages: None if the log does not say what was shown.
+    status: why there is no answer, or ``truncated``.
+    accepted: accepted answers.
+    relevant: passages known to be relevant, shown or not.
+    outcomes: grades by name: a number, a word such as ``correct``, or None.
+    """
+
+    place: int
+    query: str | None = None
+    question: str | None = None
+    system: str | None = None
+    repeat: int = 0
+    passages: Sequence[LoggedPassage] | None = None
+    answer: str | None = None
+    status: str = ""
+    accepted: Sequence[str] = ()
+    relevant: Sequence[LoggedPassage] = ()
+    outcomes: Mapping[str, float | str | None] = field(default_factory=dict)
+
+
+class _ShownContext(NamedTuple):
+    start: int
+    end: int
+
+
+class LogBuilder:
+    """Collects records, and makes tables of them.
+
+    ``unit`` says what places count: lines, rows or records. With ``strict``, a passage id may occur only once in a
+    context. ``grades`` are the aspects that must be grades, because the user said so.
+    """
+
+    def __init__(
+        self, source: str, system: str, *, unit: str = "line", strict: bool = False, grades: Container[str] = ()
+    ) -> None:
+        self.source, self.system, self.unit, self.strict = source, system, unit, strict
+        self.grades = grades
+        self.queries: dict[str, str] = {}
+        self.accepted: dict[str, Sequence[str]] = {}
+        self.texts: dict[str, str] = {}
+        self.rows: list[tuple[str, str, int, str, float | None]] = []
+        self.other_texts: dict[int, str] = {}
+        """By row: a text that differs from the first one of the same passage id."""
+        self.shown: dict[tuple[str, str], _ShownContext] = {}
+        self.unrecorded: dict[tuple[str, str], int] = {}
+        """Contexts that the log does not say anything about, with their places."""
+        self.answers: list[tuple[str, str, int, str | None, str, int]] = []
+        self.seen: set[tuple[str, str, int]] = set()
+        self.judged: dict[tuple[int, str], float] = {}
+        """By row and query: relevance of a passage shown."""
+        self.relevant: dict[str, list[LoggedPassage]] = {}
+        self.outcomes: dict[tuple[str, str, str], list[tuple[float | str | None, int]]] = {}
+        self.repeated_passages = 0
+        self.different_repeats = 0
+
+    def add(self, record: LogRecord) -> None:
+        """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
+        if record.query is None and not record.question:
+            raise WrongLineError("the record has neither a question nor the id of one")
+        system, query = record.system or self.system, record.query or text_id(record.question or "")
+        if (system, query, record.repeat) in self.seen:
+            name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
+            raise WrongLineError(
+                f"query {name} occurs twice for system {quote_short(system, 24)}"
+                + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
+            )
+        self._check_texts(query, record)
+        passages = self._distinct(record, query)
+        self.seen.add((system, query, record.repeat))
+        if record.question is not None:
+            self.queries[query] = record.question
+        if record.accepted:
+            self.accepted[query] = record.accepted
+        self._show((system, query), passages, record.place)
+        if record.relevant:
+            self.relevant.setdefault(query, []).extend(record.relevant)
+        self.answers.append((system, query, record.repeat, record.answer, record.status, record.place))
+        for aspect, value in record.outcomes.items():
+            self.outcomes.setdefault((system, query, aspect), []).append((value, record.place))
+
+    def _check_texts(self, query: str, record: LogRecord) -> None:
+        if record.question is not None and self.queries.get(query, record.question) != record.question:
+            raise WrongLineError(f"the query {quote_short(query, 24)} has a different text on an earlier {self.unit}")
+        if record.accepted and self.accepted.get(query, record.accepted) != record.accepted:
+            raise WrongLineError(f"the query {quote_short(query, 24)} has different answers on an earlier {self.unit}")
+
+    def _distinct(self, record: LogRecord, query: str) -> list[LoggedPassage] | None:
+        """The passages with ids, each once."""
+        if record.passages is None:
+            return None
+        named: dict[tuple[str, str | None], LoggedPassage] = {}
+        ids: set[str] = set()
+        for rank, passage in enumerate(record.passages, 1):
+            if passage.id is None and passage.text is None:
+                raise WrongLineError(f"passage {rank} has neither doc_id nor text")
+            name = passage.id if passage.id is not None else text_id(passage.text or "")
+            if name in ids and (self.strict or passage.text is None):
+                if self.strict:
+                    raise WrongLineError(f"a passage occurs twice for query {quote_short(query, 24)}")
+                continue
+            ids.add(name)
+            named.setdefault((name, passage.text), passage._replace(id=name))
+        self.repeated_passages += len(record.passages) - len(named)
+        return list(named.values())
+
+    def _show(self, key: tuple[str, str], passages: list[LoggedPassage] | None, place: int) -> None:
+        if passages is None:
+            if key not in self.shown:
+                self.unrecorded.setdefault(key, place)
+            return
+        if key in self.shown:
+            start, end = self.shown[key]
+            self.different_repeats += [row[3] for row in self.rows[start:end]] != [each.id for each in passages]
+            return
+        self.unrecorded.pop(key, None)
+        start = len(self.rows)
+        for rank, passage in enumerate(passages, 1):
+            assert passage.id is not None
+            if passage.text is not None and self.texts.setdefault(passage.id, passage.text) != passage.text:
+                self.other_texts[len(self.rows)] = passage.text
+            if passage.relevance is not None:
+                self.judged[len(self.rows), key[1]] = passage.relevance
+            self.rows.append((*key, rank, passage.id, passage.score))
+        self.shown[key] = _ShownContext(start, len(self.rows))
+
+    def build(self, notes: tuple[str, ...] = ()) -> LoadedCollection:
+        """Make the tables."""
+        if not self.seen:
+            raise FormatError("no rows: the file is empty", file=self.source)
+        made = [*notes]
+        self._make_ids_unique(made)
+        relevance = self._relevance(made)
+        contexts = self._contexts(made)
+        answers = self._answer_table(made)
+        outcomes = self._outcome_table(made)
+        every = tuple(made)
+        pairs = [(query, text) for query, texts in self.accepted.items() for text in texts]
+        collection = Collection.of(
+            queries={"query": list(self.queries), "text": list(self.queries.values())} if self.queries else None,
+            passages={"passage": list(self.texts), "text": list(self.texts.values())} if self.texts else None,
+            answers={"query": [p[0] for p in pairs], "text": [p[1] for p in pairs]} if pairs else None,
+            relevance=relevance,
+            source=self.source,
+            notes=() if contexts or answers else every,
+        )
+        if contexts is not None:
+            contexts.notes = every
+        elif answers is not None:
+            answers.notes = every
+        return LoadedCollection(collection, contexts, answers, outcomes)
+
+    def _make_ids_unique(self, notes: list[str]) -> None:
+        """Give passages whose id has several texts an id of their own in each query."""
+        clashing = {self.rows[row][3] for row in self.other_texts}
+        if not clashing:
+            return
+        first = {name: self.texts.pop(name) for name in clashing}
+        names: dict[tuple[str, str], dict[str, str]] = {}
+        example = ""
+        for number, (system, query, rank, name, score) in enumerate(self.rows):
+            if name not in clashing:
+                continue
+            text = self.other_texts.get(number, first[name])
+            of_query = names.setdefault((query, name), {})
+            if text not in of_query:
+                unique = f"{query}/{name}" + (f"#{len(of_query) + 1}" if of_query else "")
+                while unique in self.texts:
+                    unique += "~"
+                of_query[text] = unique
+                self.texts[unique] = text
+            self.rows[number] = (system, query, rank, of_query[text], score)
+            example = example or f"{quote_short(name, 24)} is now {quote_short(of_query[text], 48)}"
+        passages = format_count(len(clashing), "passage id has", "passage ids have")
+        notes.append(f"{self.source}: {passages} different texts in different contexts, so they got new ids ({example})")
+
+    def _relevance(self, notes: list[str]) -> Judgments | None:
+        """Labels of the passages shown, and passages known to be relevant."""
+        values: dict[tuple[str, str], float] = {}
+        for (row, query), value in self.judged.items():
+            key = query, self.rows[row][3]
+            if values.setdefault(key, value) != value:
+                raise FormatError(
+                    f"passage {quote_short(key[1], 24)} of query {quote_short(query, 24)} has two relevance labels",
+                    file=self.source,
+                )
+        values |= self._match_relevant(values, notes)
+        if not values:
+            return None
+        return Judgments(
+            {
+                "query": [query for query, _ in values],
+                "passage": [passage for _, passage in values],
+                "value": list(values.values()),
+                "source": [self.source or "given"] * len(values),
+            },
+            source=self.source,
+        )
+
+    def _match_relevant(self, known: Mapping[tuple[str, str], float], notes: list[str]) -> dict[tuple[str, str], float]:
+        """Find the passages known to be relevant among those shown, by id or text; the others become passages too."""
+        if not self.relevant:
+            return {}
+        shown: dict[str, dict[str, str]] = {}
+        for _, query, _, passage, _ in self.rows:
+            if query in self.relevant:
+                shown.setdefault(query, {})[passage] = _plain(self.texts.get(passage, ""))
+        values: dict[tuple[str, str], float] = {}
+        hits = total = 0
+        for query, passages in self.relevant.items():
+            for passage in dict.fromkeys(passages):
+                found = [name for name, text in shown.get(query, {}).items() if _is_same(passage, name, text)]
+                hits, total = hits + bool(found), total + 1
+                values |= {(query, name): 1.0 for name in found if (query, name) not in known}
+                if not found:
+                    name = passage.id if passage.id is not None else text_id(passage.text or "")
+                    values[query, name] = 1.0
+                    if passage.text is not None:
+                        self.texts.setdefault(name, passage.text)
+        where = f"{self.source}: " if self.source else ""
+        if not hits and self.rows:
+            notes.append(
+                f"{where}none of the {total:,} reference passages is among those retrieved, by id or text; "
+                "they were not used as relevance labels, because every system would score 0"
+            )
+            return {}
+        if self.rows and hits < total:
+            notes.append(f"{where}{hits:,} of {total:,} reference passages are among those retrieved, by id or text")
+        return values
+
+    def _contexts(self, notes: list[str]) -> Contexts | None:
+        if not self.shown:
+            return None
+        if self.unrecorded:
+            which = self._places(self.unrecorded.values())
+            notes.append(f"{self.source}: {which} without passages; read as nothing retrieved")
+        if self.repeated_passages:
+            number = format_count(self.repeated_passages, "passage")
+            notes.append(f"{self.source}: {number} shown twice in the same context; the first position counts")
+        if self.different_repeats:
+            number = format_count(self.different_repeats, "repeat")
+            notes.append(f"{self.source}: {number} of a question with other passages; those of the first are kept")
+        schema = {"system": pl.String, "query": pl.String, "rank": pl.UInt32, "passage": pl.String, "score": pl.Float64}
+        frame = pl.DataFrame(self.rows, schema=schema, orient="row")
+        empty = [key for key, (start, end) in self.shown.items() if start == end] + list(self.unrecorded)
+        return Contexts(frame, source=self.source, empty=empty)
+
+    def _answer_table(self, notes: list[str]) -> Answers | None:
+        answering = {row[0] for row in self.answers if row[3] is not None or row[4]}
+        rows = [row for row in self.answers if row[0] in answering]
+        if not rows:
+            return None
+        missing = [row for row in rows if row[3] is None]
+        if missing:
+            which = self._places(row[5] for row in missing)
+            notes.append(f"{self.source}: {which} of {len(rows):,} without an answer; missing, not wrong")
+        columns = {
+            "system": [row[0] for row in rows],
+            "query": [row[1] for row in rows],
+            "repeat": [row[2] for row in rows],
+            "text": pl.Series([row[3] for row in rows], dtype=pl.String),
+            "status": [row[4] or (NO_ANSWER if row[3] is None else OK) for row in rows],
+            "source": [self.source or "given"] * len(rows),
+        }
+        return Answers(columns, source=self.source)
+
+    def _outcome_table(self, notes: list[str]) -> Outcomes | None:
+        rows: list[tuple[str, str, str, float | None, str, str]] = []
+        for aspect in dict.fromkeys(key[2] for key in self.outcomes):
+            part = {key: values for key, values in self.outcomes.items() if key[2] == aspect}
+            numbers = self._numbers(aspect, [value for values in part.values() for value in values], notes)
+            if numbers is None:
+                continue
+            rows += self._ungraded(aspect, part)
+            taken = iter(numbers)
+            for key, values in part.items():
+                of_key = [number for _ in values if (number := next(taken)) is not None]
+                mean = sum(of_key) / len(of_key) if of_key else None
+                rows.append((*key, mean, OK if of_key else NO_VALUE, self.source or "given"))
+        if not any(row[3] is not None for row in rows):
+            return None
+        schema = {name: kind for name, kind in Outcomes.schema.items()}
+        return Outcomes(pl.DataFrame(rows, schema=schema, orient="row"), source=self.source)
+
+    def _ungraded(
+        self, aspect: str, graded: Mapping[tuple[str, str, str], object]
+    ) -> list[tuple[str, str, str, float | None, str, str]]:
+        """Rows for the queries that a graded system has no grade for."""
+        systems = {key[0] for key in graded}
+        keys = dict.fromkeys((row[0], row[1], aspect) for row in self.answers if row[0] in systems)
+        return [(*key, None, NO_VALUE, self.source or "given") for key in keys if key not in graded]
+
+    def _numbers(
+        self, aspect: str, values: list[tuple[float | str | None, int]], notes: list[str]
+    ) -> list[float | None] | None:
+        """Turn grades into numbers; words such as correct have the values that graders give."""
+        words = Counter(value.strip().lower() for value, _ in values if isinstance(value, str) and value.strip())
+        if unknown := [word for word in words if word not in GRADES]:
+            where, few = (f"{self.source}: " if self.source else ""), format_list([quote_short(w, 24) for w in unknown], 3)
+            if aspect in self.grades:
+                words_known = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
+                raise FormatError(
+                    f"{aspect!r} has {few}", file=self.source, expected=f"numbers, true or false, or {words_known}"
+                )
+            notes.append(f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
+            return None
+        grades = {GRADES[word] for word in words}
+        scale = THREE_WAY if grades & {"partially-correct", "abstained"} else {"correct": 1.0, "wrong": 0.0}
+        return [
+            (scale[GRADES[value.strip().lower()]] if value.strip() else None) if isinstance(value, str) else value
+            for value, _ in values
+        ]
+
+    def _places(self, places: Iterable[int]) -> str:
+        numbers = sorted(places)
+        noun = self.unit if self.unit != "line" else "record"
+        few = format_list([f"{number:,}" for number in numbers[:4]], 3)
+        few = few.replace(" and 1 more", ", …") if len(numbers) > 3 else few
+        return f"{format_count(len(numbers), noun)} ({self.unit} {few})"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
+    """Whether a passage that is known to be relevant is the one shown under this name."""
+    if passage.id is not None:
+        return passage.id == name
+    wanted = _plain(passage.text or "")
+    if not wanted or not text:
+        return False
+    return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))

@@ -1,0 +1,71 @@
+"""Read ragas datasets and results: JSON, JSON lines, CSV or Parquet, with the names of today and of 0.1.
+
+Numbers beside the fields of a sample are scores of ragas' metrics, and become outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FieldFinder, as_grade, plain_name
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import LogFormat, Reject, parse_rows
+from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.values import WrongLineError
+
+NAMES = {
+    "query": ("query_id", "sample_id", "id"),
+    "question": ("user_input", "question"),
+    "system": ("system", "run_id", "experiment_name"),
+    "passages": ("retrieved_contexts", "contexts"),
+    "passage_ids": ("retrieved_context_ids",),
+    "answer": ("response", "answer"),
+    "accepted": ("reference", "ground_truth", "ground_truths"),
+    "relevant": ("reference_contexts",),
+    "relevant_ids": ("reference_context_ids",),
+}
+OTHERS = {"multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length", "synthesizer_name"}
+OTHERS |= {"episode_done", "evolution_type", "metadata", "repeat", "unnamed:_0", "__index_level_0__"}
+KNOWN = OTHERS | {name for names in NAMES.values() for name in names}
+
+
+def _recognise(sample: FileSample) -> bool:
+    if sample.has("user_input"):
+        return sample.has_any("retrieved_contexts", "response", "reference", "reference_contexts")
+    return sample.has("question", "contexts") and sample.has_any("answer", "ground_truth", "ground_truths")
+
+
+def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    """Rows as they are; the question of a conversation is its last message."""
+
+    def prepared() -> Iterator[tuple[int, object]]:
+        for place, row in rows.values:
+            if isinstance(row, dict):
+                if isinstance(row.get("user_input"), list):
+                    reject(place, "a conversation (user_input is a list of messages); only single questions are read")
+                    continue
+                scores = {name for name, value in row.items() if _is_score(name, value)}
+                finder.grades |= {name: name for name in scores if name not in finder.grades}
+            yield place, row
+
+    yield from parse_rows(rows._replace(values=prepared()), finder, reject)
+
+
+def _is_score(name: str, value: object) -> bool:
+    if plain_name(name) in KNOWN or isinstance(value, bool):
+        return False
+    try:
+        return isinstance(as_grade(value, name), float | int)
+    except WrongLineError:
+        return False
+
+
+FORMAT = LogFormat(
+    name="ragas",
+    title="a ragas dataset",
+    expected="user_input, retrieved_contexts, response, reference (or question, contexts, answer, ground_truth)",
+    names=NAMES,
+    recognise=_recognise,
+    parse=_parse,
+).format()

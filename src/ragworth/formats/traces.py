@@ -1,0 +1,146 @@
+"""Make records of traces: what a retriever returned and a model answered, from the steps of each request.
+
+The question and the answer are the input and output of the outermost step, or of the retriever and the last model if
+that has none. Passages are those of the re-rankers, if there are any, otherwise of all outermost retrievers. The same
+question asked again is a repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ragworth.errors import format_count, quote_short
+from ragworth.formats.fields import as_answer, as_passages
+from ragworth.formats.log_format import Reject
+from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.values import WrongLineError, as_text
+
+QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
+ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
+QUESTION_KEYS_INSIDE = ("args", "kwargs", "data")
+
+
+class TraceStep(NamedTuple):
+    """A span of a trace, or an observation."""
+
+    place: int
+    trace: str
+    id: str
+    parent: str | None
+    kind: str
+    input: Any = None
+    output: Any = None
+    documents: Any = None
+    system: str | None = None
+    grades: Mapping[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+def trace_records(steps: Iterable[TraceStep], reject: Reject) -> Iterator[LogRecord]:
+    """Make a record of each trace."""
+    traces: dict[str, list[TraceStep]] = {}
+    for step in steps:
+        traces.setdefault(step.trace, []).append(step)
+    several = len({step.system for each in traces.values() for step in each if step.system}) > 1
+    asked: Counter[tuple[str | None, str]] = Counter()
+    for trace, each in traces.items():
+        try:
+            record = _read_trace(trace, each, several)
+        except WrongLineError as error:
+            reject(each[0].place, str(error))
+            continue
+        key = record.system, record.question or ""
+        yield record if not asked[key] else _again(record, asked[key])
+        asked[key] += 1
+
+
+def _again(record: LogRecord, number: int) -> LogRecord:
+    return LogRecord(**{name: getattr(record, name) for name in record.__slots__} | {"repeat": number})
+
+
+def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
+    known = {step.id: step for step in steps}
+    roots = [step for step in steps if step.parent is None or step.parent not in known]
+    retrievers = _outermost([step for step in steps if step.kind in ("RETRIEVER", "RERANKER")], known)
+    rerankers = [step for step in steps if step.kind == "RERANKER" and step.documents is not None]
+    models = [step for step in steps if step.kind == "LLM"]
+    question = next((text for step in [*roots, *retrievers, *models] if (text := find_question(step.input))), None)
+    if question is None:
+        count = format_count(len(steps), "step")
+        raise WrongLineError(f"the trace {quote_short(trace, 24)} ({count}) has no question: no step has an input")
+    answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in retrievers)
+    passages: list[LoggedPassage] | None = None
+    for step in rerankers or retrievers:
+        passages = (passages or []) + (as_passages(step.documents) or [])
+    grades = {name: value for step in steps for name, value in step.grades.items()}
+    return LogRecord(
+        place=steps[0].place,
+        question=as_text(question, "question"),
+        system=next((step.system for step in steps if step.system), None) if several else None,
+        passages=passages,
+        answer=next((answer for answer in answers if answer is not None), None),
+        outcomes=grades,
+    )
+
+
+def _outermost(steps: list[TraceStep], known: Mapping[str, TraceStep]) -> list[TraceStep]:
+    """Steps that are not part of another of these."""
+    ids = {step.id for step in steps}
+
+    def inside(step: TraceStep) -> bool:
+        seen = {step.id}
+        parent = step.parent
+        while parent is not None and parent in known and parent not in seen:
+            if parent in ids:
+                return True
+            seen.add(parent)
+            parent = known[parent].parent
+        return False
+
+    return [step for step in steps if not inside(step)]
+
+
+def parse_json(value: Any) -> Any:
+    """Objects and lists that are written as text."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def find_question(value: Any) -> str | None:
+    """The question in an input: a text, a field of an object, or the last message of the user."""
+    return _find(value, QUESTION_KEYS, "user")
+
+
+def find_answer(value: Any) -> str | None:
+    """The answer in an output: a text, a field of an object, or the last message of the assistant."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return as_answer(value)
+    return _find(value, ANSWER_KEYS, "assistant")
+
+
+def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
+    value = parse_json(value)
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if depth > 6:
+        return None
+    if isinstance(value, Mapping):
+        inside = [value[key] for key in (*keys, "message", "message.content", "parts", "choices", *QUESTION_KEYS_INSIDE) if key in value]
+        return next((text for each in inside if (text := _find(each, keys, role, depth + 1))), None)
+    if isinstance(value, list):
+        messages = [each for each in value if isinstance(each, Mapping)]
+        of_role = [each for each in messages if _role(each) in (role, {"user": "human", "assistant": "ai"}[role])]
+        ordered = [*reversed(of_role)] if of_role else [each for each in value if not (isinstance(each, Mapping) and _role(each))]
+        return next((text for each in ordered if (text := _find(each, keys, role, depth + 1))), None)
+    return None
+
+
+def _role(message: Mapping[str, Any]) -> Any:
+    inner = message.get("message")
+    return message.get("role") or message.get("message.role") or (inner.get("role") if isinstance(inner, Mapping) else None)
