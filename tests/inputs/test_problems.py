@@ -66,5 +66,5 @@ def test_an_error_gets_the_line_of_its_key_and_the_words_for_a_workspace(tmp_pat
 def test_without_a_file_no_file_is_named(tmp_path: Path) -> None:
     problems = Problems(config.Workspace(tmp_path / "ragworth.toml"))
     problems.say("bad", "mend it", "k")
-    with pytest.raises(InputError, match="^bad\n"):
+    with pytest.raises(InputError, match=r"^bad\n"):
         problems.done()

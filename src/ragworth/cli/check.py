@@ -18,7 +18,7 @@ from ragworth.cli.trust_options import take_trust_options, trust_options
 @trust_options
 def command(
     inputs: tuple[str, ...],
-    mapped: tuple[str, ...],
+    columns: tuple[str, ...],
     limit: int | None,
     sample: int | None,
     every: bool,
@@ -41,7 +41,7 @@ def command(
     paths, consent = take_trust_options(chosen)
     console = None if quiet else WorkLine()
     with interruptible():
-        space = open_inputs(inputs, mapped, paths, answer_again=answer_again, quiet=quiet)
+        space = open_inputs(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
         found = plan_evaluation(space, limit=limit, sample=sample, every=every, console=console, consent=consent)
     if quiet:
         return

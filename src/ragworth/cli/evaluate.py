@@ -63,7 +63,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
-        given = [chosen.pop(name) for name in ("inputs", "mapped", "answer_again")]
+        given = [chosen.pop(name) for name in ("inputs", "columns", "answer_again")]
         space = open_inputs(given[0], given[1], trust.paths, answer_again=given[2], quiet=quiet or as_json)
         if dry_run:
             _plan(space, as_json, quiet, chosen, trust)

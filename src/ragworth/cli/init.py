@@ -16,14 +16,14 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
 @click.option("-t", "--template", type=click.Choice(NAMES), help="Write this one, without looking at what is there.")
 @click.option(
     "--map",
-    "mapped",
+    "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
     help="What a log calls a field: question, answer, passages, accepted, system, …; written to [columns].",
 )
 @click.option("--force", is_flag=True, help="Overwrite a ragworth.toml that is there already.")
 @click.option("--quiet", is_flag=True, help="Say nothing about what was found.")
-def command(folder: str, template: str | None, mapped: tuple[str, ...], force: bool, quiet: bool) -> None:
+def command(folder: str, template: str | None, columns: tuple[str, ...], force: bool, quiet: bool) -> None:
     """Write down what ragworth finds in FOLDER, up to two folders down, as a commented ragworth.toml.
 
     It knows the logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
@@ -40,7 +40,7 @@ def command(folder: str, template: str | None, mapped: tuple[str, ...], force: b
     from ragworth.cli.input_options import parse_mapping
     from ragworth.init import init_workspace
 
-    started = init_workspace(folder, template, columns=parse_mapping(mapped), force=force)
+    started = init_workspace(folder, template, columns=parse_mapping(columns), force=force)
     click.echo(_display_text(f"{started.file} is written."))
     if not quiet:
         _report(started.plan, template)

@@ -17,7 +17,7 @@ def input_options(function: F) -> F:
         click.argument("inputs", nargs=-1, type=click.Path(), metavar="[WORKSPACE | FILE...]"),
         click.option(
             "--map",
-            "mapped",
+            "columns",
             multiple=True,
             metavar="FIELD=COLUMN",
             help="What a log calls a field: question, answer, passages, accepted, system, …; repeat for more.",
@@ -52,11 +52,11 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def open_inputs(inputs: Sequence[str], mapped: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool) -> Any:
+def open_inputs(inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool) -> Any:
     """The workspace to evaluate. What was found in files without a ``ragworth.toml`` goes to standard error."""
     from ragworth.inputs.sources import answer_anew, open_source
 
-    found = open_source(inputs or (".",), parse_mapping(mapped), paths)
+    found = open_source(inputs or (".",), parse_mapping(columns), paths)
     space = answer_anew(found.workspace) if answer_again else found.workspace
     if found.plan is not None and not quiet:
         print_plan(found.plan)

@@ -22,7 +22,7 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, Answeri
 from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import CollectionFiles, FileReader
-from ragworth.inputs.runs import rename_system, systems_of
+from ragworth.inputs.runs import queries_of, rename_system, systems_of
 from ragworth.retrieval import Pipeline, StepContext
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -285,10 +285,9 @@ def _select_queries(
     frames += [table.frame for table in (collection.relevance, collection.ratings) if table is not None]
     found = next((frame["query"].unique(maintain_order=True).to_list() for frame in frames if frame.height), [])
     if not found:
-        runs = [log.contexts for log in logs if log.contexts is not None]
-        pairs = [(run.frame["query"].to_list(), sorted(query for _, query in run.empty)) for run in runs]
-        pairs += [(table.distinct("query"), []) for table in (_table(answers), outcomes) if table is not None]
-        found = list(dict.fromkeys(query for shown, empty in pairs for query in (*shown, *empty)))
+        tables = [table for table in (_table(answers), outcomes) if table is not None]
+        every = [*map(queries_of, logs), *(table.distinct("query") for table in tables)]
+        found = list(dict.fromkeys(query for queries in every for query in queries))
     if not found:
         raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")
     return found

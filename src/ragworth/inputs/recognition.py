@@ -17,7 +17,7 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
-from ragworth.inputs.runs import find_log_format, systems_of
+from ragworth.inputs.runs import find_log_format, queries_of, systems_of
 from ragworth.tables import Contexts
 
 
@@ -35,6 +35,13 @@ class RecognisedFile(NamedTuple):
     doubt: str = ""
     log: LoadedCollection | None = None
     """All of a log."""
+
+    @property
+    def queries(self) -> set[str]:
+        """The queries that it is about; nothing if it isn't about queries."""
+        if self.log is None:
+            return set(self.frame["query"]) if "query" in self.frame.columns else set()
+        return {*self.texts.queries["query"], *queries_of(self.log)}
 
     @property
     def systems(self) -> list[str]:
@@ -89,8 +96,7 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
         raise FormatError("it has no contexts and no answers")
     if log.answers is None and log.outcomes is None and not _shown(log).height:
         raise FormatError("nothing was retrieved in it")
-    by_name = formats.resolve(head.file.path, "load")[0].name if head.file.telling else ""
-    spec = unambiguous_path(head.file.name) if by_name == form else f"{form}:{head.file.name}"
+    spec = _path_spec(head, "log", form)
     return RecognisedFile(head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, log=log)
 
 
@@ -114,20 +120,22 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
         raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
     if not frame.height and not more.passages.height:
         return None
-    return RecognisedFile(head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt)
+    return RecognisedFile(
+        head.file.name, guess.kind, _path_spec(head, guess.kind, guess.form), frame, head.whole, more, guess.doubt
+    )
 
 
-def _path_spec(head: FileHead, guess: Guess) -> str:
+def _path_spec(head: FileHead, kind: FileKind, form: str) -> str:
     """The path as it is to be written: with its format in front where the ending tells another or none."""
     name = head.file.name
-    if guess.kind in (*get_args(TextKind), "written", "outcomes"):
+    if kind in (*get_args(TextKind), "written", "outcomes"):
         return unambiguous_path(name)
-    what = {"run": "contexts", "exam": "load", "ratings": "ratings"}.get(guess.kind, "judgments")
+    what = {"run": "contexts", "log": "contexts", "exam": "load", "ratings": "ratings"}.get(kind, "judgments")
     try:
-        known = guess.form != "exam" and formats.resolve(head.sample, what)[0].name == guess.form
+        known = form != "exam" and formats.resolve(head.sample, what)[0].name == form
     except FormatError:
         known = False
-    return unambiguous_path(name) if known else f"{guess.form}:{name}"
+    return unambiguous_path(name) if known else f"{form}:{name}"
 
 
 def unambiguous_path(name: str) -> str:

@@ -68,6 +68,14 @@ def systems_of(loaded: LoadedCollection) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def queries_of(loaded: LoadedCollection) -> list[str]:
+    """The queries that systems of a file showed something for, or nothing, or answered."""
+    tables = (loaded.contexts, loaded.answers, loaded.outcomes)
+    queries = [query for table in tables if table is not None for query in table.distinct("query")]
+    empty = loaded.contexts.empty if loaded.contexts is not None else ()
+    return list(dict.fromkeys([*queries, *sorted(query for _, query in empty)]))
+
+
 def rename_system(loaded: LoadedCollection, name: str) -> LoadedCollection:
     """The same with its only system called ``name``."""
     if len(systems_of(loaded)) > 1:

@@ -46,13 +46,6 @@ def open_source(
         plan = inspect_folder(named[0], columns)
         _check_found(plan, named[0])
         return Source(_workspace(plan, named[0], output, named[0].resolve().name), plan)
-    problems = Problems()
-    for path in named:
-        if not path.is_file():
-            found = "this is a folder" if path.is_dir() else "there is no such file or folder"
-            remedy = "name one folder, or files" if path.is_dir() else "check the path"
-            problems.found.append(InputError(found, file=str(path), remedy=remedy))
-    problems.done()
     return _open_files(named, columns, output)
 
 
@@ -98,6 +91,10 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
 
 def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | None) -> list[RecognisedFile]:
     """What a file is; an error names it."""
+    if not file.path.is_file():
+        found = "this is a folder" if file.path.is_dir() else "there is no such file or folder"
+        remedy = "name one folder, or files" if file.path.is_dir() else "check the path"
+        raise InputError(found, file=str(file.path), remedy=remedy)
     try:
         head = read_head(file, scratch)
         if head is None:

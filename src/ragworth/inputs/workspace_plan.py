@@ -98,8 +98,8 @@ class _WorkspacePlanner:
 
     def _adds(self, each: RecognisedFile) -> bool:
         """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
-        known = self.queries if each.whole and "query" in each.frame.columns else None
-        if known is not None and not known & set(each.frame["query"]):
+        mine = each.queries if each.whole else set()
+        if self.queries is not None and mine and not self.queries & mine:
             self._leave(each, "none of its queries is among those that are evaluated")
             return False
         try:
