@@ -132,7 +132,10 @@ def _choose(spec: str | Path, what: str, columns: Mapping[str, str] | None = Non
     """Return the format of a spec, looking into the file if its extension leaves the format open."""
     path = str(spec)
     prefix, colon, _ = path.partition(":")
-    if (colon and prefix in FORMATS) or suffix_of(path) not in DETECTABLE or not os.path.isfile(path):  # noqa: PTH113
+    if (colon and prefix in FORMATS) or suffix_of(path) not in DETECTABLE:
+        return resolve(spec, what)
+    # A pipe can't be read twice, and pathlib's is_file raises on an invalid name.
+    if not os.path.isfile(path) and (suffix_of(path) != ".json" or os.path.exists(path)):  # noqa: PTH110, PTH113
         return resolve(spec, what)
     sample = sample_file(path)
     found = detection.recognise(sample)

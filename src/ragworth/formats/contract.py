@@ -26,8 +26,8 @@ class LoadedCollection(NamedTuple):
 class FileSample(NamedTuple):
     """The beginning of a file, from which a format recognizes its files.
 
-    ``data`` is the beginning of a text that is no table and no JSON. ``lines`` are JSON lines. ``document`` is the first JSON value, perhaps without its end.
-    ``rows`` are the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
+    ``data`` is the beginning of a text that is no table and no JSON. ``document`` is the first JSON value, perhaps
+    without its end. ``rows`` are the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
     """
 
     path: str

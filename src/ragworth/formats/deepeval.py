@@ -45,7 +45,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     def prepared() -> Iterator[tuple[int, Any]]:
         for place, value in rows.values:
             row = as_row(value)
-            if row is None or "scenario" in row and "input" not in row:
+            if row is None or ("scenario" in row and "input" not in row):
                 if row is not None:
                     reject(place, "a conversation (scenario and turns); only single questions are read")
                     continue

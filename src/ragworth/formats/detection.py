@@ -121,7 +121,7 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
             known[field] = column
             free.remove(column)
     wanted = [field for field in ("question", "answer", "passages", "accepted") if field in known]
-    mapping = {field: known[field] for field in wanted}
+    mapping: dict[str, str] = {field: known[field] for field in wanted}
     if "question" not in mapping:
         mapping = {"question": "COLUMN", **mapping}
     if not {"answer", "passages"} & set(mapping):
@@ -135,8 +135,9 @@ def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None
             parts = plain_name(column)
             if (word in parts.split("_")) if len(word) <= 2 else (word in parts):
                 return column
+    first = sample.rows[0] if sample.rows else {}
     if field == "passages":
-        return next((column for column in free if isinstance(sample.rows[0].get(column), list)), None)
+        return next((column for column in free if isinstance(first.get(column), list)), None)
     if field == "question":
-        return next((column for column in free if str(sample.rows[0].get(column)).rstrip().endswith("?")), None)
+        return next((column for column in free if str(first.get(column)).rstrip().endswith("?")), None)
     return None

@@ -1,8 +1,8 @@
 """Find the fields of a RAG log by their many names, and convert their values.
 
 Our fields are ``query`` (the id of a question), ``question``, ``system``, ``repeat``, ``passages``, ``passage_ids``,
-``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant). Any other
-name that a user maps is a grade.
+``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant). Any
+other name that a user maps is a grade.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ TEXT_KEYS = ("text", "content", "page_content", "contents", "document.content", 
 ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id")
 SCORE_KEYS = ("score", "similarity", "document.score")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
+# In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
 
@@ -106,6 +107,8 @@ class FieldFinder:
         self.names, self.columns = names, check_columns(columns)
         self.grades: dict[str, str] = {name: key for name, key in self.columns.items() if name not in FIELDS}
         """Columns of grades, by the name of the grade."""
+        self.notes: list[str] = []
+        """What readers of whole files noticed."""
         self.found: set[str] = set()
         """Mapped columns that some row has."""
         self.seen: dict[str, None] = {}
@@ -122,7 +125,7 @@ class FieldFinder:
                 field: key
                 for field, names in self.names.items()
                 if field not in self.columns
-                and (key := next((plain[name] for name in names if plain.get(name, None) not in (None, *taken)), None))
+                and (key := next((plain[name] for name in names if plain.get(name) not in (None, *taken)), None))
             }
             self._keys[mark] = found | self.columns
         return self._keys[mark]
@@ -149,7 +152,9 @@ class FieldFinder:
             raise FormatError(
                 f"no {key!r}, which was given for {field!r}; there are {format_names(list(self.seen))}",
                 file=source,
-                remedy=Hint(f"--map {quote_argument(better)}", f"[columns]: {_toml_pair(better)}", f"columns: {better}"),
+                remedy=Hint(
+                    f"--map {quote_argument(better)}", f"[columns]: {_toml_pair(better)}", f"columns: {better}"
+                ),
             )
 
 
@@ -289,7 +294,9 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     for key in WRAPPERS:
         if (outer.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:
             inside = as_passage(inner, rank)
-            return LoggedPassage(*(b if a is None else a for a, b in zip(outer, inside, strict=True)))
+            return outer._replace(
+                **{name: value for name, value in inside._asdict().items() if getattr(outer, name) is None}
+            )
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
     if outer.text is None and outer.id is None:
@@ -300,7 +307,7 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
 def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     text, name, score, relevance = (
         next((row[key] for key in keys if _given(row.get(key)) and not isinstance(row[key], Mapping)), None)
-        for keys in (TEXT_KEYS, ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
+        for keys in (TEXT_KEYS, () if "lc" in row else ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
     )
     if isinstance(relevance, bool):
         relevance = float(relevance)
@@ -355,7 +362,9 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     question = finder.get(row, "question")
     keys = finder.keys(row)
     if query is None and question is None:
-        what = " nor ".join(repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query")))
+        what = " nor ".join(
+            repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))
+        )
         raise WrongLineError(f"no question: there is neither {what}")
     question = None if question is None else as_text(question, keys.get("question", "question"))
     if query is None and question is not None and not question.strip():
@@ -367,9 +376,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=_with_ids(
-            as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells
-        ),
+        passages=_with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
         relevant=[

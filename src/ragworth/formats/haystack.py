@@ -50,7 +50,11 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
         for place, row in rows.values:
             fields = row[GENERATED] if isinstance(row, Mapping) and isinstance(row.get(GENERATED), Mapping) else row
             if isinstance(fields, Mapping):
-                changed = {name: find_answer(fields[name]) for name in ("replies", "answers") if isinstance(fields.get(name), list)}
+                changed = {
+                    name: find_answer(fields[name])
+                    for name in ("replies", "answers")
+                    if isinstance(fields.get(name), list)
+                }
                 fields = {**fields, **changed}
             yield place, fields
 
@@ -60,7 +64,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
 FORMAT = LogFormat(
     name="haystack",
     title="Haystack documents or answers",
-    expected='documents {"id": …, "content": …, "meta": …}, or {"query": …, "documents": [document, …], "replies": […]}',
+    expected='documents {"id": …, "content": …}, or {"query": …, "documents": [document, …], "replies": […]}',
     names=NAMES,
     recognise=_recognise,
     parse=_parse,

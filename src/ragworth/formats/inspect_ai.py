@@ -32,7 +32,8 @@ def _unpack(value: Mapping[str, Any]) -> Iterable[Any] | None:
     samples = value.get("samples")
     if log is None:
         return None
-    return [(log, sample) for sample in samples] if isinstance(samples, list) else []
+    facts = {**log, "status": value.get("status"), "read": len(samples) if isinstance(samples, list) else 0}
+    return [(facts, sample) for sample in samples] if isinstance(samples, list) else []
 
 
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
@@ -41,9 +42,20 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             if not isinstance(value, tuple):
                 raise WrongLineError("this is not a log of inspect_ai: it has no 'eval'")
             log, sample = value
+            if place == 1 and log["status"] not in (None, "success"):
+                count = f"{log['read']:,} of {total:,} samples" if (total := _count_samples(log)) else "some samples"
+                finder.notes.append(
+                    f"the run ended with status {quote_short(log['status'], 24)}; {count} are in the log"
+                )
             yield _read(log, as_dict(as_row(sample), "a sample"), finder, place)
         except WrongLineError as error:
             reject(place, str(error))
+
+
+def _count_samples(log: Mapping[str, Any]) -> int | None:
+    """How many samples a complete log would have."""
+    samples, epochs = (as_row(log.get("dataset")) or {}).get("samples"), (as_row(log.get("config")) or {}).get("epochs")
+    return samples * (epochs if isinstance(epochs, int) else 1) if isinstance(samples, int) else None
 
 
 def _read(log: Mapping[str, Any], sample: Mapping[str, Any], finder: FieldFinder, place: int) -> LogRecord:

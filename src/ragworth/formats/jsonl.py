@@ -7,7 +7,7 @@ A line of contexts is one query::
 
 The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` are optional. A
 passage without ``doc_id`` gets an id derived from its text; a passage may also be a plain text. ``system`` names the
-system of a line, ``answer`` or ``response`` is what it answered, and ``correct``, ``grade`` or ``human_label`` grades it.
+system of a line, ``answer`` or ``response`` is what it answered; ``correct``, ``grade`` and ``human_label`` are grades.
 """
 
 from __future__ import annotations

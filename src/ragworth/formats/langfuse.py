@@ -101,7 +101,9 @@ def _find_documents(output: Any) -> Any:
 
 def _read_scores(scores: Any) -> dict[str, Any]:
     """Scores of a trace by name: numbers, or words."""
-    found = [as_dict(each, "a score") for each in scores if not isinstance(each, str)] if isinstance(scores, list) else []
+    found = (
+        [as_dict(each, "a score") for each in scores if not isinstance(each, str)] if isinstance(scores, list) else []
+    )
     grades: dict[str, Any] = {}
     for each in found:
         if each.get("name") and each.get("dataType") != "TEXT":

@@ -131,8 +131,8 @@ def sample_file(path: PathOrStr) -> FileSample:
         data = stream.read(HEAD_BYTES).removeprefix(BOM)
         whole = not stream.read(1)
     if suffix in (".csv", ".tsv"):
-        rows = read_text_csv(path, data if whole else data[: data.rfind(b"\n") + 1], partial=not whole)
-        return _sample(str(path), "table", rows.frame.head(HEAD_ROWS).to_dicts(), rows.frame.columns)
+        table = read_text_csv(path, data if whole else data[: data.rfind(b"\n") + 1], partial=not whole).frame
+        return _sample(str(path), "table", table.head(HEAD_ROWS).to_dicts(), table.columns)
     text = data.decode("utf-8", "replace").lstrip()
     if text[:1] not in ("{", "["):
         return FileSample(str(path), "other", data)
@@ -144,7 +144,11 @@ def sample_file(path: PathOrStr) -> FileSample:
 
 
 def _sample(
-    path: str, kind: Literal["json", "lines", "table"], rows: list[Any], columns: Iterable[str] = (), document: Any = None
+    path: str,
+    kind: Literal["json", "lines", "table"],
+    rows: list[Any],
+    columns: Iterable[str] = (),
+    document: Any = None,
 ) -> FileSample:
     dicts = [row for row in rows[:HEAD_ROWS] if isinstance(row, dict)]
     names = dict.fromkeys([*columns, *(str(key) for row in dicts for key in row)])

@@ -137,7 +137,8 @@ class LogFormat:
             why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
         finder.check_mapped(rows.source)
-        return builder.build(_skipped_note(rows, bad))
+        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
+        return builder.build((*_skipped_note(rows, bad), *notes))
 
     def read_contexts(
         self,

@@ -43,7 +43,11 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
 
 def _read_spans(value: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
     for resource in as_list(value.get("resourceSpans", value.get("resource_spans", [])), "resourceSpans"):
-        about = read_attributes(as_dict(as_dict(resource, "an element of resourceSpans").get("resource", {}), "resource").get("attributes", []))
+        about = read_attributes(
+            as_dict(as_dict(resource, "an element of resourceSpans").get("resource", {}), "resource").get(
+                "attributes", []
+            )
+        )
         system = about.get("openinference.project.name") or about.get("service.name")
         for scope in as_list(resource.get("scopeSpans", resource.get("scope_spans", [])), "scopeSpans"):
             for span in as_list(as_dict(scope, "an element of scopeSpans").get("spans", []), "spans"):
@@ -87,9 +91,14 @@ def make_step(
         str(span),
         str(parent) if parent else None,
         kind,
-        input=grouped.get("llm.input_messages") if kind == "LLM" and "llm.input_messages" in grouped else _first(grouped, *INPUTS),
+        input=grouped.get("llm.input_messages")
+        if kind == "LLM" and "llm.input_messages" in grouped
+        else _first(grouped, *INPUTS),
         output=messages if kind == "LLM" and messages else _first(grouped, *OUTPUTS),
-        documents=next((parse_json(grouped[name]) for name in DOCUMENTS if grouped.get(name) is not None), [] if kind == "RETRIEVER" else None),
+        documents=next(
+            (parse_json(grouped[name]) for name in DOCUMENTS if grouped.get(name) is not None),
+            [] if kind == "RETRIEVER" else None,
+        ),
         system=system,
         grades=_read_evaluations(events),
     )
@@ -150,7 +159,9 @@ def _read_evaluations(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if event.get("name") == "gen_ai.evaluation.result":
             facts = read_attributes(event.get("attributes", []))
             if name := facts.get("gen_ai.evaluation.name"):
-                grades[str(name)] = facts.get("gen_ai.evaluation.score.value", facts.get("gen_ai.evaluation.score.label"))
+                grades[str(name)] = facts.get(
+                    "gen_ai.evaluation.score.value", facts.get("gen_ai.evaluation.score.label")
+                )
     return grades
 
 

@@ -42,7 +42,9 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
                 if "document_position" in flat or "document_score" in flat:
                     span = str(flat.get("context.span_id") or flat.get("context.trace_id"))
                     _, listed, _ = documents.setdefault(span, (place, [], flat))
-                    listed.append({"text": flat.get("reference") or flat.get("document"), "score": flat.get("document_score")})
+                    listed.append(
+                        {"text": flat.get("reference") or flat.get("document"), "score": flat.get("document_score")}
+                    )
                     continue
                 yield _read_span(flat, place)
             except WrongLineError as error:
@@ -56,7 +58,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
 
 def _cell(name: str, value: Any) -> Any:
     """Lists and objects in cells; other cells stay text."""
-    return parse_cell(value, "document") if name.endswith("documents") or name.endswith("messages") else value
+    return parse_cell(value, "document") if name.endswith(("documents", "messages")) else value
 
 
 def _read_span(flat: Mapping[str, Any], place: int) -> TraceStep:

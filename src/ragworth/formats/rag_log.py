@@ -231,7 +231,9 @@ class LogBuilder:
             self.rows[number] = (system, query, rank, of_query[text], score)
             example = example or f"{quote_short(name, 24)} is now {quote_short(of_query[text], 48)}"
         passages = format_count(len(clashing), "passage id has", "passage ids have")
-        notes.append(f"{self.source}: {passages} different texts in different contexts, so they got new ids ({example})")
+        notes.append(
+            f"{self.source}: {passages} different texts in different contexts, so they got new ids ({example})"
+        )
 
     def _relevance(self, notes: list[str]) -> Judgments | None:
         """Labels of the passages shown, and passages known to be relevant."""
@@ -261,10 +263,11 @@ class LogBuilder:
         if not self.relevant:
             return {}
         shown: dict[str, dict[str, str]] = {}
-        for _, query, _, passage, _ in self.rows:
+        for _, query, _, name, _ in self.rows:
             if query in self.relevant:
-                shown.setdefault(query, {})[passage] = _plain(self.texts.get(passage, ""))
+                shown.setdefault(query, {})[name] = _plain(self.texts.get(name, ""))
         values: dict[tuple[str, str], float] = {}
+        unseen: dict[str, str] = {}
         hits = total = 0
         for query, passages in self.relevant.items():
             for passage in dict.fromkeys(passages):
@@ -274,8 +277,7 @@ class LogBuilder:
                 if not found:
                     name = passage.id if passage.id is not None else text_id(passage.text or "")
                     values[query, name] = 1.0
-                    if passage.text is not None:
-                        self.texts.setdefault(name, passage.text)
+                    unseen |= {name: passage.text} if passage.text is not None else {}
         where = f"{self.source}: " if self.source else ""
         if not hits and self.rows:
             notes.append(
@@ -285,6 +287,7 @@ class LogBuilder:
             return {}
         if self.rows and hits < total:
             notes.append(f"{where}{hits:,} of {total:,} reference passages are among those retrieved, by id or text")
+        self.texts = unseen | self.texts
         return values
 
     def _contexts(self, notes: list[str]) -> Contexts | None:
@@ -338,8 +341,7 @@ class LogBuilder:
                 rows.append((*key, mean, OK if of_key else NO_VALUE, self.source or "given"))
         if not any(row[3] is not None for row in rows):
             return None
-        schema = {name: kind for name, kind in Outcomes.schema.items()}
-        return Outcomes(pl.DataFrame(rows, schema=schema, orient="row"), source=self.source)
+        return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
 
     def _ungraded(
         self, aspect: str, graded: Mapping[tuple[str, str, str], object]
@@ -355,13 +357,18 @@ class LogBuilder:
         """Turn grades into numbers; words such as correct have the values that graders give."""
         words = Counter(value.strip().lower() for value, _ in values if isinstance(value, str) and value.strip())
         if unknown := [word for word in words if word not in GRADES]:
-            where, few = (f"{self.source}: " if self.source else ""), format_list([quote_short(w, 24) for w in unknown], 3)
+            where, few = (
+                (f"{self.source}: " if self.source else ""),
+                format_list([quote_short(w, 24) for w in unknown], 3),
+            )
             if aspect in self.grades:
                 words_known = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
                 raise FormatError(
                     f"{aspect!r} has {few}", file=self.source, expected=f"numbers, true or false, or {words_known}"
                 )
-            notes.append(f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
+            notes.append(
+                f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
+            )
             return None
         grades = {GRADES[word] for word in words}
         scale = THREE_WAY if grades & {"partially-correct", "abstained"} else {"correct": 1.0, "wrong": 0.0}

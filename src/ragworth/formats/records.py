@@ -31,7 +31,9 @@ class MemoryRows(NamedTuple):
 def read_rows(data: Any, source: str = "") -> MemoryRows:
     """Return the rows of any container that we know."""
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
-        return _make_rows([{str(key): each for key, each in row.items()} for row in data.to_dict("records")], cells=True)
+        return _make_rows(
+            [{str(key): each for key, each in row.items()} for row in data.to_dict("records")], cells=True
+        )
     if hasattr(type(data), "columns") or hasattr(data, "__arrow_c_stream__") or hasattr(data, "collect"):
         return _make_rows(to_frame(data, source=source).to_dicts(), cells=True)
     if isinstance(data, Mapping):

@@ -35,7 +35,7 @@ class TraceStep(NamedTuple):
     output: Any = None
     documents: Any = None
     system: str | None = None
-    grades: Mapping[str, Any] = {}  # noqa: RUF012 (never changed)
+    grades: Mapping[str, Any] = {}
 
 
 def trace_records(steps: Iterable[TraceStep], reject: Reject) -> Iterator[LogRecord]:
@@ -103,8 +103,8 @@ def _outermost(steps: list[TraceStep], known: Mapping[str, TraceStep]) -> list[T
 
 
 def parse_json(value: Any) -> Any:
-    """Objects and lists that are written as text."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+    """Objects, lists and quoted texts that are written as text."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "[", '"'):
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
@@ -131,16 +131,28 @@ def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str |
     if depth > 6:
         return None
     if isinstance(value, Mapping):
-        inside = [value[key] for key in (*keys, "message", "message.content", "parts", "choices", *QUESTION_KEYS_INSIDE) if key in value]
+        inside = [
+            value[key]
+            for key in (*keys, "message", "message.content", "parts", "choices", *QUESTION_KEYS_INSIDE)
+            if key in value
+        ]
         return next((text for each in inside if (text := _find(each, keys, role, depth + 1))), None)
     if isinstance(value, list):
         messages = [each for each in value if isinstance(each, Mapping)]
         of_role = [each for each in messages if _role(each) in (role, {"user": "human", "assistant": "ai"}[role])]
-        ordered = [*reversed(of_role)] if of_role else [each for each in value if not (isinstance(each, Mapping) and _role(each))]
+        ordered = (
+            [*reversed(of_role)]
+            if of_role
+            else [each for each in value if not (isinstance(each, Mapping) and _role(each))]
+        )
         return next((text for each in ordered if (text := _find(each, keys, role, depth + 1))), None)
     return None
 
 
 def _role(message: Mapping[str, Any]) -> Any:
     inner = message.get("message")
-    return message.get("role") or message.get("message.role") or (inner.get("role") if isinstance(inner, Mapping) else None)
+    return (
+        message.get("role")
+        or message.get("message.role")
+        or (inner.get("role") if isinstance(inner, Mapping) else None)
+    )

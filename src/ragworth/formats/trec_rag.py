@@ -51,13 +51,16 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
 def _read(row: Mapping[str, Any], finder: FieldFinder, place: int) -> LogRecord:
     metadata = row.get("metadata")
     row = {**metadata, **row} if isinstance(metadata, Mapping) else row
-    question, query = finder.get(row, "question"), finder.get(row, "query")
+    question: Any = finder.get(row, "question")
+    query = finder.get(row, "query")
     if isinstance(question, Mapping):  # {"qid": …, "text": …}
         question, query = question.get("text"), question.get("qid", query)
     references, passages = finder.get(row, "passages"), None
     if references is not None:
         listed = as_list(references, "the list of references")
-        passages = as_passages([{"doc_id": each} if isinstance(each, str) and "candidates" not in row else each for each in listed])
+        passages = as_passages(
+            [{"doc_id": each} if isinstance(each, str) and "candidates" not in row else each for each in listed]
+        )
     system = finder.get(row, "system")
     if query is None and question is None:
         raise WrongLineError("neither a topic_id nor a topic")
@@ -76,7 +79,9 @@ def _answer_text(answer: Any) -> str | None:
     """The sentences of an answer as one text."""
     if not isinstance(answer, list):
         return as_answer(answer)
-    return " ".join(as_text(as_dict(part, "a sentence of the answer").get("text"), "text of a sentence") for part in answer)
+    return " ".join(
+        as_text(as_dict(part, "a sentence of the answer").get("text"), "text of a sentence") for part in answer
+    )
 
 
 def _nugget_scores(nuggets: Any) -> dict[str, float]:
@@ -87,7 +92,9 @@ def _nugget_scores(nuggets: Any) -> dict[str, float]:
     assigned = [each for each in parts if each.get("assignment") is not None]
     for each in assigned:
         if each["assignment"] not in SUPPORT:
-            raise WrongLineError(f"the assignment of a nugget is {each['assignment']!r}, not one of {', '.join(SUPPORT)}")
+            raise WrongLineError(
+                f"the assignment of a nugget is {each['assignment']!r}, not one of {', '.join(SUPPORT)}"
+            )
     scores: dict[str, float] = {}
     for name, some in (("all", assigned), ("vital", [each for each in assigned if each.get("importance") == "vital"])):
         if some:

@@ -1,0 +1,200 @@
+"""Broken logs: an error or a note that names the file, the place and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.errors import SURFACE, FormatError
+from ragworth.formats import load, load_records
+from ragworth.formats.detection import detect
+from tests.formats.make_files import HERE
+
+Save = Callable[[str, str | bytes], Path]
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    sample = {"user_input": "Who?", "retrieved_contexts": ["Ines did it."], "response": "Ines", "reference": "Ines"}
+    return {name: value for name, value in (sample | fields).items() if value is not ...}
+
+
+GOOD = row(user_input="When?", response="1958")
+BAD: dict[str, tuple[Any, str]] = {
+    "no question": (row(user_input=...), "no question"),
+    "question is null": (row(user_input=None), "no question"),
+    "question is empty": (row(user_input=" "), "is empty"),
+    "question is a number": (row(user_input=5), "not text"),
+    "a conversation": (row(user_input=[{"content": "hi", "type": "human"}]), "a conversation"),
+    "passages are a number": (row(retrieved_contexts=7), "not a list"),
+    "a passage is null": (row(retrieved_contexts=["a", None]), "passage 2"),
+    "a passage is empty": (row(retrieved_contexts=["a", ""]), "passage 2 has no text"),
+    "a passage has nothing": (row(retrieved_contexts=[{"score": 1}]), "passage 1 has neither"),
+    "ids and passages differ in number": (row(retrieved_context_ids=["a", "b"]), "1 passages and 2 ids"),
+    "answer is an object": (row(response={"a": 1}), "the response is"),
+    "answer is true": (row(response=True), "the response is"),
+    "two answers": (row(user_input="When?"), "occurs twice for system"),
+    "accepted answers are objects": (row(reference={"a": 1}), "not a list of texts"),
+    "not an object": (["Who?"], "instead of an object"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("lines", [True, False])
+def test_bad_record(kind: str, lines: bool, save: Save) -> None:
+    bad, found = BAD[kind]
+    rows = [GOOD, bad, row(user_input="Why?")]
+    text = "\n".join(json.dumps(each) for each in rows) if lines else json.dumps(rows, indent=1)
+    path = save("log.jsonl" if lines else "log.json", text)
+    with pytest.raises(FormatError) as caught:
+        load(path)
+    assert caught.value.file == str(path)
+    assert found in caught.value.found
+    assert caught.value.line == (2 if lines else None)
+    assert lines or caught.value.found.startswith("record 2: ")
+    assert "skip_bad_lines" in caught.value.remedy
+    loaded = load(path, skip_bad_lines=True)
+    assert loaded.collection.queries["text"].to_list() == ["When?", "Why?"]
+    assert loaded.contexts is not None
+    assert (
+        f"1 bad {'line' if lines else 'record'} skipped ({'line' if lines else 'record'} 2: "
+        in loaded.contexts.notes[0]
+    )
+
+
+def test_half_of_the_rows_have_no_answer(save: Save) -> None:
+    """They are missing, not wrong, and nobody can overlook it."""
+    rows = [row(user_input=f"Q{i}?", response=f"A{i}" if i % 2 else None) for i in range(6)]
+    loaded = load(save("log.jsonl", "\n".join(map(json.dumps, rows))))
+    assert loaded.answers is not None
+    assert loaded.contexts is not None
+    assert loaded.answers.frame["status"].to_list() == ["no-answer", "ok"] * 3
+    assert any(
+        "3 records (line 1, 3, 5) of 6 without an answer; missing, not wrong" in n for n in loaded.contexts.notes
+    )
+
+
+def test_cut_off_document(save: Save) -> None:
+    text = (HERE / "ragchecker/inputs.json").read_text()
+    path = save("cut.json", text[: len(text) // 2])
+    assert detect(path).name == "ragchecker"
+    with pytest.raises(FormatError, match="the JSON ends early") as caught:
+        load(path)
+    assert caught.value.line == text[: len(text) // 2].count("\n") + 1
+    assert "again" in caught.value.remedy
+
+
+def test_mixed_shapes(save: Save) -> None:
+    """A second record of another shape is an error at its place, not a silent gap."""
+    path = save("mixed.json", json.dumps([row(), {"trace": "x", "spans": []}]))
+    with pytest.raises(FormatError, match="record 2: no question"):
+        load(path)
+
+
+def test_empty_lists(save: Save) -> None:
+    for name in ("a.json", "b.json"):
+        with pytest.raises(FormatError):
+            load(save(name, "[]" if name == "a.json" else '{"results": []}'))
+    loaded = load(save("c.json", json.dumps([row(retrieved_contexts=[])])))
+    assert loaded.contexts is not None
+    assert len(loaded.contexts.empty) == 1
+    assert loaded.answers is not None
+
+
+def test_references_that_were_not_retrieved_are_no_labels(save: Save) -> None:
+    """Otherwise every system would score 0 on relevance."""
+    loaded = load(
+        save("log.json", json.dumps([row(reference_contexts=["A text of another kind of chunks, not shown."])]))
+    )
+    assert loaded.collection.relevance is None
+    assert loaded.contexts is not None
+    assert any("not used as relevance labels" in note for note in loaded.contexts.notes)
+
+
+def test_repeated_passage_is_noted(save: Save) -> None:
+    loaded = load(save("log.json", json.dumps([row(retrieved_contexts=["a", "b", "a"])])))
+    assert loaded.contexts is not None
+    assert loaded.contexts.frame.height == 2
+    assert any("1 passage shown twice in the same context" in note for note in loaded.contexts.notes)
+
+
+def test_a_column_of_other_words_is_no_grade(save: Save) -> None:
+    text = "question,prediction,label\nWho?,Ines,history\n"
+    loaded = load(save("log.csv", text))
+    assert loaded.outcomes is None
+    assert loaded.answers is not None
+    assert any("'human' was not read as a grade: it has 'history'" in note for note in loaded.answers.notes)
+    with pytest.raises(FormatError, match="'history'"):
+        load(save("log.csv", text), {"correct": "label"})
+
+
+UNKNOWN = "Frage_ID,User Utterance,Bot says,Found chunks,Gold\n1,Wer?,Ines,\"['a']\",Ines\n"
+
+
+def test_unknown_columns(save: Save) -> None:
+    path = save("bot.csv", UNKNOWN)
+    with pytest.raises(FormatError) as caught:
+        detect(path)
+    error = caught.value
+    assert "Frage_ID, User Utterance, Bot says, Found chunks, Gold" in error.found
+    assert error.file == str(path)
+    assert "which is closest" in error.expected
+    surface = SURFACE.set("command")
+    try:
+        assert "--map 'question=User Utterance'" in error.remedy
+        assert "--map 'passages=Found chunks'" in error.remedy
+        assert "--map accepted=Gold" in error.remedy
+    finally:
+        SURFACE.reset(surface)
+    assert '[columns]\n    question = "User Utterance"' in error.hint.workspace
+
+
+def test_mapping_of_columns(save: Save) -> None:
+    path = save("bot.csv", UNKNOWN)
+    columns = {"query_id": "Frage_ID", "question": "User Utterance", "answer": "Bot says", "contexts": "Found chunks"}
+    loaded = load(path, columns | {"reference": "Gold"})
+    assert loaded.collection.queries.rows() == [("1", "Wer?")]
+    assert loaded.collection.answers.rows() == [("1", "Ines")]
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == ["Ines"]
+    assert loaded.collection.passages["text"].to_list() == ["a"]
+
+
+def test_mapping_into_objects_and_of_grades() -> None:
+    rows = [{"request": {"text": "Who?"}, "reply": "Ines", "rated": "good"}]
+    loaded = load_records(rows, {"question": "request.text", "answer": "reply", "helpful": "rated"})
+    assert loaded.collection.queries["text"].to_list() == ["Who?"]
+    assert loaded.outcomes is not None
+    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("helpful", 1.0)]
+
+
+def test_mapping_that_does_not_fit(save: Save) -> None:
+    path = save("bot.csv", UNKNOWN)
+    with pytest.raises(FormatError, match="no 'Users Utterance', which was given for 'question'") as caught:
+        load(path, {"question": "Users Utterance", "answer": "Bot says", "query": "Frage_ID"})
+    assert "User Utterance" in caught.value.remedy
+    with pytest.raises(FormatError, match="unknown field 'qestion'") as caught:
+        load(path, {"qestion": "User Utterance"})
+    assert "question=User Utterance" in caught.value.remedy
+
+
+def test_an_answer_that_may_be_the_accepted_one(save: Save) -> None:
+    """A QA dataset calls accepted answers so, a log the answers of a system."""
+    path = save("qa.jsonl", json.dumps({"question": "Who?", "answer": "Ines", "context": "Ines did it."}))
+    with pytest.raises(FormatError, match="'answer' may be the answer of a system, or the accepted answer"):
+        load(path)
+    assert load(path, {"accepted": "answer"}).answers is None
+    answers = load(path, {"answer": "answer"}).answers
+    assert answers is not None
+    assert answers.frame["text"].to_list() == ["Ines"]
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.csv", "log.parquet", "log.jsonl"])
+@pytest.mark.parametrize("content", [b"", b"\n", b"hello", b"\x00\x01", b"{", b"[", b'"a"', b"{}", b"[1, 2]"])
+def test_files_of_something_else(name: str, content: bytes, save: Save) -> None:
+    with pytest.raises(FormatError) as caught:
+        load(save(name, content))
+    assert caught.value.file

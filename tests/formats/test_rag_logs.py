@@ -1,0 +1,307 @@
+"""RAG logs: files that the libraries wrote themselves (see ``make_files.py``), and files in their documented shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.formats import load, read_contexts
+from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.detection import detect
+from tests.formats.make_files import HERE, PASSAGES, QUESTIONS
+
+Save = Callable[[str, str | bytes], Path]
+
+LOGS = {
+    "deepeval/goldens.csv": "deepeval",
+    "deepeval/goldens.json": "deepeval",
+    "deepeval/goldens.jsonl": "deepeval",
+    "deepeval/test_run.json": "deepeval",
+    "haystack/answers.json": "haystack",
+    "inspect_ai/log.json": "inspect_ai",
+    "langchain/chain_results.json": "langchain",
+    "langfuse/observations.jsonl": "langfuse",
+    "langfuse/traces.json": "langfuse",
+    "llamaindex/responses.json": "llamaindex",
+    "otlp/traces.json": "otlp",
+    "phoenix/spans.csv": "phoenix",
+    "phoenix/spans.json": "phoenix",
+    "phoenix/spans.parquet": "phoenix",
+    "ragas/dataset.csv": "ragas",
+    "ragas/dataset.jsonl": "ragas",
+    "ragas/result.csv": "ragas",
+    "ragas/result.parquet": "ragas",
+    "ragchecker/inputs.json": "ragchecker",
+    "ragchecker/results.json": "ragchecker",
+    "open_rag_eval/answers.csv": "open-rag-eval",
+}
+"""Files with the three questions of ``make_files``, and their formats."""
+
+DOCUMENTS = {
+    "haystack/documents.json": "haystack",
+    "langchain/documents.jsonl": "langchain",
+    "llamaindex/nodes.json": "llamaindex",
+}
+ACCEPTED = ("deepeval", "inspect_ai", "ragas", "ragchecker")
+OUTCOMES = {
+    "deepeval/test_run.json": ("Answer Relevancy", [1.0, 0.0, 0.5]),
+    "inspect_ai/log.json": ("includes", [1.0, 0.0, 0.0]),
+    "langfuse/traces.json": ("correctness", [1.0, 0.0, 0.0]),
+    "ragas/result.csv": ("faithfulness", [1.0, 0.0, None]),
+    "ragas/result.parquet": ("faithfulness", [1.0, 0.0, None]),
+    "ragchecker/results.json": ("f1", [100.0, 0.0, 0.0]),
+}
+
+
+def shown_texts(loaded: LoadedCollection) -> dict[str, list[str]]:
+    """Texts of passages in the order shown, by question."""
+    assert loaded.contexts is not None
+    questions, texts = dict(loaded.collection.queries.iter_rows()), dict(loaded.collection.passages.iter_rows())
+    shown: dict[str, list[str]] = {}
+    for query, passage in loaded.contexts.frame.select("query", "passage").iter_rows():
+        shown.setdefault(questions[query], []).append(texts[passage])
+    return shown
+
+
+def test_every_file_is_tested() -> None:
+    there = {path.relative_to(HERE).as_posix() for path in HERE.rglob("*.*")}
+    assert there == {*LOGS, *DOCUMENTS}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_log_of_a_library(name: str) -> None:
+    """Whatever the shape, the same questions, passages and answers are in it."""
+    path = HERE / name
+    assert detect(path).name == LOGS[name]
+    loaded = load(path)
+    questions = dict(loaded.collection.queries.iter_rows())
+    assert list(questions.values()) == [question for question, _, _ in QUESTIONS]
+    assert shown_texts(loaded) == {question: texts for (question, _, _), texts in zip(QUESTIONS, PASSAGES, strict=True)}
+    assert loaded.answers is not None
+    first = loaded.answers.frame.filter(loaded.answers.frame["repeat"] == 0)
+    suffix = " [1]" if LOGS[name] == "open-rag-eval" else ""  # its answers cite passages
+    assert {questions[query]: text for query, text in first.select("query", "text").iter_rows()} == {
+        question: answer + suffix for question, _, answer in QUESTIONS
+    }
+    accepted = [] if LOGS[name] not in ACCEPTED else [text for _, text, _ in QUESTIONS]
+    assert loaded.collection.answers["text"].to_list() == accepted
+    assert loaded.contexts == read_contexts(path)
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_outcomes_of_a_library(name: str) -> None:
+    loaded = load(HERE / name)
+    if name not in OUTCOMES:
+        assert loaded.outcomes is None
+        return
+    aspect, values = OUTCOMES[name]
+    assert loaded.outcomes is not None
+    frame = loaded.outcomes.frame.filter(loaded.outcomes.frame["aspect"] == aspect)
+    assert frame["value"].to_list() == values
+    assert frame["status"].to_list() == ["no-value" if value is None else "ok" for value in values]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_of_a_library(name: str) -> None:
+    assert detect(HERE / name).name == DOCUMENTS[name]
+    loaded = load(HERE / name)
+    assert loaded.contexts is None
+    assert loaded.collection.passages["text"].to_list() == [text for texts in PASSAGES for text in texts]
+    assert len(set(loaded.collection.passages["passage"])) == 6
+
+
+def test_reference_contexts_are_relevance_labels() -> None:
+    """In ragas and deepeval, a text that was retrieved and is a reference is a relevant passage."""
+    loaded = load(HERE / "ragas/dataset.jsonl")
+    assert loaded.collection.relevance is not None
+    texts = dict(loaded.collection.passages.iter_rows())
+    relevant = [
+        (texts[p], value) for p, value in loaded.collection.relevance.frame.select("passage", "value").iter_rows()
+    ]
+    assert relevant == [(PASSAGES[0][0], 1.0), (PASSAGES[1][1], 1.0), (PASSAGES[2][1], 1.0)]
+
+
+def test_passages_numbered_within_a_query_are_not_merged() -> None:
+    """RAGChecker's example files number documents from 000 in each query; open-rag-eval from [1]."""
+    for name in ("ragchecker/inputs.json", "open_rag_eval/answers.csv"):
+        loaded = load(HERE / name)
+        assert loaded.collection.passages.height == 6
+        assert loaded.contexts is not None
+        assert any("different texts in different contexts" in note for note in loaded.contexts.notes)
+
+
+def test_runs_of_open_rag_eval_are_repeats() -> None:
+    loaded = load(HERE / "open_rag_eval/answers.csv")
+    assert loaded.answers is not None
+    assert sorted(loaded.answers.frame["repeat"]) == [0, 0, 0, 1, 1, 1]
+
+
+def pair(label: int, *, dataset: str = "novels", model: str = "two", answer: str = "B") -> dict[str, Any]:
+    return {
+        "instance_id": 0,
+        "dataset": dataset,
+        "query_id": "7",
+        "query": "Who?",
+        "gt_answer": "Ines",
+        "model1": {"model_name": "one", "response": "A"},
+        "model2": {"model_name": model, "response": answer},
+        "overall_label": label,
+    }
+
+
+def test_pairwise_preferences(save: Save) -> None:
+    """Two people say 2 and 1 for the second system, so it is better by 1.5."""
+    loaded = load(save("labels.json", json.dumps([pair(2), pair(1), pair(-1, dataset="science")])))
+    assert loaded.outcomes is not None
+    assert loaded.answers is not None
+    assert loaded.contexts is None
+    assert loaded.outcomes.frame.select("system", "query", "aspect", "value").rows() == [
+        ("one", "novels:7", "overall-preference", -0.75),
+        ("two", "novels:7", "overall-preference", 0.75),
+        ("one", "science:7", "overall-preference", 0.5),
+        ("two", "science:7", "overall-preference", -0.5),
+    ]
+    assert loaded.answers.frame["text"].to_list() == ["A", "B", "A", "B"]
+
+
+def test_run_of_the_rag_track(save: Save) -> None:
+    line = {
+        "run_id": "my-run",
+        "topic_id": "2024-1",
+        "topic": "why is the sky blue",
+        "references": ["doc_3#1", "doc_9#4"],
+        "response_length": 5,
+        "answer": [{"text": "It scatters.", "citations": [0]}, {"text": "Blue most.", "citations": []}],
+    }
+    loaded = load(save("run.jsonl", json.dumps(line) + "\n"))
+    assert loaded.contexts is not None
+    assert loaded.answers is not None
+    assert loaded.contexts.frame.select("system", "query", "rank", "passage").rows() == [
+        ("my-run", "2024-1", 1, "doc_3#1"),
+        ("my-run", "2024-1", 2, "doc_9#4"),
+    ]
+    assert loaded.answers.frame["text"].to_list() == ["It scatters. Blue most."]
+
+
+def test_assigned_nuggets(save: Save) -> None:
+    nuggets = [("vital", "support"), ("vital", "partial_support"), ("okay", "not_support"), ("okay", "support")]
+    line = {
+        "query": "why",
+        "qid": "q1",
+        "answer_text": "It scatters.",
+        "run_id": "r",
+        "nuggets": [{"text": "n", "importance": i, "assignment": a} for i, a in nuggets],
+    }
+    path = save("assigned.jsonl", json.dumps(line))
+    assert detect(path).name == "trec-rag"
+    outcomes = load(path).outcomes
+    assert outcomes is not None
+    assert dict(outcomes.frame.select("aspect", "value").iter_rows()) == {
+        "nuggets-all": 2.5 / 4,  # 1 + ½ + 0 + 1
+        "nuggets-all-strict": 2 / 4,
+        "nuggets-vital": 1.5 / 2,
+        "nuggets-vital-strict": 1 / 2,
+    }
+
+
+def test_old_names_of_ragas_in_csv_with_python_lists(save: Save) -> None:
+    """pandas writes lists as Python does, and NumPy arrays without commas."""
+    rows = """,question,contexts,answer,ground_truths
+0,Who?,"['Ines did it.', ""It's Varga""]",Ines,['Ines']
+1,When?,"['In 1958.'
+ 'In May.']",1958,"['1958', '58']"
+"""
+    loaded = load(save("old.csv", rows))
+    assert shown_texts(loaded) == {"Who?": ["Ines did it.", "It's Varga"], "When?": ["In 1958.", "In May."]}
+    assert loaded.collection.answers["text"].to_list() == ["Ines", "1958", "58"]
+
+
+def test_labelled_dataset_of_llamaindex(save: Save) -> None:
+    example = {
+        "query": "Who?",
+        "query_by": {"model_name": "", "type": "human"},
+        "reference_contexts": ["Ines Varga designed the bridge."],
+        "reference_answer": "Ines",
+        "reference_answer_by": None,
+    }
+    loaded = load(save("rag_dataset.json", json.dumps({"examples": [example]})))
+    assert loaded.contexts is None
+    assert loaded.collection.answers["text"].to_list() == ["Ines"]
+    assert loaded.collection.relevance is not None
+    assert loaded.collection.passages["text"].to_list() == ["Ines Varga designed the bridge."]
+
+
+def span(trace: str, name: str, parent: str, kind: str, **more: Any) -> dict[str, Any]:
+    attributes = {"openinference.span.kind": kind, **more}
+    listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    return {"traceId": trace, "spanId": name, "parentSpanId": parent, "name": kind, "attributes": listed, "events": []}
+
+
+def otlp(*spans: dict[str, Any]) -> str:
+    return json.dumps({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"spans": list(spans)}]}]})
+
+
+def test_passages_of_the_reranker_and_repeats_of_a_question(save: Save) -> None:
+    documents = {f"retrieval.documents.{i}.document.content": text for i, text in enumerate(["a", "b", "c"])}
+    best = {"reranker.output_documents.0.document.content": "c", "reranker.output_documents.1.document.content": "a"}
+    lines = [
+        otlp(
+            span(trace, f"{trace}1", "", "CHAIN", **{"input.value": '{"question": "Who?"}', "output.value": answer}),
+            span(trace, f"{trace}2", f"{trace}1", "RETRIEVER", **documents),
+            span(trace, f"{trace}3", f"{trace}1", "RERANKER", **best),
+        )
+        for trace, answer in (("t", "Ines"), ("u", '{"answer": "Varga"}'))
+    ]
+    loaded = load(save("traces.jsonl", "\n".join(lines)))
+    assert shown_texts(loaded) == {"Who?": ["c", "a"]}
+    assert loaded.answers is not None
+    assert loaded.answers.frame.select("repeat", "text").rows() == [(0, "Ines"), (1, "Varga")]
+
+
+def test_evaluation_events_of_a_span(save: Save) -> None:
+    one = span("t", "1", "", "CHAIN", **{"input.value": "Who?", "output.value": "Ines"})
+    value = {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.25}}
+    named = {"key": "gen_ai.evaluation.name", "value": {"stringValue": "relevance"}}
+    one["events"] = [{"name": "gen_ai.evaluation.result", "attributes": [named, value]}]
+    outcomes = load(save("traces.json", otlp(one))).outcomes
+    assert outcomes is not None
+    assert outcomes.frame.select("aspect", "value").rows() == [("relevance", 0.25)]
+
+
+def test_systems_with_and_without_passages_in_one_file(save: Save) -> None:
+    """A closed-book system has answers and empty contexts."""
+    rows = [
+        {"question": "Who?", "system": "rag", "response": "Ines", "contexts": ["Ines did it."], "reference": "Ines"},
+        {"question": "Who?", "system": "closed", "response": "Otto", "contexts": None, "reference": "Ines"},
+    ]
+    loaded = load(save("log.json", json.dumps(rows)))
+    assert loaded.contexts is not None
+    assert loaded.answers is not None
+    assert {system for system, _ in loaded.contexts.empty} == {"closed"}
+    assert loaded.contexts.systems == ["rag", "closed"]
+    assert loaded.answers.frame["text"].to_list() == ["Ines", "Otto"]
+    assert any("1 record (record 2) without passages; read as nothing retrieved" in n for n in loaded.contexts.notes)
+
+
+def test_answers_without_contexts(save: Save) -> None:
+    loaded = load(
+        save("graded.csv", "question,prediction,gold_answer,label\nWho?,Ines,Ines,Correct Answer\nA?,b,c,Wrong\n")
+    )
+    assert loaded.contexts is None
+    assert loaded.outcomes is not None
+    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("human", 1.0), ("human", 0.0)]
+
+
+def test_concatenated_and_long_documents(save: Save) -> None:
+    """A document over several lines, twice; and one that is longer than what detection reads."""
+    one, two = (
+        {"user_input": q, "response": "a", "retrieved_contexts": ["x" * 300_000, "y"]} for q in ("Who?", "Why?")
+    )
+    path = save("two.json", json.dumps(one, indent=1) + "\n" + json.dumps(two, indent=1))
+    assert detect(path).name == "ragas"
+    assert load(path).collection.queries["text"].to_list() == ["Who?", "Why?"]
+    assert detect(save("list.json", json.dumps([two, one]))).name == "ragas"
