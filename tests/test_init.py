@@ -122,7 +122,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
     assert space.collection.answers == "queries.jsonl"
     assert (space.baseline, space.limit) == ("bm25", None)
     assert set(space.judgments) == {"abstention", "relevance"}
-    assert any("the reader itself says which are relevant" in line for line in plan.assumed)
+    assert any("contain an accepted answer count as relevant" in line for line in plan.assumed)
     assert set(space.grades) == {"deterministic"}
     assert space.answers is not None
     assert any("no run was found" in line for line in plan.assumed)

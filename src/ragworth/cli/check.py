@@ -49,7 +49,7 @@ def command(
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
-    click.echo(printable(f"All is well. Next: ragworth evaluate{quoted_inputs(inputs)}"))
+    click.echo(printable(f"All is well. Next: ragworth evaluate{quoted_inputs(inputs, columns)}"))
 
 
 def check_limit_options(limit: int | None, every: bool) -> None:

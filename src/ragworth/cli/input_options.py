@@ -87,9 +87,10 @@ def print_plan(plan: Any, *, err: bool = True) -> None:
             click.echo(_printable(f"  {line}"), err=err)
 
 
-def quoted_inputs(inputs: Sequence[str]) -> str:
+def quoted_inputs(inputs: Sequence[str], columns: Sequence[str]) -> str:
     """The arguments of a command, to be pasted after its name."""
-    return "".join(f" {shlex.quote(each)}" for each in inputs if each != ".")
+    named = [each for each in inputs if each != "."] + [part for pair in columns for part in ("--map", pair)]
+    return "".join(f" {shlex.quote(each)}" for each in named)
 
 
 def _printable(text: str) -> str:

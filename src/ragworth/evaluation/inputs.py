@@ -139,6 +139,8 @@ def load_inputs(
     if records is not None and given is not None:
         given = CollectionFiles(records, merge_collections([given.collection, records.collection]))
     systems = _load_systems(space, reading, given.whole if given is not None else None)
+    if records is None:
+        reading.check_columns({name: column for name, column in space.columns.items() if isinstance(column, str)})
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
     outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
     better = {kind: _read_expensive(reading, kind, task) for kind, task in space.judgments.items()}

@@ -15,7 +15,7 @@ from ragworth.formats import texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.runs import read_run
+from ragworth.inputs.runs import applicable_columns, read_run
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
 
@@ -59,6 +59,8 @@ class FileReader:
         self.ties, self.skip_bad_lines = ties, skip_bad_lines
         self.files: dict[str, Path] = {}
         """The files that were read, by the path as it was written."""
+        self.mapped: set[str] = set()
+        """The columns of logs that the user names."""
         self._runs: dict[str, LoadedCollection | None] = {}
 
     def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
@@ -73,9 +75,18 @@ class FileReader:
     def run(self, text: str, *path: str) -> LoadedCollection | None:
         """What systems showed, and answered if the file says so; ``text`` may be ``NAME=PATH`` on the command line."""
         if text not in self._runs:
-            reading = partial(read_run, ties=self.ties, columns=self.columns(text))
-            self._runs[text] = self.of(text, reading, *path)
+            columns = applicable_columns(self.locate(text), self.columns(text))
+            self.mapped |= set(columns.values())
+            self._runs[text] = self.of(text, partial(read_run, ties=self.ties, columns=columns), *path)
         return self._runs[text]
+
+    def check_columns(self, columns: Mapping[str, str]) -> None:
+        """Refuse columns that no log has."""
+        for name, column in columns.items():
+            if column not in self.mapped:
+                self.problems.say(
+                    f"no log has the column {column!r}, which is given for {name!r}", "check its name", "columns", name
+                )
 
     def collection(self, given: CollectionConfig) -> CollectionFiles | None:
         """Texts and labels. A part with a file of its own replaces that of the whole."""
@@ -123,7 +134,9 @@ class FileReader:
         return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
 
     def _load(self, spec: str, *, skip_bad_lines: bool) -> LoadedCollection:
-        return formats.load(spec, self.columns(spec) or None, skip_bad_lines=skip_bad_lines)
+        columns = applicable_columns(spec, self.columns(spec))
+        self.mapped |= set(columns.values())
+        return formats.load(spec, columns or None, skip_bad_lines=skip_bad_lines)
 
 
 def _read_texts(kind: texts.CollectionPart, spec: str, *, skip_bad_lines: bool) -> Collection:

@@ -17,7 +17,7 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
-from ragworth.inputs.runs import find_log_format, queries_of, systems_of
+from ragworth.inputs.runs import applicable_columns, find_log_format, queries_of, systems_of
 from ragworth.tables import Contexts
 
 
@@ -35,6 +35,8 @@ class RecognisedFile(NamedTuple):
     doubt: str = ""
     log: LoadedCollection | None = None
     """All of a log."""
+    columns: Mapping[str, str] | None = None
+    """The user's names of its fields, if it has such columns."""
 
     @property
     def queries(self) -> set[str]:
@@ -57,23 +59,19 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
     ``columns``: the user's names of fields in logs.
     """
     unknown: FormatError | None = None
+    columns = applicable_columns(head.file.path, columns or {}) or None
     try:
         form = find_log_format(head.file.path)
         if form is not None and form.name != "jsonl":  # which may also be texts
             return [_read_log(head, form.name, columns)]
     except FormatError as error:
         unknown = error
-    if columns and unknown is not None and _has_columns(unknown):
+    if columns and unknown is not None:
         return [_read_log(head, "log", columns)]
     try:
         return _recognise_table(head)
     except UnknownKindError as error:
         raise unknown or error from error
-
-
-def _has_columns(unknown: FormatError) -> bool:
-    """Whether an unknown file has named columns, so that mapping them may help."""
-    return unknown.hint.option == "columns"
 
 
 def _recognise_table(head: FileHead) -> list[RecognisedFile]:
@@ -97,7 +95,9 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
     if log.answers is None and log.outcomes is None and not _shown(log).height:
         raise FormatError("nothing was retrieved in it")
     spec = _path_spec(head, "log", form)
-    return RecognisedFile(head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, log=log)
+    return RecognisedFile(
+        head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, "", log, columns
+    )
 
 
 def recognise_records(log: LoadedCollection) -> RecognisedFile:

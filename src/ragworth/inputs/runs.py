@@ -12,7 +12,7 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, format_count
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import detect
-from ragworth.formats.log_files import suffix_of
+from ragworth.formats.log_files import sample_file, suffix_of
 from ragworth.inputs.names import named_run
 from ragworth.tables import Answers, Outcomes
 from ragworth.tables.ranking import Ties
@@ -42,6 +42,7 @@ def read_run(
 ) -> LoadedCollection:
     """Read a run or a log from ``[NAME=]PATH``. Without NAME, systems are named by the file, or after it."""
     name, path = named_run(str(spec))
+    columns = applicable_columns(path, columns or {})
     if not columns and _log_format_or_none(path) is None:
         contexts = formats.read_contexts(path, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
         loaded = LoadedCollection(Collection(), contexts)
@@ -51,6 +52,16 @@ def read_run(
             expected = "a run, or a log of queries with contexts or answers"
             raise FormatError("it has texts only: nothing was retrieved or answered", file=path, expected=expected)
     return rename_system(loaded, name) if name else loaded
+
+
+def applicable_columns(path: str | Path, columns: Mapping[str, str]) -> Mapping[str, str]:
+    """The user's names of fields, if the file has any of these columns; a mapping may be for another file."""
+    prefix, colon, rest = str(path).partition(":")
+    file = Path(rest if colon and prefix in formats.FORMATS else path)
+    if not columns or suffix_of(file) not in formats.DETECTABLE or not file.is_file():
+        return {}
+    there = sample_file(file).columns
+    return columns if any(name in there or name.partition(".")[0] in there for name in columns.values()) else {}
 
 
 def _log_format_or_none(path: str) -> Format | None:

@@ -75,7 +75,7 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
             found += problems.of(partial(_recognise, file, Path(place), columns)) or []
     problems.done()
     plan = plan_workspace(found, [])
-    plan.set_columns(columns)
+    _check_columns(found, columns or {})
     if plan.unused:
         raise InputError("not every file can be used", more=tuple(plan.unused), remedy="leave out those files")
     _check_found(plan, files[0])
@@ -101,7 +101,14 @@ def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | 
             raise InputError("it is no text in UTF-8")
         return recognise_file(head, columns)
     except InputError as error:
-        raise (error if error.file else error.copy(file=str(file.path))) from error
+        raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
+
+
+def _check_columns(found: Sequence[RecognisedFile], columns: Mapping[str, str]) -> None:
+    """Refuse names of columns if no log has any of them."""
+    if columns and not any(each.columns for each in found):
+        names = format_list([f"{name}={column}" for name, column in columns.items()])
+        raise InputError(f"no log has any of the columns that are mapped: {names}", remedy="check their names")
 
 
 def _check_found(plan: WorkspacePlan, place: Path) -> None:
@@ -142,8 +149,8 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
                     advice = f"; {error.remedy}" if error.hint.option == "columns" else ""
                     unused.append(f"{file.name}: {error.found}{advice}")
     plan = plan_workspace(found, beir)
-    plan.set_columns(columns)
     plan.unused += [*unused, *there.odd]
+    _check_columns(found, columns or {})
     return plan
 
 

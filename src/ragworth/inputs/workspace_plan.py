@@ -24,6 +24,12 @@ JUDGED_NOTE = (
 """What comes of asking one small model for both judgments that utility is made of."""
 
 TomlValue: TypeAlias = str | bool | int | list[str] | Mapping[str, str | bool | list[str]]
+CONTAINMENT_NOTE = (
+    "no passage is labelled: those that contain an accepted answer count as relevant; labels, or a larger model as "
+    "judge (relevance = {model = …}), say more"
+)
+"""What stands in for labels where there are accepted answers."""
+
 K = 5
 LIMIT_ABOVE = 200
 """From so many queries on, only the first :data:`FIRST_LIMIT` are evaluated at first, where a model is asked."""
@@ -49,11 +55,6 @@ class WorkspacePlan:
 
     def set(self, table: str, key: str, value: TomlValue) -> None:
         self.tables.setdefault(table, {})[key] = value
-
-    def set_columns(self, columns: Mapping[str, str] | None) -> None:
-        """Write down the user's names of fields."""
-        for field_name, column in (columns or {}).items():
-            self.set("columns", field_name, column)
 
 
 def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
@@ -171,6 +172,8 @@ class _WorkspacePlanner:
                 words = f"{KIND_NAMES[each.kind]}, called {quote_short(names[0], 40)}"
             self.names |= set(names)
             self.plan.used.append((words + _log_contents(each), each.name))
+            for field_name, column in (each.columns or {}).items():
+                self.plan.set("columns", field_name, column)
             self._given(each, names)
 
     def _given(self, each: RecognisedFile, names: list[str]) -> None:
@@ -241,8 +244,8 @@ class _WorkspacePlanner:
         if self.systems:
             self.plan.tables["systems"] = self.systems
             return
-        if self.names:
-            return  # the collection brings its own
+        if self.names or self._of("written") or self._of("outcomes"):
+            return  # the collection brings its own, or those with answers or grades are the systems
         if not (self.texts.passages.height and self.texts.queries.height):
             self.plan.lacking.append("systems: runs, or texts of queries and passages to retrieve with BM25")
             return
@@ -292,7 +295,7 @@ class _WorkspacePlanner:
                 plan.set("judgments", "abstention", True)
             if "relevance" not in known:
                 plan.set("judgments", "relevance", True if texts.answers.height else {"graded": True})
-                plan.assumed.append(JUDGED_NOTE)
+                plan.assumed.append(CONTAINMENT_NOTE if texts.answers.height else JUDGED_NOTE)
             if (
                 texts.subquestions.height
                 and "ratings" not in plan.tables.get("collection", {})
